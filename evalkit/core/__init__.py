@@ -1,1 +1,1 @@
-"""Basics of every package: checked records, clocks, log events, safe reading of files."""
+"""Checked records, clocks, log events, safe reading: basics of every package."""

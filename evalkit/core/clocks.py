@@ -14,7 +14,7 @@ def utc_now() -> datetime:
 
 
 def format_iso_seconds(moment: datetime) -> str:
-    """Format a moment of a review or packet: to the second, so that moments compare as text.
+    """Format a moment of a review or packet to the second: it compares as text.
 
     >>> format_iso_seconds(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
     '2026-03-01T09:30:05+00:00'

@@ -1,4 +1,4 @@
-"""Pause the cyclic garbage collector while large documents are parsed or serialised."""
+"""Pause the cyclic garbage collector while large documents are parsed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ class EventFormatter(logging.Formatter):
     """A formatter of lines for people, or of JSON objects for programs."""
 
     def __init__(self, line_format: LogLineFormat) -> None:
-        """Choose the format; ``json`` has at, level, logger, message, and an event's fields."""
+        """Choose the format.
+
+        ``json`` has at, level, logger, message, and an event's fields.
+        """
         super().__init__("%(levelname)s %(name)s: %(message)s")
         self.is_json = line_format == "json"
 

@@ -1,4 +1,4 @@
-"""Call services on other machines: retry delays, private hosts, loggers, HTTP client."""
+"""Retry delays, private hosts, loggers and HTTP clients of remote services."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse_retry_after(text: str) -> float | None:
 
 
 def is_local_host(host: str, *, allow_private_network: bool) -> bool:
-    """Tell whether ``host`` is this computer, or, if that is enough, in a private network.
+    """Tell whether a host is this computer, or in a private network if allowed.
 
     >>> [is_local_host(host, allow_private_network=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
     [True, True, True, False, False]

@@ -1,4 +1,4 @@
-"""Process many documents: find them, decide about each, resume a run that was interrupted."""
+"""Process many documents: find them, decide about each, resume interrupted runs."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

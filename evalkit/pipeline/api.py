@@ -1,4 +1,4 @@
-"""The doors of the pipeline: run, evaluate, extract, and asynchronous twins of the first two."""
+"""The doors of the pipeline: run, evaluate, extract, and two asynchronous twins."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from evalkit.settings import read_patient_salt
 
 @accept_options(RunOptions)
 def run(options: RunOptions) -> RunSummary:
-    """Read, classify, verify and decide PDFs; write bundles, results, packets, ground truth.
+    """Read, classify, verify and decide PDFs.
 
-    Works inside Jupyter too. Documents that fail are named in the summary; the others are finished. UsageError if
-    nothing could be started.
+    Write bundles, results, packets, ground truth. Works inside Jupyter too. Documents that fail are named in the
+    summary; the others are finished. UsageError if nothing could be started.
     """
     return run_sync(run_documents(options))
 
@@ -41,7 +41,10 @@ async def arun(options: RunOptions) -> RunSummary:
 
 @accept_options(EvaluateOptions)
 def evaluate(options: EvaluateOptions) -> DocumentResult:
-    """Read, classify, verify and decide one PDF without writing anything. DocumentError if it cannot be read."""
+    """Read, classify, verify and decide one PDF without writing anything.
+
+    DocumentError if it cannot be read.
+    """
     return run_sync(_evaluate_document(options))
 
 
@@ -53,10 +56,10 @@ async def aevaluate(options: EvaluateOptions) -> DocumentResult:
 
 @accept_options(ExtractOptions)
 def extract(options: ExtractOptions) -> ExtractSummary:
-    """Extract the fields of reports and forms in PDFs; write ``extractions/{doc_id}.json``.
+    """Extract the fields of reports and forms in PDFs.
 
-    Works inside Jupyter too. Documents that fail are named in the summary; the others are finished. UsageError if
-    nothing could be started.
+    Write ``extractions/{doc_id}.json``. Works inside Jupyter too. Documents that fail are named in the summary; the
+    others are finished. UsageError if nothing could be started.
     """
     return run_sync(extract_documents(options))
 

@@ -80,7 +80,7 @@ class BatchSummary(Generic[DocumentT]):
         return 1 if self.failed or self.problems else 0
 
     def to_json(self, document_to_json: Callable[[DocumentT], dict[str, Any]]) -> dict[str, Any]:
-        """Return the summary for a program, each document as ``document_to_json`` converts it."""
+        """Return the summary for a program; ``document_to_json`` converts each document."""
         return {
             "documents": [document_to_json(outcome) for outcome in self.documents],
             "problems": list(self.problems),
@@ -99,7 +99,7 @@ async def process_documents(
     extra_in_flight: int = 0,
     on_progress: Callable[[OutcomeT, int, int], None] | None,
 ) -> list[OutcomeT]:
-    """Process each document concurrently, and return the outcomes in the documents' order.
+    """Process documents concurrently, and return the outcomes in their order.
 
     ``extra_in_flight`` documents more than the executor has room for are in flight, because they wait for a language
     model. ``on_progress`` gets each outcome, how many are done, how many there are. If one raises, all end.
@@ -129,7 +129,7 @@ async def process_documents(
 
 
 async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """List the pending tasks once some have ended, or once it is time to check for more room."""
+    """List the pending tasks once some have ended, or after a poll interval."""
     finished_tasks, pending_tasks = await asyncio.wait(
         running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
@@ -141,7 +141,7 @@ async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -
 async def run_uninterrupted_storage_operation(
     output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any
 ) -> OutcomeT:
-    """Run an operation on the output folder to its end, even if this task is cancelled.
+    """Run an operation on the output folder to its end, even if cancelled.
 
     A disk answers at once. A request to a bucket takes a round trip, during which the other documents go on.
     """

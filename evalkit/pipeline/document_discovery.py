@@ -119,7 +119,9 @@ def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
 
 
 def sanitise_file_stem(path: Path | str) -> str:
-    """Reduce a file's stem to letters, digits, ``-`` and ``_``; any other run becomes one ``_``.
+    """Reduce a file's stem to letters, digits, ``-`` and ``_``.
+
+    Any other run becomes one ``_``.
 
     >>> sanitise_file_stem("Müller, Jane (2).pdf"), sanitise_file_stem("….pdf")
     ('M_ller_Jane_2_', 'document')
@@ -129,5 +131,8 @@ def sanitise_file_stem(path: Path | str) -> str:
 
 
 def encode_path_as_text(path: Path | str) -> str:
-    """Encode a path as text that can be written; a file name may contain undecodable bytes."""
+    """Encode a path as text that can be written.
+
+    A file name may contain undecodable bytes.
+    """
     return str(path).encode(errors="replace").decode()

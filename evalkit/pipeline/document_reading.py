@@ -1,4 +1,7 @@
-"""Read one document, or load an earlier run's bundle of it; wrap unexpected errors."""
+"""Read one document, or load an earlier run's bundle of it.
+
+Wrap unexpected errors.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ log = logging.getLogger(__name__)
 def load_bundle_if_current(
     output_folder: OutputFolder, source: SourceDocument, reader_version: str
 ) -> DocumentBundle | None:
-    """Load the bundle that an earlier run read from the same bytes with the same reader, if any."""
+    """Load an earlier run's bundle of the same bytes by the same reader, if any."""
     bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
@@ -37,7 +40,10 @@ def load_bundle_if_current(
 async def read_document_and_save_bundle(
     output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
 ) -> BundleWithTimings:
-    """Read a document and write its bundle. DocumentError if that fails, or if the file changes meanwhile."""
+    """Read a document and write its bundle.
+
+    DocumentError if that fails, or if the file changes meanwhile.
+    """
     read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(

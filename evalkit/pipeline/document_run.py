@@ -1,4 +1,4 @@
-"""Run many documents: read each, decide about it, and store what follows from the decision."""
+"""Run many documents: read each, decide about it, store what follows."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def create_result(
     times: Times,
     patient_salt: bytes | None,
 ) -> DocumentResult:
-    """Convert a document's outcome to the stored form; without a salt, segments get no patient keys."""
+    """Convert a document's outcome to the stored form.
+
+    Without a salt, segments get no patient keys.
+    """
     answer = outcome.classification
     patients = (
         compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
@@ -290,7 +293,7 @@ class _DocumentRun:
         )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
-        """Load the summary of a document that an earlier run finished with the same fingerprint."""
+        """Load the summary of a document finished earlier with the same fingerprint."""
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
@@ -348,7 +351,10 @@ class _DocumentRun:
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
-        """Load an earlier run's bundle, if current. StoreError if the result is a newer evalkit's."""
+        """Load an earlier run's bundle, if current.
+
+        StoreError if the result is a newer evalkit's.
+        """
         load_if_intact(read_result, self._output_folder, source.doc_id)
         return (
             None
@@ -477,7 +483,10 @@ class _DocumentRun:
 
 
 def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
-    """Tell whether a model failed to answer then, and may answer now; the journal has the other answers."""
+    """Tell whether a model failed to answer then, and may answer now.
+
+    The journal has the other answers.
+    """
     codes = {issue.code for issue in result.open_issues}
     has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
     return has_failed_agent or (not is_classification_supplied and "V1-UNPARSEABLE" in codes)

@@ -1,4 +1,4 @@
-"""Run coroutines for synchronous callers, also in Jupyter, where a loop is already running."""
+"""Run coroutines for synchronous callers, also in Jupyter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on an event loop in a thread of its own, as Jupyter's loop is already running."""
+    """Run a coroutine on an event loop in a thread of its own.
+
+    Jupyter's loop is already running.
+    """
     loop = asyncio.new_event_loop()
     task = loop.create_task(coroutine)
     finished_event = threading.Event()

@@ -1,4 +1,4 @@
-"""Extract the fields of one document: find its forms and reports, reuse an earlier extraction."""
+"""Extract the fields of one document's forms and reports, or reuse them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ _RULES_VERSION = 2
 
 @dataclass(frozen=True)
 class FieldExtractor:
-    """The reader of a document's fields; without a language model it can run in another process."""
+    """The reader of a document's fields.
+
+    Without a language model it can run in another process.
+    """
 
     model: Model
     ensemble: tuple[Model, ...]
@@ -149,9 +152,9 @@ class FieldExtractionPipeline:
         template_name: str = AUTO_TEMPLATE,
         tax_year: int | None = None,
     ) -> None:
-        """Set up the extraction with the template for whole documents; ``auto``: templates by content.
+        """Set up the extraction with the template for whole documents.
 
-        ``versions`` of all that reads and asks. UsageError if the template is unknown.
+        ``auto``: templates by content. ``versions`` of all that reads and asks. UsageError if the template is unknown.
         """
         self._settings = settings
         self._model_session = model_session
@@ -175,9 +178,10 @@ class FieldExtractionPipeline:
         times: Times,
         classification: ClassificationOutput | None = None,
     ) -> Extractions:
-        """Extract a document's fields; ``classification`` and StoreError as for ``FieldExtractor.extract``.
+        """Extract a document's fields.
 
-        ``times`` has the start time, and the seconds of earlier steps.
+        ``classification`` and StoreError as for ``FieldExtractor.extract``. ``times`` has the start time, and the
+        seconds of earlier steps.
         """
         monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
         extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
@@ -226,7 +230,7 @@ class FieldExtractionPipeline:
 
 
 def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerprint: str) -> Extractions | None:
-    """Load an earlier run's extraction if its fingerprint is the same and no agent failed.
+    """Load an earlier extraction with this fingerprint, if no agent failed.
 
     StoreError if a newer evalkit wrote it.
     """
@@ -261,7 +265,7 @@ async def load_or_extract_and_publish_fields(
     *,
     fresh: bool,
 ) -> tuple[Extractions, bool]:
-    """Load or extract a document's fields, store them, and update case and ground truth.
+    """Load or extract a document's fields, store them, update case and truth.
 
     Returns the fields, and whether an earlier run had extracted them. ``times`` as for
     ``FieldExtractionPipeline.extract``.

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """The options of an extraction; the others are as for :class:`~evalkit.pipeline.options.RunOptions`.
+    """The options of an extraction.
+
+    The others are as for :class:`~evalkit.pipeline.options.RunOptions`.
 
     Args:
         template: the template of every document; ``auto``: the templates of the reports and forms found in it.

@@ -1,4 +1,7 @@
-"""Compute the fingerprint of a result; a document with an unchanged one is not processed again."""
+"""Compute the fingerprint of a result.
+
+A document with an unchanged one is not processed again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _FURTHER_TABLES = (
 
 @cache
 def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Collect the versions of all that determines a result: code, tables, prompts, own verifiers.
+    """Collect the versions of code, tables, prompts and own verifiers.
 
     UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
     """
@@ -69,7 +72,10 @@ def compute_fingerprint(
     supplied_classification: Any,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
-    """Hash everything that determines a document's result: not workers, output, production's labels."""
+    """Hash everything that determines a document's result.
+
+    Workers, output and production's labels do not.
+    """
     supplied_json = (
         {"unparseable": supplied_classification.reason}
         if isinstance(supplied_classification, UnparseableClassification)

@@ -42,9 +42,10 @@ class ModelSession:
         for_extraction: bool = False,
         for_template_review: bool = False,
     ) -> None:
-        """Open the models. UsageError if one lacks a provider, a key, or a price for a limit in dollars.
+        """Open the models.
 
-        ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if one lacks a provider, a key, or a price for a limit in dollars. ``for_extraction``: fields are
+        extracted too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
@@ -82,13 +83,16 @@ class ModelSession:
         return bool(self._language_models)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
-        """Return how long the document of that SHA-256 has waited for language models so far."""
+        """Return how long a document has waited for language models so far."""
         return (
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
     def mark_run_finished(self) -> None:
-        """Close the fresh run in the journal. If that fails, it is only logged: the documents are done."""
+        """Close the fresh run in the journal.
+
+        If that fails, it is only logged: the documents are done.
+        """
         try:
             self.ledger.mark_fresh_run_finished()
         except StoreError as error:
@@ -162,7 +166,10 @@ def create_spending_limits(settings: Settings) -> SpendingLimits:
 
 
 def create_provider(provider_and_model: str, settings: Settings) -> Provider:
-    """Create the provider that a model's name means. UsageError as for ``ModelSession``."""
+    """Create the provider that a model's name means.
+
+    UsageError as for ``ModelSession``.
+    """
     model_provider = build_provider(
         provider_and_model,
         environment=read_environment_credentials(),

@@ -1,4 +1,4 @@
-"""The options of ``run`` and ``evaluate``, each written once, and the settings that they replace."""
+"""The options of ``run`` and ``evaluate``, and the settings that they replace."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class EvaluateOptions:
 def accept_options(
     options_type: Callable[Parameters, OptionsT],
 ) -> Callable[[Callable[[OptionsT], OutcomeT]], Callable[Parameters, OutcomeT]]:
-    """Give a function of one options record the record's fields and description as its own."""
+    """Give a function the fields and the description of its options record."""
 
     def spread_options(function: Callable[[OptionsT], OutcomeT]) -> Callable[Parameters, OutcomeT]:
         @wraps(function)
@@ -100,7 +100,7 @@ def accept_options(
 
 
 def resolve_settings(*, settings: Settings | None = None, output: Path | str | None = None, **options: Any) -> Settings:
-    """Return these settings, or else the environment's with the ``options`` that replace a setting.
+    """Return these settings, or the environment's with the ``options`` of a call.
 
     UsageError if both are given, except for ``output``, which every caller takes from its own argument first.
     """

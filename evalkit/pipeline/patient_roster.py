@@ -1,4 +1,4 @@
-"""Read the patient whom each file should be about: a site's table, and settings per folder.
+"""Read the patient whom each file should be about: a table, and settings.
 
 Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
@@ -46,7 +46,10 @@ class PatientRoster:
     path: Path
 
     def map_identities_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
-        """Map documents that have a row to their identity; a file name shared by several matches none."""
+        """Map documents that have a row to their identity.
+
+        A file name shared by several matches none.
+        """
         row_by_doc_id = self.rows.map_labels_by_doc_id(sources)
         return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
 
@@ -92,10 +95,10 @@ class PatientRoster:
 
 
 def read_patient_roster(path: Path) -> PatientRoster:
-    """Read the patients from a CSV or JSON file. UsageError naming the file, the row and the fault.
+    """Read the patients from a CSV or JSON file.
 
-    Columns: ``doc_id`` or ``filename``, and ``name``, ``birth_date``, ``record_number``, of which each row has at least
-    one. JSON is a list of such objects.
+    UsageError naming the file, the row and the fault. Columns: ``doc_id`` or ``filename``, and ``name``,
+    ``birth_date``, ``record_number``, of which each row has at least one. JSON is a list of such objects.
     """
     row_by_key: dict[str, dict[str, Any]] = {}
     row_number_by_key: dict[str, int] = {}
@@ -118,7 +121,10 @@ def read_patient_roster(path: Path) -> PatientRoster:
 
 
 def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
-    """Iterate over the facts of a row. ValueError naming the column of one that cannot be read."""
+    """Iterate over the facts of a row.
+
+    ValueError naming the column of one that cannot be read.
+    """
     for column, kind in _KIND_BY_COLUMN.items():
         cell = row.get(column)
         if cell is None or cell == "":
@@ -136,7 +142,7 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
 def build_patient_expectation(
     settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
-    """Combine what is known about the file's patients: its folder's setting, and its row."""
+    """Combine what is known about a file's patients: its folder's setting, its row."""
     folder_settings = (
         (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
     )

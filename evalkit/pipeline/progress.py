@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
-    """Show a bar while the context is open, and yield what ``run(on_progress=…)`` takes.
+    """Show a bar in this context, and yield what ``run(on_progress=…)`` takes.
 
     It shows documents done, time left, and the calls, tokens and dollars of language models so far.
     """

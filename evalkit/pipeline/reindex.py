@@ -37,7 +37,7 @@ _MAX_WORKERS = 4
 
 
 def reindex(output_folder: OutputFolder) -> tuple[int, int]:
-    """Rebuild the tables of documents and cases, and return how many of each there are.
+    """Rebuild the tables of documents and cases, and count their rows.
 
     What follows from reviews (ground truth, a packet's status) is rewritten too, which repairs a crash in between.
     StoreError naming a file that cannot be read.
@@ -47,7 +47,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
 
 
 def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
-    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL, and count rows by table.
+    """Move ``evalkit.sqlite`` to the PostgreSQL database at that URL; count the rows.
 
     UsageError, StoreError: nothing has changed then.
     """
@@ -83,7 +83,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
 def _read_rows_in_parallel(
     read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
-    """Iterate over the rows of all chunks in order, with several processes if that pays."""
+    """Iterate over the rows of all chunks in order, in parallel if that pays."""
     if len(chunks) < _MIN_PARALLEL_CHUNKS:
         yield from chain.from_iterable(map(read_chunk, chunks))
         return
@@ -100,7 +100,10 @@ def _read_rows_in_parallel(
 
 
 def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
-    """Split the base cases into chunks; those that may follow from each other's reviews stay together."""
+    """Split the base cases into chunks.
+
+    Those that may follow from each other's reviews stay together.
+    """
     chunk: list[str] = []
     base_case_ids = sorted(
         {get_base_case_id(case_id) for case_id in case_ids},
@@ -116,7 +119,7 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
-    """Rewrite what follows from these base cases' reviews, and list their rows and related ones."""
+    """Rewrite what follows from these base cases' reviews, and list all rows."""
     checks_by_document = map_check_case_ids_by_doc_id(output_folder)
     return [
         row

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:
-    """Build the reader's configuration. UsageError if its engine is missing or its processor not reached."""
+    """Build the reader's configuration.
+
+    UsageError if its engine is missing or its processor not reached.
+    """
     reader_config = ReaderConfig(
         settings.read_seconds,
         settings.ocr,
@@ -40,7 +43,10 @@ def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | 
 
 
 def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
-    """Create the processor that is set. UsageError if there is none, or its name is malformed."""
+    """Create the processor that is set.
+
+    UsageError if there is none, or its name is malformed.
+    """
     if not settings.documentai_processor:
         raise UsageError(
             "no processor of Document AI is named",
@@ -60,7 +66,10 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
 def create_orchestrator(
     settings: Settings, model_session: ModelSession, *, include_rule_findings: bool = True
 ) -> RetryOrchestrator:
-    """Create the orchestrator that decides with these models; ``include_rule_findings`` as there."""
+    """Create the orchestrator that decides with these models.
+
+    ``include_rule_findings`` as there.
+    """
     return RetryOrchestrator(
         model_session.model,
         lossless_repair=settings.lossless_repair,

@@ -86,7 +86,10 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def label_hint(self) -> str | None:
-        """A sentence about production's unknown labels and their setting; None without any."""
+        """A sentence about production's unknown labels and their setting.
+
+        None without any.
+        """
         if not self.unknown_production_labels:
             return None
         words = ", ".join(map(repr, self.unknown_production_labels))
@@ -113,7 +116,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
         return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
 
     def issues_frame(self) -> pd.DataFrame:
-        """Return one row per issue in these documents' results: doc_id and the issue's main fields."""
+        """Return one row per issue: doc_id and the issue's main fields."""
         import pandas as pd
 
         output_folder = open_output_folder(self.output)
@@ -133,7 +136,10 @@ RunProgressCallback = Callable[[DocumentSummary, int, int], None]
 def summarise_result(
     result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, run_usage: Usage | None
 ) -> DocumentSummary:
-    """Summarise a result and this run's usage for it; ``run_usage`` is None if an earlier run finished it."""
+    """Summarise a result and this run's usage for it.
+
+    ``run_usage`` is None if an earlier run finished it.
+    """
     usage_of_run = run_usage or Usage()
     counts = count_open_issues(result.issues)
     answer = result.classification

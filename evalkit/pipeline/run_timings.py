@@ -21,7 +21,10 @@ _LABEL_BY_STEP = {
 
 @dataclass
 class RunTimings:
-    """The seconds that documents took; many run at once, so the sum exceeds the run's duration."""
+    """The seconds that documents took.
+
+    Many run at once, so the sum exceeds the run's duration.
+    """
 
     seconds_by_step: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     seconds_by_document: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -34,7 +37,7 @@ class RunTimings:
                 self.seconds_by_document[doc_id] += seconds
 
     def format_timing_line(self, run_seconds: float) -> str:
-        """Name the largest parts of the ``run_seconds`` of a run and its slowest document, if any was done.
+        """Name the slowest steps, in percent, and the slowest document of a run.
 
         >>> timings = RunTimings()
         >>> timings.add("a", {"waiting": 9.0, "reading": 6.0, "asking": 2.5})

@@ -1,4 +1,4 @@
-"""The draws of accepted documents for review, besides audits, with their probabilities.
+"""The draws of accepted documents for review, besides audits.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
 drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.

@@ -1,4 +1,4 @@
-"""Build bank-statement templates with a model, and review them: ``evalkit review-template``."""
+"""Build and review bank-statement templates: ``evalkit review-template``."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def review_and_publish_template(
     even_purged: bool = False,
     settings: Settings | None = None,
 ) -> TemplateReviewSummary:
-    """Review a template against a statement; write cycles, template, and a case if a person must decide.
+    """Review a template against a statement.
 
-    Works inside Jupyter too.
+    Write cycles, template, and a case if a person must decide. Works inside Jupyter too.
 
     Args:
         template_toml: the template as TOML.
@@ -276,7 +276,10 @@ def _save_template_and_queue_case(
 def _identify_statement(
     output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool
 ) -> SourceDocument:
-    """Find the statement under a name that no other document has. DocumentError, UsageError."""
+    """Find the statement under a name that no other document has.
+
+    DocumentError, UsageError.
+    """
     doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
     for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
         with suppress(StoreError, LookupError):
@@ -301,7 +304,10 @@ def _identify_statement(
 
 
 def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:
-    """Raise UsageError if the statement is another bank's: a rebuilt template would be that bank's."""
+    """Raise UsageError if the statement is another bank's.
+
+    A rebuilt template would be that bank's.
+    """
     printed_text = _normalise_text(bundle.pages[0].text)
     bank_marks = [_normalise_text(bank_mark) for bank_mark in template.identity.signs]
     if bank_marks and not any(

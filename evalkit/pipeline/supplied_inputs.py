@@ -47,7 +47,7 @@ def read_supplied_inputs(
     sources: Sequence[SourceDocument],
     path_by_earlier_doc_id: Mapping[str, str | None],
 ) -> SuppliedInputs:
-    """Read the files that the options name, and keep production's labels for evaluations.
+    """Read the files that the options name, and store production's labels.
 
     ``path_by_earlier_doc_id`` are the documents of earlier runs. UsageError if a file cannot be used.
     """

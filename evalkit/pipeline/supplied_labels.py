@@ -1,4 +1,4 @@
-"""Read others' answers: production's labels, true labels, classifications to be verified."""
+"""Read production's labels, true labels, and classifications to be verified."""
 
 from __future__ import annotations
 
@@ -64,12 +64,15 @@ class SuppliedLabels:
         }
 
     def find_ambiguous_names(self, sources: Sequence[SourceDocument]) -> list[str]:
-        """Find the file names of rows that several documents share, not all with a row by doc_id."""
+        """Find the labelled file names that several documents share.
+
+        Not if all of these have a row by doc_id.
+        """
         unlabelled_names = {source.path.name for source in sources if source.doc_id not in self.label_by_key}
         return sorted(self._find_shared_names(sources) & unlabelled_names & self.label_by_key.keys())
 
     def find_unmatched_keys(self, doc_ids: Iterable[str], filenames: Iterable[str]) -> list[str]:
-        """Find the doc_ids and file names of rows that match none of these documents, in file order."""
+        """Find the doc_ids and file names of rows without a document, in file order."""
         known_keys = {*doc_ids, *filenames}
         return [key for key in self.label_by_key if key not in known_keys]
 
@@ -98,16 +101,17 @@ _TRUE_LABELS = TableKind("true labels", "TRUTH-LABELS", _LABEL_REMEDY)
 
 
 def read_production_labels(path: Path) -> SuppliedLabels:
-    """Read production's labels from a CSV or JSON file. UsageError naming file, row and fault.
+    """Read production's labels from a CSV or JSON file.
 
-    Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally ``confidence`` and ``segments``. JSON is a
-    list of such objects. Production may have types of its own and segments that nobody can read.
+    UsageError naming file, row and fault. Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally
+    ``confidence`` and ``segments``. JSON is a list of such objects. Production may have types of its own and segments
+    that nobody can read.
     """
     return _read_labels(path, _PRODUCTION_LABELS)
 
 
 def read_true_labels(path: Path) -> SuppliedLabels:
-    """Read labels that are known to be right, from a file as for :func:`read_production_labels`.
+    """Read true labels, from a file as for :func:`read_production_labels`.
 
     UsageError also for a type that is none of the five and for segments that :func:`parse_typed_page_ranges` refuses.
     """
@@ -133,7 +137,10 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
 
 
 def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, Any]]:
-    """Iterate over the rows of a CSV or JSON file, by column. UsageError if it is not such a table."""
+    """Iterate over the rows of a CSV or JSON file, by column.
+
+    UsageError if it is not such a table.
+    """
     is_json = path.suffix.lower() == ".json"
     try:
         text = read_regular_file(path).decode("utf-8-sig")
@@ -181,12 +188,17 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
 
 
 def _describe_error(error: Exception) -> str:
-    """Describe an error of the system in its words; one of the text only by type, as it would quote the text."""
+    """Describe an error of the system in its words.
+
+    One of the text only by type, as it would quote the text.
+    """
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
-    """Parse ``1-5 Genomic Report; 6-8 Clinical Note`` or JSON objects to spans by first page.
+    """Parse segments such as ``1-5 Genomic Report; 6 Other``, or JSON objects.
+
+    Returns spans by first page.
 
     ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
 
@@ -264,9 +276,10 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
 
 
 def translate_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
-    """Map production's word for a type to one of the five; None if the word is unknown or missing.
+    """Map production's word for a type to one of the five.
 
-    ``foreign_types``: words of production's own → types. Case and spaces around and between words do not matter.
+    None if the word is unknown or missing. ``foreign_types``: words of production's own → types. Case and spaces around
+    and between words do not matter.
 
     >>> translate_production_type(" clinical  note", {}), translate_production_type("gen", {"GEN": "Genomic Report"})
     ('Clinical Note', 'Genomic Report')
@@ -282,12 +295,18 @@ def _fold_label(label: str) -> str:
 
 
 def get_production_label(row: Mapping[str, Any]) -> str:
-    """Return production's own word for a type, before or after :func:`translate_production_row`."""
+    """Return production's own word for a type.
+
+    Of a row before or after :func:`translate_production_row`.
+    """
     return str(row.get("label") or row["dominant_type"])
 
 
 def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
-    """Translate a row's type to one of the five, or null; ``label`` keeps another word of production."""
+    """Translate a row's type to one of the five, or null.
+
+    ``label`` keeps another word of production.
+    """
     word = get_production_label(row)
     type_name = translate_production_type(word, foreign_types)
     return {**row, "dominant_type": type_name} | ({} if word == type_name else {"label": word})
@@ -296,7 +315,7 @@ def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str,
 def list_unknown_production_labels(
     rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """List production's words that are none of the five types and not mapped by a setting, each once."""
+    """List production's words that mean none of the five types, each once."""
     words = dict.fromkeys(map(get_production_label, rows))
     return tuple(word for word in words if translate_production_type(word, foreign_types) is None)
 
@@ -304,7 +323,10 @@ def list_unknown_production_labels(
 def merge_stored_production_labels(
     output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Store labels by doc_id: an evaluation needs those of accepted documents too, which have no packet."""
+    """Store labels by doc_id.
+
+    An evaluation needs those of accepted documents too, which have no packet.
+    """
     stored_labels = read_stored_production_labels(output_folder)
     merged_labels = stored_labels | {doc_id: dict(label) for doc_id, label in label_by_doc_id.items()}
     if merged_labels != stored_labels:
@@ -353,7 +375,7 @@ def list_unused_label_problems(
 def read_supplied_classifications(
     folder: Path, sources: Iterable[SourceDocument]
 ) -> tuple[dict[str, Any], list[UsageError]]:
-    """Read the supplied classifications by doc_id, with a problem for each file of no document.
+    """Read classifications by doc_id, with a problem for each unmatched file.
 
     Files are named ``{doc_id}.json``. One that is not text becomes ``UnparseableClassification``, so that its document
     escalates instead of being classified by somebody else. UsageError if the folder does not exist.
@@ -388,7 +410,10 @@ def read_supplied_classifications(
 
 
 def make_storable_classification(classification: Any) -> Any:
-    """Convert a supplied classification so that it can be hashed and stored, or ``UnparseableClassification``."""
+    """Convert a supplied classification so that it can be hashed and stored.
+
+    ``UnparseableClassification`` if it cannot.
+    """
     if classification is None:  # it would read as "nothing was supplied", and another model would be asked instead
         return UnparseableClassification("it is null")
     try:

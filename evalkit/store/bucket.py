@@ -39,7 +39,7 @@ class FolderLocks(Protocol):
         """Hold the folder for one run. UsageError if another run holds it."""
 
     def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given."""
+        """Hold the write lock for one document, or for the whole folder."""
 
 
 class BucketOutputFolder(OutputFolder):
@@ -196,7 +196,10 @@ class BucketOutputFolder(OutputFolder):
         return None if writer_id is None else str(writer_id)
 
     def _require_exclusive_create_support(self) -> None:
-        """Raise UsageError if the store ignores the condition: two reviews could become one."""
+        """Raise UsageError if the store ignores the condition of exclusive creation.
+
+        Two reviews could become one.
+        """
         content = b'{"schema_version": 1}'
         if self._create_atomically_if_absent(
             EXCLUSIVE_CREATE_PROBE_FILE, content
@@ -208,7 +211,7 @@ class BucketOutputFolder(OutputFolder):
             )
 
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
-        """Map the names in a folder, or in the output folder, to ``file`` or ``directory``."""
+        """Map the names in a folder, or in the root, to ``file`` or ``directory``."""
         try:
             children = self._call_client_on_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
@@ -241,7 +244,7 @@ class BucketOutputFolder(OutputFolder):
         )
 
     def _call_client_on_object(self, object_name: str, client_method_name: str, *arguments: Any, **options: Any) -> Any:
-        """Do the same as ``_call_client_on_file`` for an object that others may have named."""
+        """Do as ``_call_client_on_file`` for an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
@@ -362,7 +365,10 @@ _FAILURE_RULES = (
 def _build_store_error(
     root: str, file_name: str | None, error: Exception, *, is_object_creation: bool = False
 ) -> StoreError:
-    """Build the error of a failed request; an object creation fails if there is no bucket."""
+    """Build the error of a failed request.
+
+    An object creation fails if there is no bucket.
+    """
     error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_object_creation else set())
     rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)
     placeholders: Mapping[str, str] = {"root": root, "name": file_name or root, "type": type(error).__name__}
@@ -370,7 +376,7 @@ def _build_store_error(
 
 
 def _collect_error_names(error: BaseException | None) -> set[str]:
-    """Collect the types of the errors, and the codes of the answers, through all causes."""
+    """Collect the error types and the codes of answers, through all causes."""
     error_names: set[str] = set()
     while error is not None:
         error_names.update(error_type.__name__ for error_type in type(error).__mro__)

@@ -274,7 +274,7 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
 
 
 def _build_age_conditions(age_cutoffs: CaseAgeCutoffs) -> dict[str, sa.ColumnElement[bool]]:
-    """Build the condition of each age, to count by: grouping by age would sort all cases."""
+    """Build the condition of each age; grouping by age would sort all cases."""
     created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),

@@ -221,9 +221,9 @@ def _copy_rows_to_temp_table(
 
 
 def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
-    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``. UsageError.
+    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``.
 
-    A folder stays with its database: people who looked for claims in two places would do a case twice.
+    UsageError. A folder stays with its database: people who looked for claims in two places would do a case twice.
     """
     root, database_url = output_folder.root, output_folder.database_url
     if isinstance(root, str):

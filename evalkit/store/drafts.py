@@ -26,7 +26,10 @@ class StoredDraft:
 
 @dataclass(frozen=True)
 class StoredDrafts:
-    """The drafts, on disk before ``save_draft`` returns; they need and outlive no claim."""
+    """The drafts, on disk before ``save_draft`` returns.
+
+    They need and outlive no claim.
+    """
 
     _database: Database
 

@@ -175,7 +175,10 @@ class OutputIndex:
 
 
 def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """Add the columns of searches to a case's row; cut them and facets to an index's limits."""
+    """Add the columns of searches to a case's row.
+
+    Cut them and facets to an index's limits.
+    """
     name = {"folded_name": fold_for_search(row["pdf_filename"])} if "pdf_filename" in row else {}
     row = {**row, **name, "folded_id": fold_for_search(row["case_id"])}
     for facet in ("dominant_type", "source"):

@@ -316,7 +316,10 @@ class _StagedFile(NamedTuple):
 
 @contextmanager
 def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
-    """Open a folder below the root without following links; create it (0700) if wanted."""
+    """Open a folder below the root without following links.
+
+    Create it (0700) if wanted.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if create_missing:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -359,10 +362,11 @@ def fsync_folder(folder: Path) -> None:
 
 
 def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
-    """Lock a byte of the file, waiting for it. OSError if the file system has no locks.
+    """Lock a byte of the file, waiting for it.
 
-    The lock belongs to the open file, not to the process as ``fcntl.lockf``'s does, so that threads wait for each
-    other, too. Only Linux has such locks of single bytes; elsewhere the whole file is locked.
+    OSError if the file system has no locks. The lock belongs to the open file, not to the process as ``fcntl.lockf``'s
+    does, so that threads wait for each other, too. Only Linux has such locks of single bytes; elsewhere the whole file
+    is locked.
     """
     if sys.platform != "linux":
         fcntl.flock(lock_fd, fcntl.LOCK_EX)

@@ -109,7 +109,7 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given.
+        """Hold the write lock for one document, or for the whole folder.
 
         Not reentrant. See :func:`evalkit.review.write_lock.hold_write_lock`.
         """
@@ -184,7 +184,10 @@ def parse_stored_json(
     max_schema_version: int,
     object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Parse a file's content; arguments and StoreError as in ``OutputFolder.read_json``."""
+    """Parse a file's content.
+
+    Arguments and StoreError as in ``OutputFolder.read_json``.
+    """
     try:
         with pause_gc():
             stored = json.loads(content, object_hook=object_hook)

@@ -42,9 +42,10 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
 
 
 def open_or_create_schema_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
-    """Open the folder's schema in the newest version; create it if the folder has none.
+    """Open the folder's schema in the newest version.
 
-    UsageError if the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
+    Create it if the folder has none. UsageError if the folder's schema is not in this database; StoreError, OSError,
+    SQLAlchemyError.
     """
     return open_schema_engine(ensure_schema(output_folder, url), url)
 
@@ -104,9 +105,9 @@ def try_record_schema_name(output_folder: OutputFolder, schema: str) -> bool:
 
 
 def check_server_and_get_version(url: str, schema: str | None) -> str:
-    """Check that the server has that schema, or allows creating one; return its version.
+    """Check that the server has that schema, or allows creating one.
 
-    UsageError, StoreError, SQLAlchemyError.
+    Return its version. UsageError, StoreError, SQLAlchemyError.
     """
     engine = _create_engine(url, "")
     try:
@@ -185,7 +186,7 @@ def redact_url(url: str) -> str:
 def _create_engine(
     url: str, session_options: str, connect_args: dict[str, Any] | None = None, **pool_options: Any
 ) -> sa.Engine:
-    """Create an engine that tests connections before use and keeps values out of errors."""
+    """Create an engine that tests connections and keeps values out of errors."""
     parsed_url = sa.make_url(url)
     url_options = parsed_url.query.get("options", "")
     try:

@@ -1,4 +1,4 @@
-"""Locks of an output folder in a bucket: advisory locks of its PostgreSQL database."""
+"""Locks of an output folder in a bucket: PostgreSQL's advisory locks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PostgreSQLLocks:
 
     @contextmanager
     def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> Iterator[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given."""
+        """Hold the write lock for one document, or for the whole folder."""
         lock_connection = self._acquire_lock(
             output_folder, partial(postgresql.connect_with_write_lock, document_key=document_key)
         )
@@ -83,7 +83,7 @@ def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
 
 
 def _release_lock_or_warn(lock_connection: sa.Connection, lost_lock_warning: str) -> None:
-    """Release a lock, and warn if it was lost before: others may have written meanwhile."""
+    """Release a lock; warn if it was lost before: others may have written."""
     try:
         lock_connection.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:

@@ -43,7 +43,7 @@ def verify_database(root: Path) -> None:
 
 
 def _create_engine(path: Path) -> sa.Engine:
-    """Create an engine that waits 30 s for other writers and keeps values out of errors."""
+    """Create an engine that waits 30 s for writers and keeps values out of errors."""
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
     sa.event.listen(engine, "connect", _enable_full_sync)
     return engine

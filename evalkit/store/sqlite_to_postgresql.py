@@ -1,4 +1,4 @@
-"""Move ``evalkit.sqlite`` to PostgreSQL: all tables, row by row, in one transaction."""
+"""Move ``evalkit.sqlite`` to PostgreSQL: all rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
 
 
 def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> None:
-    """Continue the server's own numbering, which starts at 1, after the last moved row."""
+    """Continue the server's own numbering after the last moved row."""
     last_number = sa.select(sa.func.max(table.c.number)).scalar_subquery()
     sequence = sa.func.pg_get_serial_sequence(table.name, "number")
     target_connection.execute(

@@ -1,4 +1,4 @@
-"""Name temporary files after their writer, so that a killed writer's are recognised."""
+"""Name temporary files after their writer, to recognise a killed writer's."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def generate_process_temp_name() -> str:
 
 
 def is_orphaned_temp_file(path: Path) -> bool:
-    """Tell whether the writer of that file has ended. OSError if its times are unknown.
+    """Tell whether the writer of that file has ended.
 
-    Several machines may work in one folder, each with its own process numbers: for another machine's file the age
-    decides.
+    OSError if its times are unknown. Several machines may work in one folder, each with its own process numbers: for
+    another machine's file the age decides.
     """
     name_match = _TEMP_NAME_PATTERN.match(path.name)
     if name_match is None:
@@ -37,7 +37,7 @@ def is_orphaned_temp_file(path: Path) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """Identify the process numbering: on Linux one boot of a machine and one container."""
+    """Identify the process numbering: one boot of a machine, one container."""
     try:
         machine_identity = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(
             Path("/proc/self/ns/pid").stat().st_ino

@@ -14,7 +14,10 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> RecordT:
-    """Parse a template of ``record_type``. UsageError that names the file, the line and the entry."""
+    """Parse a template of ``record_type``.
+
+    UsageError that names the file, the line and the entry.
+    """
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # says the line itself

@@ -1,1 +1,1 @@
-"""Draw accepted documents for audits, list who decided what, verify that no file was altered."""
+"""Draw documents for audits, list decisions, verify that no file was altered."""

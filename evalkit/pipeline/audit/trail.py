@@ -1,4 +1,7 @@
-"""List decisions, openings and purges: who, what, when, with which versions; one row per event."""
+"""List decisions, openings and purges: who, what, when, with which versions.
+
+One row per event.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +168,7 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
 
 
 def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
-    """Summarise an answer: the document's type, the number of fields, or the template's version."""
+    """Summarise an answer: document type, number of fields, or template version."""
     if answer is None:
         return None
     if isinstance(answer, ClassificationOutput):

@@ -1,4 +1,4 @@
-"""Verify that the output folder's files are still as machines and people left them.
+"""Verify that the output folder's files are as machines and people left them.
 
 Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
 that was changed, exchanged or removed no longer fits, and is reported with what to do. The database vouches for the
@@ -286,7 +286,10 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
 def _is_equal_to_projection(
     stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
 ) -> bool:
-    """Compare stored ground truth with what the reviews say, except patients' keys of corrected pages."""
+    """Compare stored ground truth with what the reviews say.
+
+    Patients' keys of corrected pages are not compared.
+    """
     if isinstance(record, GroundTruth) and stored_truth is not None:
         try:
             stored_classification = GroundTruth.model_validate(stored_truth).ground_truth_classification
@@ -331,7 +334,7 @@ def _check_silver_truth(
 
 
 def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Return the two facts that only a silver record has: acceptance time and inclusion probability."""
+    """Return what only a silver record has: acceptance time, inclusion probability."""
     probability = stored_truth.get("inclusion_probability")
     is_probability = isinstance(probability, float) and 0 <= probability <= 1
     return str(stored_truth.get("reviewed_at")), probability if is_probability else None
@@ -447,7 +450,7 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
 
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
-    """Check the newest reviews, which no later one vouches for, by the digests in the database."""
+    """Check the newest reviews, which no later one vouches for, by the database."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
         with hold_case_write_lock(output_folder, case_id):
             # As it is now: a purge may have been here since.
@@ -507,7 +510,7 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 def _check_against_export(
     output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
-    """Find what an earlier export has and the folder has lost: unpurged reviews, purges, openings."""
+    """Find unpurged reviews, purges and openings that only an earlier export has."""
     try:
         exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:

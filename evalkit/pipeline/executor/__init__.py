@@ -1,1 +1,1 @@
-"""Executors read documents and decide about them: processes of this machine, or a Dask cluster."""
+"""Read and decide documents in processes of this machine, or on a Dask cluster."""

@@ -87,7 +87,7 @@ class OpaquePayload:
 
 
 class _WorkerFault(NamedTuple):
-    """An unexpected error of a step: its type and function, without a word of the document."""
+    """An unexpected error of a step, without a word of the document."""
 
     error_type: str
     function_name: str
@@ -135,7 +135,7 @@ async def _get_worker_pool() -> ReaderPool:
 
 
 class _WorkerCleanup(WorkerPlugin):
-    """A plugin that ends the worker's processes before the worker, which would wait for them."""
+    """A plugin that ends the worker's processes, for which the worker would wait."""
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
         if _worker_pool is not None:
@@ -143,7 +143,7 @@ class _WorkerCleanup(WorkerPlugin):
 
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
-    """Describe the reader and tables, which must be the same on workers and this machine."""
+    """Describe reader and tables, which must be the same on all machines."""
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
@@ -155,7 +155,7 @@ _NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
 
 
 def _disable_message_logs(dask_scheduler: Any) -> None:
-    """Keep the scheduler from logging its last thousand messages to each worker: patients' documents.
+    """Keep the scheduler from storing its last messages: patients' documents.
 
     Messages in transit are not affected.
     """
@@ -299,7 +299,10 @@ class DaskCluster(Executor):
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
-        """Connect as a run would, and describe how many matching workers there are. UsageError as for a run."""
+        """Connect as a run would, and describe how many matching workers there are.
+
+        UsageError as for a run.
+        """
         async with self:
             silent_workers = [
                 worker for worker, environment in self._environment_by_worker.items() if environment is None
@@ -319,7 +322,10 @@ class DaskCluster(Executor):
         return self
 
     async def _connect_and_check(self, address: str) -> None:
-        """Wait for the scheduler and a worker, and check all workers' environments. UsageError."""
+        """Wait for the scheduler and a worker, and check all workers' environments.
+
+        UsageError.
+        """
         try:
             await self._connect(address)
             await self._wait_for_worker()
@@ -387,7 +393,10 @@ class DaskCluster(Executor):
             raise self._create_no_worker_error()
 
     async def _ask_worker_environment(self, worker: str) -> dict[str, str] | str | None:
-        """Return a worker's environment, or the type of its error; None if it is lost or hangs."""
+        """Return a worker's environment, or the type of its error.
+
+        None if it is lost or hangs.
+        """
         try:
             async with self._limit_and_announce_wait(f"the Dask worker {worker}"):
                 answer_by_worker = await self._client.run(
@@ -402,7 +411,7 @@ class DaskCluster(Executor):
 
     @asynccontextmanager
     async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
-        """Limit a wait for the cluster: announce it after a few seconds, raise TimeoutError at the limit."""
+        """Announce a long wait for the cluster, and raise TimeoutError at its limit."""
         notice = asyncio.get_running_loop().call_later(
             _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
         )
@@ -433,7 +442,7 @@ class DaskCluster(Executor):
                 self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
 
     def _record_loss(self, reason: str) -> ExecutorError:
-        """Record the loss of the cluster, and return the one error that all waiting tasks raise."""
+        """Record the loss of the cluster; return the error that all waiting tasks raise."""
         if not self._cluster_loss.done():
             self._cluster_loss.set_result(
                 ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
@@ -455,7 +464,10 @@ class DaskCluster(Executor):
 
 
 def _get_file_size(path: Path) -> int:
-    """Return the file's size in bytes; 0 if it is not accessible, which reading reports."""
+    """Return the file's size in bytes.
+
+    0 if it is not accessible, which reading reports.
+    """
     try:
         return path.stat().st_size
     except OSError:

@@ -33,7 +33,10 @@ class ReaderConfig(NamedTuple):
 
     @property
     def reader_version(self) -> str:
-        """The reader's name and version, as in bundles. UsageError if it is not installed or not reached."""
+        """The reader's name and version, as in bundles.
+
+        UsageError if it is not installed or not reached.
+        """
         return resolve_reader_version(self.ocr_engine, self.documentai)
 
 
@@ -53,7 +56,7 @@ class Executor(Protocol):
         """The number of documents that keep it busy; it may change."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
-        """Read a PDF. DocumentError if it cannot be read, or crashes the process that reads it."""
+        """Read a PDF. DocumentError if it cannot be read, or crashes its process."""
 
     async def run_step(
         self,

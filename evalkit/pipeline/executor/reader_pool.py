@@ -1,4 +1,4 @@
-"""Read PDFs in separate processes: MuPDF is not thread-safe, and may be crashed by a file."""
+"""Read PDFs in separate processes: MuPDF is not thread-safe, and can crash."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _MEMORY_ERROR_CODE = "READER-MEMORY"
 
 
 class ReaderPool(Executor):
-    """A pool of reading processes; they end with it, and with the run if that is killed."""
+    """A pool of reading processes.
+
+    They end with it, and with the run if that is killed.
+    """
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
         """Start ``worker_count`` processes."""
@@ -75,7 +78,10 @@ class ReaderPool(Executor):
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run the function in one of the processes. BrokenProcessPool if it crashes that, twice."""
+        """Run the function in one of the processes.
+
+        BrokenProcessPool if it crashes that, twice.
+        """
         process_pool = self._process_pool
         try:
             return await _submit_to_pool(process_pool, function, *arguments)
@@ -124,7 +130,7 @@ class WorkerReadResult(NamedTuple):
 async def await_read_result(
     pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
 ) -> BundleWithTimings:
-    """Await a worker's reading of ``file_name``, and turn a crash into a DocumentError."""
+    """Await a worker's reading of ``file_name``; a crash becomes a DocumentError."""
     monotonic_start = time.monotonic()
     try:
         worker_result = await pending_read
@@ -161,7 +167,7 @@ async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[
 
 
 def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function, and strip cause and context from its error before it leaves the process.
+    """Call a function, and strip cause and context from its error.
 
     They may quote the document, and not all of them can be pickled. If Dask is loaded it would try all the same; when
     that fails, the process ends and prints all of it to the log.
@@ -192,9 +198,10 @@ def _exit_with_parent(parent_pid: int) -> None:
 def read_with_limits(
     reader_config: ReaderConfig, path: Path, doc_id: str, processing_timestamp: str, file_bytes: bytes | None = None
 ) -> WorkerReadResult:
-    """Read in this process; past the time limit the system kills it, whatever library is busy.
+    """Read in this process.
 
-    ``file_bytes`` is the file's content if the file is on another machine.
+    Past the time limit the system kills it, whatever library is busy. ``file_bytes`` is the file's content if the file
+    is on another machine.
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None

@@ -1,4 +1,4 @@
-"""Limit the resources of a process that reads a file, so that a bomb ends only its own reading."""
+"""Limit a reading process's resources: a bomb ends only its own reading."""
 
 from __future__ import annotations
 

@@ -59,7 +59,10 @@ async def open_executor(
 
 
 def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_on_workers: bool) -> DaskCluster:
-    """Create the Dask cluster. UsageError if Dask is not installed, or its own settings are broken."""
+    """Create the Dask cluster.
+
+    UsageError if Dask is not installed, or its own settings are broken.
+    """
     try:
         from evalkit.pipeline.executor.dask import DaskCluster
     except ImportError as error:

@@ -1,9 +1,9 @@
-"""Delete documents and everything derived from them; only hashes of reviews are kept.
+"""Delete documents and everything derived from them.
 
-``purged/0001.json``, ``0002.json`` …: one record per purge, never changed, chained by hash. A record has no name and no
-word of the document: its SHA-256, and for each of its reviews the SHA-256 of the file, the hash it was chained to, who
-submitted it, when, and with what outcome. So a purged chain still verifies, a removed one does not, and a later run of
-the same bytes recognises them.
+Only hashes of reviews are kept. ``purged/0001.json``, ``0002.json`` …: one record per purge, never changed, chained by
+hash. A record has no name and no word of the document: its SHA-256, and for each of its reviews the SHA-256 of the
+file, the hash it was chained to, who submitted it, when, and with what outcome. So a purged chain still verifies, a
+removed one does not, and a later run of the same bytes recognises them.
 
 ``purging.json`` names what is being purged until all is done: after a kill, the next purge finishes it first.
 """

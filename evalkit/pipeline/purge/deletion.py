@@ -52,11 +52,12 @@ def purge(
     expired_ids: Iterable[str] = (),
     expired_before: datetime | None = None,
 ) -> list[PurgedDocument]:
-    """Delete documents and everything derived from them; a killed purge is finished first.
+    """Delete documents and everything derived from them.
 
-    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what ``find_expired_documents`` found for ``expired_before``;
-    one that was reopened since stays. NotFound for a document of which nothing exists; UsageError if a run is writing;
-    StoreError if something could not be removed, or a reader of the database prevented it: the same call continues.
+    A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
+    ``find_expired_documents`` found for ``expired_before``; one that was reopened since stays. NotFound for a document
+    of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a reader
+    of the database prevented it: the same call continues.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
@@ -123,7 +124,10 @@ def _purge_documents(
 
 
 def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Map each document to the files that ``purge`` would remove, sorted. NotFound as there."""
+    """Map each document to the files that ``purge`` would remove, sorted.
+
+    NotFound as there.
+    """
     with OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
         return {doc_id: sorted(_list_present_files(contents, doc_id)) for doc_id in doc_ids}
@@ -159,9 +163,9 @@ def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocume
 def _execute_purge(
     contents: FolderContents, registries: ProductionLabelsAndDraws, intent: PurgeIntent
 ) -> PurgedDocument:
-    """Do what the intent says, except for labels and draws, which are rewritten for many documents at once.
+    """Do what the intent says, except for labels and draws.
 
-    The caller holds the write lock, and looks for remaining traces.
+    Those are rewritten for many documents at once. The caller holds the write lock, and looks for remaining traces.
     """
     output_folder, index = contents.output_folder, contents.index
     doc_id, case_ids = intent.doc_id or "", intent.cases
@@ -235,7 +239,10 @@ def _create_purge_record(
 
 
 def _get_case_suffix(doc_id: str, case_id: str) -> str:
-    """Return the case's name without the document's. A template's name, which may be a patient's, is dropped too."""
+    """Return the case's name without the document's.
+
+    A template's name, which may be a patient's, is dropped too.
+    """
     return case_id.removeprefix(doc_id) if case_id.startswith(doc_id) else case_id[len(case_id.partition(".")[0]) :]
 
 

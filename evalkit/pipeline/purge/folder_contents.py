@@ -39,10 +39,10 @@ _ANY_VERSION = 1 << 31
 
 @dataclass(frozen=True)
 class FolderContents:
-    """An output folder and its documents' contents, read once for any number of questions.
+    """An output folder's documents, read once for any number of questions.
 
-    Valid while the run lock is held: runs, draws, planted faults and templates, which add documents and cases, take that
-    lock too. Experts can only add further opinions meanwhile.
+    Valid while the run lock is held: runs, draws, planted faults and templates, which add documents and cases, take
+    that lock too. Experts can only add further opinions meanwhile.
     """
 
     output_folder: OutputFolder
@@ -81,7 +81,7 @@ class FolderContents:
 
     @cached_property
     def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
-        """The reviews of templates, by the SHA-256 of the statement that the template was tried on."""
+        """The reviews of templates, by the SHA-256 of the statement."""
         names_by_sha256 = defaultdict(list)
         for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
             for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
@@ -91,7 +91,10 @@ class FolderContents:
         return names_by_sha256
 
     def list_doc_ids(self) -> list[str]:
-        """List the documents with any machine-made file, sorted; of statements only the bundle exists."""
+        """List the documents with any machine-made file, sorted.
+
+        Of statements only the bundle exists.
+        """
         file_names = (
             name
             for subfolder in (RESULTS_FOLDER, EXTRACTIONS_FOLDER, BUNDLES_FOLDER)
@@ -172,7 +175,10 @@ class FolderContents:
 
 
 def read_json_or_empty(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
-    """Read a file of any version; empty if it cannot be read, which `audit verify` reports."""
+    """Read a file of any version.
+
+    Empty if it cannot be read, which `audit verify` reports.
+    """
     try:
         return output_folder.read_json(name, max_schema_version=_ANY_VERSION)
     except StoreError:

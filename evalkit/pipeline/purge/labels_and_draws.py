@@ -1,7 +1,7 @@
-"""Production's labels and the draws, which list many documents; a purge removes documents from them.
+"""Production's labels and the draws, which list many documents.
 
-The caller holds the run lock: nobody else writes these files. They are read once and written once for many documents,
-since each of them has a row for every document.
+A purge removes documents from them. The caller holds the run lock: nobody else writes these files. They are read once
+and written once for many documents, since each of them has a row for every document.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ProductionLabelsAndDraws:
         self._draws = read_all_draws(output_folder)
 
     def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
-        """Iterate over the strata that could have drawn the document, each with its draw's number from 1."""
+        """Iterate over the strata with the document, each with its draw's number from 1."""
         for number, draw in enumerate(self._draws, 1):
             for stratum in draw.strata:
                 if doc_id in stratum.probability:
@@ -38,7 +38,10 @@ class ProductionLabelsAndDraws:
         return {kind: count for kind, count in count_by_kind.items() if count}
 
     def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
-        """Rewrite the files without these documents; the other documents' probabilities do not change."""
+        """Rewrite the files without these documents.
+
+        The other documents' probabilities do not change.
+        """
         removed_ids = frozenset(doc_ids)
         if removed_ids & self._label_by_doc_id.keys():
             self._label_by_doc_id = {

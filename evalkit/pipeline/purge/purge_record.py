@@ -68,7 +68,10 @@ class PurgeRecord(StrictRecord):
 
 
 class PurgeIntent(StrictRecord):
-    """``purging.json``: the purge under way. The only file that still names the document, and the last to go."""
+    """``purging.json``: the purge under way.
+
+    The only file that still names the document, and the last to go.
+    """
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str | None
@@ -103,7 +106,10 @@ def save_intent(output_folder: OutputFolder, intent: PurgeIntent) -> None:
 
 
 def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
-    """Read all records, oldest first. StoreError if one is damaged, missing or foreign."""
+    """Read all records, oldest first.
+
+    StoreError if one is damaged, missing or foreign.
+    """
     return [
         read_purge_record(output_folder, file_name)
         for file_name in list_numbered_files_or_raise_on_gap(

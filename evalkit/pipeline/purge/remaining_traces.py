@@ -1,4 +1,4 @@
-"""Report a purge: what it removed, and what may still be about the document elsewhere."""
+"""Report a purge: what it removed, and what may still be about the document."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def _describe_remaining_traces(
 def _map_mentions_by_doc_id(
     output_folder: OutputFolder, filename_by_doc_id: Mapping[str, str | None]
 ) -> Mapping[str, list[str]]:
-    """Map each document to a sentence for each file that names it; every file is read once.
+    """Map each document to a sentence for each file that names it.
 
-    ``filename_by_doc_id`` has each document's PDF.
+    Every file is read once. ``filename_by_doc_id`` has each document's PDF.
     """
     encoded_filenames = {
         candidate_id: json.dumps(file_name, ensure_ascii=False)[1:-1].encode()
@@ -135,7 +135,9 @@ def _map_mentions_by_doc_id(
 
 
 def _extract_name_candidates(content: bytes) -> set[bytes]:
-    r"""Extract the words of a JSON file that may name a document; plain words only if quoted alone.
+    r"""Extract the words of a JSON file that may name a document.
+
+    Plain words count only if they are quoted alone.
 
     >>> sorted(_extract_name_candidates(b'{"notes": "see:\\nscan_2 or my scan-3", "of": "scan"}'))
     [b'notes', b'of', b'scan', b'scan-3', b'scan_2']

@@ -1,4 +1,4 @@
-"""Select documents to purge: by age, by patient, and purged ones that a backup brought back."""
+"""Select documents to purge: by age, by patient, and restored purged ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ExpiredDocuments:
 
 
 def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
-    """Find the documents without a result, review or other change since that moment, by the times in their files."""
+    """Find the documents unchanged since that moment, by the times in their files."""
     with OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
@@ -60,9 +60,10 @@ def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: date
 
 
 def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> list[str]:
-    """Find the documents about a key's patient, sorted; keys that occur together for one person count as one.
+    """Find the documents about a key's patient, sorted.
 
-    Every page is searched, also in another patient's document. NotFound if no document has the key.
+    Keys that occur together for one person count as one. Every page is searched, also in another patient's document.
+    NotFound if no document has the key.
     """
     salt = load_or_create_patient_salt(output_folder)
     with OutputIndex(output_folder) as index:
@@ -85,7 +86,10 @@ def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> li
 
 
 def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> Iterator[set[str]]:
-    """Iterate over the keys of each person in a document's pages and result. StoreError if a file is damaged."""
+    """Iterate over the keys of each person in a document's pages and result.
+
+    StoreError if a file is damaged.
+    """
     with suppress(NotFound):
         name = bundle_file_name(doc_id)
         stored_bundle = output_folder.read_json(name, max_schema_version=BUNDLE_SCHEMA_VERSION)
@@ -108,7 +112,7 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
 
 
 def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
-    """Find purged documents that exist again because a backup older than their purge was restored.
+    """Find purged documents that a backup older than their purge restored.
 
     Documents imported again on purpose are left out: their files were written after the purge.
     """
@@ -133,7 +137,7 @@ def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
 def assess_expiry(
     contents: FolderContents, doc_id: str, case_ids: Iterable[str], expired_before: datetime
 ) -> Literal["finished", "waiting", "young", "unreadable"]:
-    """Assess whether a document with these cases is old enough to be purged, and if so whether it may be."""
+    """Assess whether a document is old enough to be purged, and may be."""
     output_folder = contents.output_folder
     file_names = (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id))
     write_times = [
@@ -155,9 +159,9 @@ def assess_expiry(
 
 
 def _is_older_than(contents: FolderContents, doc_id: str, moment: datetime) -> bool:
-    """Tell whether a document's files are all older; if they have no times, whether its reviews are.
+    """Tell whether a document's files are all older.
 
-    False if neither is known because a review cannot be read.
+    If they have no times, whether its reviews are. False if neither is known because a review cannot be read.
     """
     last_change = _find_last_change_time(contents, doc_id, default=_EARLIEST_MOMENT)
     if last_change > _EARLIEST_MOMENT:
