@@ -13,7 +13,7 @@ LogLineFormat = Literal["text", "json"]
 
 _FIELDS_ATTRIBUTE = "evalkit_fields"
 _SHA256_DIGITS = 12
-"""Of a document's SHA-256: enough to find it, and it tells nobody who the patient is."""
+"""Digits of a document's SHA-256: enough to find it, and they reveal no patient."""
 
 
 def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256: str, **fields: float | str) -> None:

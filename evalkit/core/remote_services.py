@@ -46,7 +46,7 @@ def is_local_host(host: str, *, allow_private_network: bool) -> bool:
         return True
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # a name: whoever answers for names decides where it leads
+    except ValueError:  # a name: DNS decides where it leads
         return False
     return address.is_loopback or (allow_private_network and any(address in network for network in _PRIVATE_NETWORKS))
 
@@ -60,7 +60,7 @@ def mute_loggers(package_names: Collection[str]) -> None:
         if any(f"{logger_name}.".startswith(f"{library}.") for library in package_names):
             logger = logging.getLogger(logger_name)
             logger.disabled = True
-            # For those below it that are not there yet.
+            # For loggers below it that do not exist yet.
             logger.setLevel(logging.CRITICAL + 1)
 
 
@@ -74,11 +74,11 @@ def create_no_redirect_http_client(
     from httpx2 import AsyncClient, Limits
 
     return AsyncClient(
-        # How many calls run at once is decided above; one that waits for a connection here would time out.
+        # The caller limits concurrency; a call that waits for a connection here would time out.
         limits=Limits(max_connections=None, max_keepalive_connections=None),
-        # A redirect would take the document to whatever host it names.
+        # A redirect could send the document to any host.
         follow_redirects=False,
         event_hooks={"response": [on_response] if on_response else []},
-        # The environment's proxies see all of what is sent without TLS.
+        # Without TLS, the environment's proxies would see everything.
         trust_env=destination_url.startswith("https:"),
     )

@@ -12,7 +12,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 MAX_FILE_BYTES = 256 * 1024**2
-"""Bytes of a file beside the documents: labels of a million documents have fewer."""
+"""Bytes of a file other than a document: a million labels have fewer."""
 
 
 class NotARegularFile(OSError):

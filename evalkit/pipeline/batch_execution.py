@@ -16,7 +16,7 @@ from evalkit.pipeline.executor.protocol import Executor
 from evalkit.store import OutputFolder
 
 _CAPACITY_POLL_SECONDS = 1.0
-"""Seconds between looks at whether an executor has more room."""
+"""Seconds between checks for more room in an executor."""
 
 
 class HasError(Protocol):
@@ -36,15 +36,15 @@ class BatchSummary(Generic[DocumentT]):
     """The outcome of a batch."""
 
     documents: tuple[DocumentT, ...]
-    """Sorted by path, as they were found."""
+    """Sorted by path."""
     problems: tuple[str, ...]
-    """What else was wrong with the input: one line each."""
+    """Further problems of the input: one line each."""
     copies: tuple[str, ...]
-    """Files that are another document's bytes again: one line each."""
+    """Files with the same bytes as another document: one line each."""
     output: str
     seconds: float
     by_agent: Mapping[str, Usage] = field(default_factory=dict)
-    """What language models were asked and paid by this round."""
+    """The usage of language models by role."""
 
     @classmethod
     def create(
@@ -115,7 +115,7 @@ async def process_documents(
         running_tasks: set[asyncio.Task[None]] = set()
         try:
             for number in range(len(sources)):
-                # Begun one by one, so that ten thousand documents do not wait in memory.
+                # Started one by one, so that ten thousand documents do not wait in memory.
                 while len(running_tasks) >= active_executor.max_in_flight + extra_in_flight:
                     running_tasks = await _wait_and_list_pending_tasks(running_tasks)
                 running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
@@ -151,5 +151,5 @@ async def run_uninterrupted_storage_operation(
     try:
         return await asyncio.shield(storage_task)
     except asyncio.CancelledError:
-        await asyncio.wait({storage_task})  # the folder's lock is held for it
+        await asyncio.wait({storage_task})  # the folder's lock is still needed
         raise

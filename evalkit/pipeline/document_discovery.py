@@ -18,7 +18,7 @@ from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 _MAX_STEM_LENGTH = 120
-"""Characters of a stem that a doc_id keeps: case ids and file names are made of it."""
+"""Characters of a stem that a doc_id keeps: case ids and file names contain it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class SourceDocument:
     path: Path
     """Absolute."""
     sha256: str | None
-    """None where the bytes cannot be had; ``read_error`` says why."""
+    """None if the bytes cannot be read; ``read_error`` has the reason."""
     read_error: DocumentError | None = None
 
 
@@ -39,7 +39,7 @@ class DiscoveredDocuments:
 
     sources: tuple[SourceDocument, ...]
     problems: tuple[EvalkitError, ...]
-    """Paths that hold nothing."""
+    """Paths without a document."""
     duplicate_paths_and_doc_ids: tuple[tuple[Path, str], ...]
     """Files with the same bytes as another: path, doc_id of that one."""
 

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import logging
 import traceback
+from contextlib import suppress
+from pathlib import PurePath
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import DocumentError
+from evalkit.errors import DocumentError, StoreError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor
 from evalkit.review.loaders import load_if_intact, read_bundle
-from evalkit.store import OutputFolder, bundle_file_name
+from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, bundle_file_name
 
 log = logging.getLogger(__name__)
+
+
+def map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
+    """Map the SHA-256 of every document that was run or extracted to its doc_id."""
+    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
+        with suppress(StoreError, LookupError):
+            doc_id_by_sha256.setdefault(output_folder.read_json(name)["sha256"], PurePath(name).stem)
+    return doc_id_by_sha256
 
 
 def load_bundle_if_current(
@@ -32,7 +43,7 @@ def load_bundle_if_current(
         reader_version,
         str(source.path),
     )
-    # What an engine could not do in its time, it may do now.
+    # An engine that reached its time limit may succeed now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if is_same_input and is_complete else None
 

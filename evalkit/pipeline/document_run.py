@@ -25,7 +25,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
-from evalkit.pipeline.audit.sampling import AuditPlan
+from evalkit.pipeline.audit.sampling import get_inclusion_probability, is_drawn_for_audit
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
@@ -77,7 +77,7 @@ from evalkit.store import (
 
 log = logging.getLogger(__name__)
 
-#: Reasons for which a document may be read all the same the next time.
+#: Errors that may not occur the next time.
 _TRANSIENT_ERROR_CODES = frozenset(
     {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
 ) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
@@ -208,9 +208,6 @@ class _DocumentRun:
         self._field_extraction = (
             FieldExtractionPipeline(settings, model_session, collect_versions()) if options.extract else None
         )
-        self._audit_plan = AuditPlan(
-            settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
-        )
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
@@ -220,13 +217,13 @@ class _DocumentRun:
 
     async def process_sources(self, sources: tuple[SourceDocument, ...]) -> list[DocumentSummary]:
         """Process all documents, several at a time."""
-        # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
+        # Calls wait for the provider, not for this machine: as many more documents as calls are in flight.
         extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
         executor = open_executor(
             self._settings,
             self._reader_config,
             [source.path for source in sources],
-            # A site's own verifiers are installed where the run is, not on every worker.
+            # A site's own verifiers are installed on this machine, not on every worker.
             decides_on_workers=not (self._model_session.has_language_models or self._settings.verifiers),
         )
         return await process_documents(
@@ -329,7 +326,7 @@ class _DocumentRun:
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
-        # The calls of one document overlap: what counts is how long it waited for any of them.
+        # The calls of one document overlap: only its waiting time counts.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
         self.timings.add(source.doc_id, seconds_by_step)
@@ -396,14 +393,14 @@ class _DocumentRun:
             created_at=result.times["finished_at"],
         )
         if result.decision is Decision.AUTO_ACCEPT:
-            # The probability is that of the moment of drawing: a document that was accepted before keeps it.
+            # A document that was accepted before keeps the probability of that moment.
             earlier_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
             audit_probability = (
-                self._audit_plan.get_inclusion_probability(self._completed_audits)
+                get_inclusion_probability(self._settings, self._completed_audits)
                 if earlier_probability is None
                 else earlier_probability
             )
-            if self._audit_plan.is_drawn_for_audit(result.sha256, audit_probability):
+            if is_drawn_for_audit(self._settings.audit_seed, result.sha256, audit_probability):
                 publish_packet_unless_frozen(
                     self._output_folder,
                     self._index,

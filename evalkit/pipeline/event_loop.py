@@ -26,12 +26,12 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     while not finished_event.is_set():
         try:
             # In slices: an interrupt reaches the main thread only between them. Not Thread.join, which after an
-            # interrupt takes the thread for ended (Python 3.11).
+            # interrupt considers the thread ended (Python 3.11).
             finished_event.wait(0.2)
         except KeyboardInterrupt as error:
-            # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
+            # The first one starts nothing new and lets paid calls finish; the next one drops those too.
             if interruption is None:
-                log.warning("interrupted: waiting for what is under way; Ctrl-C again drops it")
+                log.warning("interrupted: waiting for running calls; press Ctrl-C again to drop them")
             interruption = error
             loop.call_soon_threadsafe(task.cancel)
     if interruption:

@@ -51,7 +51,7 @@ from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_
 log = logging.getLogger(__name__)
 
 AUTO_TEMPLATE = "auto"
-#: Raise it with every change that alters what is extracted from the same words.
+#: Increase it with every change that alters the fields extracted from the same words.
 _RULES_VERSION = 2
 
 
@@ -66,9 +66,9 @@ class FieldExtractor:
     ensemble: tuple[Model, ...]
     loop_config: ReliabilityLoopConfig
     window_characters: int | None
-    """Characters of a document that are asked about at once; None: all."""
+    """Characters of a document per question; None: all."""
     template: FieldTemplate | None
-    """That the whole document is taken for; None: whatever stands in it."""
+    """The template of the whole document; None: templates by content."""
     tax_year: int | None
 
     async def extract(
@@ -318,7 +318,7 @@ def queue_fields_or_write_silver_truth(
         )
         return
     withdraw_packet_unless_frozen(output_folder, index, case_id)
-    # A case that somebody has open stays, and what they are asked about is not true meanwhile.
+    # A case that somebody has open stays, and its fields are not ground truth meanwhile.
     has_open_case = output_folder.has_file(packet_file_name(case_id))
     if (
         document_extractions.extractions
@@ -386,5 +386,5 @@ def parse_tax_year(text: str | int | None) -> int | None:
         return None
     year = int(text)
     if not 2000 <= year <= 2099:
-        raise UsageError(f"{year} is no tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
+        raise UsageError(f"{year} is not a tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
     return year

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
-from evalkit.errors import EvalkitError, ExecutorError, StoreError
+from evalkit.errors import EvalkitError, ExecutorError
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
     load_bundle_if_current,
     log_and_wrap_unexpected_error,
+    map_doc_ids_by_sha256,
     read_document_and_save_bundle,
 )
 from evalkit.pipeline.executor.protocol import Executor
@@ -34,9 +34,8 @@ from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
-from evalkit.review.loaders import read_extractions
 from evalkit.settings import Settings
-from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, open_output_folder
+from evalkit.store import OutputFolder, OutputIndex, open_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +78,7 @@ class ExtractedDocument:
     resumed: bool = False
     """True if an earlier run extracted it and nothing was done now."""
     error: str | None = None
-    """Why it failed, and the remedy."""
+    """The reason of its failure, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        doc_id_by_sha256 = _map_doc_ids_by_sha256(output_folder, index)
+        doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
         discovered = discover_documents(options.paths, doc_id_by_sha256)
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
         async with ModelSession(
@@ -167,16 +166,6 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
         monotonic_start=monotonic_start,
         by_agent=model_session.ledger.usage_by_role,
     )
-
-
-def _map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
-    """Map the SHA-256 of every document that was run or extracted to its doc_id."""
-    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
-    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        with suppress(StoreError):
-            stored_extractions = read_extractions(output_folder, PurePath(name).stem)
-            doc_id_by_sha256.setdefault(stored_extractions.sha256, stored_extractions.doc_id)
-    return doc_id_by_sha256
 
 
 async def _extract_document(

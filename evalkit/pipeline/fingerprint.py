@@ -26,7 +26,7 @@ from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
 
-#: Tables that decide and have no version of their own among the others.
+#: Tables that affect results and have no version of their own.
 _FURTHER_TABLES = (
     ("evalkit.classification", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
@@ -81,6 +81,8 @@ def compute_fingerprint(
         if isinstance(supplied_classification, UnparseableClassification)
         else supplied_classification
     )
+    identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
+    expectation_json = [patient_expectation.patients_per_file, identity_json]
     return hash_canonical_json(
         {
             "sha256": sha256,
@@ -93,13 +95,8 @@ def compute_fingerprint(
             "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
         | describe_models(settings)
-        | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
+        | ({} if patient_expectation == ANY_PATIENT else {"patients": hash_canonical_json(expectation_json)})
     )
-
-
-def _hash_expectation(patient_expectation: PatientExpectation) -> str:
-    identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
-    return hash_canonical_json([patient_expectation.patients_per_file, identity_json])
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:

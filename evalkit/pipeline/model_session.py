@@ -22,11 +22,11 @@ from evalkit.settings import Settings, read_environment_credentials
 log = logging.getLogger(__name__)
 
 EMBEDDED_MODEL_NAME = "embedded"
-"""The model that needs no provider."""
-#: Who asks, besides the classifier.
+"""The model without a provider."""
+#: The roles that ask models, by profile.
 _ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
-#: Of a template's reviewers, where there is one only.
+#: The role of a template's only reviewer.
 _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
 
@@ -96,13 +96,11 @@ class ModelSession:
         try:
             self.ledger.mark_fresh_run_finished()
         except StoreError as error:
-            log.warning(
-                "the journal was not closed, so that the next --fresh run goes on with this one's answers: %s", error
-            )
+            log.warning("the journal was not closed, so the next --fresh run reuses this one's answers: %s", error)
 
     async def close(self) -> None:
         """Wait for pending calls, and close the connections."""
-        async with AsyncExitStack() as exit_stack:  # one that fails leaves none of the others open
+        async with AsyncExitStack() as exit_stack:  # one failure leaves none of the others open
             for model in self._language_models.values():
                 exit_stack.push_async_callback(model.close)
 
@@ -180,7 +178,7 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     )
     if create_spending_limits(settings).has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
-            f"nobody knows the price of {provider_and_model}",
+            f"the price of {provider_and_model} is unknown",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )

@@ -72,7 +72,7 @@ class PatientRoster:
             for keys, fault, code, remedy in (
                 (
                     self.rows.find_ambiguous_names(sources),
-                    "could mean several documents of that name, and says nothing about any",
+                    "matches several documents of that name, and is used for none",
                     "AMBIGUOUS",
                     "Give each document a row with its doc_id.",
                 ),

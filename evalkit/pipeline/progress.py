@@ -34,7 +34,7 @@ def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
         def advance(summary: DocumentSummary, done_count: int, total_count: int) -> None:
             nonlocal calls, tokens, cost
             calls, tokens = calls + summary.calls, tokens + summary.tokens
-            cost += Decimal(summary.cost_usd or "NaN")  # of an unknown price the sum is unknown
+            cost += Decimal(summary.cost_usd or "NaN")  # with an unknown price the sum is unknown
             price = "price unknown" if cost.is_nan() else f"${cost:.2f}"
             spent = f"{calls} calls, {tokens:,} tokens, {price}" if tokens else ""
             bar.update(task, completed=done_count, total=total_count, description=summary.doc_id[:30], spent=spent)

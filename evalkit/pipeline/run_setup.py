@@ -30,7 +30,7 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         _create_pinned_document_ai_reader(settings),
         settings.read_memory_mb,
     )
-    _ = reader_config.reader_version  # a reader that is missing is one error, not one for every document
+    _ = reader_config.reader_version  # a missing reader is one error, not one for every document
     return reader_config
 
 
@@ -49,7 +49,7 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
     """
     if not settings.documentai_processor:
         raise UsageError(
-            "no processor of Document AI is named",
+            "no processor of Document AI is set",
             code="DOCUMENTAI-PROCESSOR",
             remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
         )

@@ -29,7 +29,7 @@ class DocumentSummary:
     pdf_filename: str
     pages: int | None
     decision: str | None
-    """AUTO_ACCEPT, ESCALATE_TO_SME; None where it failed."""
+    """AUTO_ACCEPT, ESCALATE_TO_SME; None if it failed."""
     decision_rule: str | None
     dominant_type: str | None
     blocker: int
@@ -41,21 +41,21 @@ class DocumentSummary:
     attempts: int
     evidence_quality_score: float | None
     calls: int
-    """Calls of a model that this run made."""
+    """This run's calls of models."""
     resumed: bool
-    """Finished by an earlier run; nothing was done now."""
+    """True if an earlier run finished it, and nothing was done now."""
     error: str | None = None
-    """Why it failed, and the remedy."""
+    """The reason of its failure, and the remedy."""
     tokens: int = 0
     """Input and output of these calls."""
     cost_usd: str | None = "0"
-    """Of these calls, a decimal number as text; None where nobody knows the price."""
+    """Of these calls, a decimal number as text; None if a price is unknown."""
     has_unexpected_patients: bool = False
-    """Documents of several patients are in the file, and the setting ``patients`` says that there is one."""
+    """True if the file has several patients' documents although the setting ``patients`` allows one."""
 
 
 _MANY_PATIENTS_SHARE = 0.20
-"""Where more files than this share are about several patients, the archive is made so."""
+"""If more files than this share are about several patients, the archive is filed so."""
 _ISSUE_COLUMNS = (
     "issue_id",
     "agent",
@@ -76,9 +76,9 @@ class RunSummary(BatchSummary[DocumentSummary]):
     """The outcome of a run."""
 
     timings: RunTimings = field(default_factory=RunTimings)
-    """What this run's own documents took; no part of the JSON."""
+    """The seconds of this run's documents; not part of the JSON."""
     unknown_production_labels: tuple[str, ...] = ()
-    """Production's words that are none of the five types and that ``foreign_types`` maps to none."""
+    """Production's words that are none of the five types, and not in ``foreign_types``."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
         """Return the summary for a program, with production's unknown labels."""
@@ -130,7 +130,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
 
 RunProgressCallback = Callable[[DocumentSummary, int, int], None]
-"""Called after each document: what became of it, how many are done, how many there are."""
+"""Called after each document: its summary, how many are done, how many there are."""
 
 
 def summarise_result(

@@ -16,7 +16,7 @@ _LABEL_BY_STEP = {
     "extracting": "fields",
     FAILED_STEP: "unreadable documents",
 }
-"""In the order of a document's way. ``waiting`` is none: there are always more documents under way than processes."""
+"""In the order of processing. ``waiting`` does not count: there are always more documents than processes."""
 
 
 @dataclass

@@ -27,16 +27,16 @@ class Stratum(StrictRecord):
     """The documents with one value of the field that was drawn by."""
 
     value: str
-    """What they have in common, ``Pathology Report``."""
+    """The common value, ``Pathology Report``."""
     probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
-    """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
+    """doc_id → the probability of having been drawn until now, 0..1, audits included."""
     drawn: tuple[str, ...]
     """The documents that this draw put into the queue."""
 
     @model_validator(mode="after")
     def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
-            raise ValueError("a document was drawn that could not be")
+            raise ValueError("a document was drawn that has no probability")
         return self
 
 
@@ -53,7 +53,7 @@ class Draw(StrictRecord):
 
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     """Read all draws, oldest first. StoreError if one is damaged, missing or foreign."""
-    # Without one of them every document that it could have drawn would be taken for rarer than it is.
+    # Without one of them, its documents' probabilities would be too low.
     return [
         parse_stored_record(
             Draw,

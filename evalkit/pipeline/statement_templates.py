@@ -17,7 +17,11 @@ from evalkit.documents.render import render_page_pngs
 from evalkit.errors import StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
-from evalkit.pipeline.document_reading import load_bundle_if_current, read_document_and_save_bundle
+from evalkit.pipeline.document_reading import (
+    load_bundle_if_current,
+    map_doc_ids_by_sha256,
+    read_document_and_save_bundle,
+)
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
@@ -51,7 +55,6 @@ from evalkit.statements.template_review_loop import (
 )
 from evalkit.store import (
     BUNDLES_FOLDER,
-    EXTRACTIONS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
@@ -61,9 +64,9 @@ from evalkit.store import (
     template_review_file_name,
 )
 
-#: So many pages are shown to a model: the first ones and the last.
+#: Pages shown to a model: the first ones and the last.
 _MAX_PICTURES = 20
-#: An engine may misread a letter of a bank's name; of two names that are so alike, in percent, one is the other.
+#: Similarity in percent from which two bank names are the same: an engine may misread a letter.
 _SAME_NAME_PERCENT = 85.0
 
 
@@ -75,15 +78,15 @@ class TemplateReviewSummary:
     """The statement."""
     review_result: TemplateReviewResult
     template_path: str
-    """Where the template lies in the output folder."""
+    """The template's file in the output folder."""
     cycle_paths: tuple[str, ...]
-    """Where its cycles lie."""
+    """The files of its cycles."""
     case_id: str | None
-    """The case that a person has to decide; None where it was approved."""
+    """The case that a person has to decide; None if approved."""
     is_case_frozen: bool
-    """Somebody has an earlier case of it open, or has decided it: that one and the template stay as they are."""
+    """True if somebody has an earlier case of it open, or has decided it: case and template do not change then."""
     by_agent: Mapping[str, Usage]
-    """What language models were asked and paid."""
+    """The usage of language models by role."""
 
 
 def review_and_publish_template(
@@ -280,11 +283,8 @@ def _identify_statement(
 
     DocumentError, UsageError.
     """
-    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
-    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        with suppress(StoreError, LookupError):
-            doc_id_by_sha256.setdefault(output_folder.read_json(name)["sha256"], PurePath(name).stem)
-    # Of statements only the bundle is there: one that is called alike may be this one, and keeps its name.
+    doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
+    # Of statements only the bundle exists: one with a similar name may be this one, and keeps its name.
     file_stem = sanitise_file_stem(pdf)
     bundle_ids = [PurePath(name).stem for name in output_folder.list_json_files(BUNDLES_FOLDER)]
     similar_ids = [doc_id for doc_id in bundle_ids if doc_id == file_stem or doc_id.startswith(f"{file_stem}-")]
@@ -314,7 +314,7 @@ def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> N
         fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
     ):
         raise UsageError(
-            f"the statement prints nothing of what {template.template_id} is known by",
+            f"the statement shows none of the signs of {template.template_id}",
             code="TEMPLATE-OTHER-BANK",
             remedy="Name a statement of its bank, or correct `signs` in the template's identity.",
         )

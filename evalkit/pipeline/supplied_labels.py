@@ -33,7 +33,7 @@ TypedPageRange = tuple[int, int, str | None]
 """First page, last page (both included, the document's first is 1), type; None: cannot tell."""
 
 MAX_PAGE_NUMBER = 100_000
-"""No document has more: a segment beyond is a slip of the pen."""
+"""No document has more: a segment beyond is a typing error."""
 
 _SPAN_PATTERN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
 _SEGMENTS_FORMAT = "segments are written as 1-5 Genomic Report; 6-8 Clinical Note"
@@ -88,7 +88,7 @@ class TableKind(NamedTuple):
     error_code: str
     remedy: str
     is_confidential: bool = False
-    """Whether an error names no column of it: a file without a header has somebody's name there."""
+    """True if errors name no column: a file without a header has a patient's name there."""
 
     def create_error(self, path: Path, problem: str) -> UsageError:
         """Create the error for a file of this kind that cannot be used."""
@@ -130,7 +130,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
             raise table_kind.create_error(path, f"row {row_number}: {fault}")
         if label_by_key.setdefault(key, label) != label:
-            raise table_kind.create_error(path, f"row {row_number} says of {key} something else than a row before it")
+            raise table_kind.create_error(path, f"row {row_number} contradicts an earlier row about {key}")
     if not label_by_key:
         raise table_kind.create_error(path, "it has no rows")
     return SuppliedLabels(label_by_key)
@@ -157,9 +157,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise table_kind.create_error(path, "it is not a list of rows")
     for row_number, row in enumerate(rows, 1):
-        if not is_json and any(
-            map(str.strip, row.get(_OVERFLOW_KEY, ()))
-        ):  # a comma at the end adds an empty cell only
+        if not is_json and any(map(str.strip, row.get(_OVERFLOW_KEY, ()))):  # a trailing comma only adds an empty cell
             raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")
         yield row
 
@@ -250,9 +248,9 @@ class StoredLabel(BaseModel):
     dominant_type: str
     """One of the five types, or a word of production's own."""
     confidence: Any = None
-    """In it, 0..1, where it can be read."""
+    """0..1, if readable."""
     segments: Any = None
-    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, where they can be read."""
+    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, if readable."""
 
 
 class StoredProductionLabels(BaseModel):
@@ -419,5 +417,5 @@ def make_storable_classification(classification: Any) -> Any:
     try:
         encode_canonical_json(classification)
     except (TypeError, ValueError, RecursionError) as error:
-        return UnparseableClassification(f"it holds what JSON cannot carry ({type(error).__name__})")
+        return UnparseableClassification(f"it has a value that JSON cannot express ({type(error).__name__})")
     return classification

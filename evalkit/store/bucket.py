@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
 
 _REQUEST_SECONDS = 30
-"""One request may take so long, all that the client tries again included."""
+"""Seconds of one request, the client's retries included."""
 _MAX_ATTEMPTS = 3
 _WRITER_KEY = "writer"
-"""What an object that was created says of who did: whose answer was lost asks again, and must not lose to itself."""
+"""The metadata key of an object's creator: a retry after a lost answer must not lose to itself."""
 
 
 class FolderLocks(Protocol):
@@ -81,7 +81,7 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
+        # A "folder" made in a bucket's console is an object: of its name at the root, of no name in a folder.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
         return {name for name in self._map_child_names_to_kinds(subfolder) if name != console_name}
 
@@ -117,7 +117,7 @@ class BucketOutputFolder(OutputFolder):
         except StoreError:
             if max_bytes is None:
                 raise
-            return self.read_bytes(name)[:max_bytes]  # of an empty object no part can be asked for
+            return self.read_bytes(name)[:max_bytes]  # a range of an empty object is an error
 
     @override
     def remove_file(self, name: str) -> bool:
@@ -205,7 +205,7 @@ class BucketOutputFolder(OutputFolder):
             EXCLUSIVE_CREATE_PROBE_FILE, content
         ) and self._create_atomically_if_absent(EXCLUSIVE_CREATE_PROBE_FILE, content):
             raise UsageError(
-                f"the store of {self.root} lets two create one object",
+                f"the store of {self.root} allows creating an object twice",
                 code="OUTPUT-STORE",
                 remedy="Use one that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
@@ -261,7 +261,7 @@ class BucketOutputFolder(OutputFolder):
             )
         except (FileExistsError, KeyError):
             raise
-        except Exception as error:  # there is no one base of all that the clients raise
+        except Exception as error:  # the clients' errors have no common base
             error_names = _collect_error_names(error)
             if "PreconditionFailed" in error_names:
                 raise FileExistsError from None
@@ -269,7 +269,7 @@ class BucketOutputFolder(OutputFolder):
                 raise _WriteConflict from None
             if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in error_names:
                 raise
-            # Without the cause: the clients' words have addresses and the names of objects in them.
+            # Without the cause: the clients' messages contain addresses and object names.
             raise _build_store_error(self.root, object_name or None, error) from None
 
 
@@ -281,14 +281,14 @@ class _BucketProvider(NamedTuple):
     open_filesystem: Callable[[], AsyncFileSystem]
     install_extra: str
     metadata_keyword: str
-    """What the client calls what is said of an object."""
+    """The client's name for an object's metadata."""
     exists_method: str
-    """How it is asked about one object, and not also whether there is a folder of that name."""
+    """The client's method that checks one object, not also a folder of that name."""
     list_method: str
-    """How it is asked what is in a folder, and not, of an empty one, what else is beside it: thousands of reviews."""
+    """The client's method that lists a folder, and not, if that is empty, thousands of siblings."""
     list_options: Mapping[str, bool]
     modified_key: str
-    """What the client calls the moment at which an object was written."""
+    """The client's name for an object's modification time."""
 
 
 def _open_s3() -> AsyncFileSystem:
@@ -300,14 +300,14 @@ def _open_s3() -> AsyncFileSystem:
         config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
         max_concurrency=1,  # else it asks for the size before each read
     )
-    filesystem.retries = 1  # botocore does it
+    filesystem.retries = 1  # botocore retries
     return filesystem
 
 
 def _open_gcs() -> AsyncFileSystem:
     from gcsfs.core import GCSFileSystem
 
-    # As Google's own client: who names a server of their own for tests has no credentials for it.
+    # As Google's own client: an emulator for tests has no credentials.
     token = "anon" if os.environ.get("STORAGE_EMULATOR_HOST") else "google_default"
     return GCSFileSystem(token=token, use_listings_cache=False, timeout=_REQUEST_SECONDS)
 
@@ -320,13 +320,13 @@ _PROVIDERS = {
 
 class _FailureRule(NamedTuple):
     error_names: frozenset[str]
-    """Any of them: the types of what a client raised, and what the store answered."""
+    """Any of them: error types of the client, or codes of the store."""
     code: str
     message: str
     remedy: str
 
 
-_RETRY_REMEDY = "Nothing is half written: see that the network and the store answer, then try again."
+_RETRY_REMEDY = "Nothing is half written: check the network and the store, then try again."
 _FAILURE_RULES = (
     _FailureRule(
         frozenset({
@@ -335,13 +335,13 @@ _FAILURE_RULES = (
         }),
         "STORE-CREDENTIALS",
         "there are no credentials for {root}",
-        "Give them as the provider's own tools take them: the environment, its configuration file, the machine's role.",
+        "Provide them as for the provider's own tools: environment, configuration file, or the machine's role.",
     ),
     _FailureRule(
         frozenset({"NoSuchBucket"}),
         "STORE-BUCKET",
         "there is no bucket of {root}",
-        "Make it (private, encrypted), or mend `output`.",
+        "Create it (private, encrypted), or correct `output`.",
     ),
     _FailureRule(
         frozenset({"PermissionError", "403"}),

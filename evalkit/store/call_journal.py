@@ -15,23 +15,23 @@ class ModelCall:
     """One call of a language model."""
 
     question: str
-    """SHA-256 of all that the model was sent, and of its name: equal ones are the same question."""
+    """SHA-256 of the whole request and the model's name."""
     document: str
-    """SHA-256 of the document that it was about."""
+    """SHA-256 of the document."""
     role: str
     model: str
     asked_at: str
     seconds: float
     answer: str | None
-    """What the model wrote, whole; it quotes the document. None where no whole answer came."""
+    """The model's whole text, which quotes the document. None if no complete answer came."""
     failure: str | None
-    """The code of what went wrong; None where the answer could be used."""
+    """The code of the failure; None if the answer was usable."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     thought_tokens: int
     cost_usd: str | None
-    """A decimal number; None where nobody knows the price."""
+    """A decimal number; None if the price is unknown."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class CaseClaim:
     """The tab's id; it survives a reload of the tab."""
     since: str
     expires_at: str
-    """From this moment on anybody may take the case."""
+    """From this moment on anyone may take the case."""
 
 
 @dataclass(frozen=True)

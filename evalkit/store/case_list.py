@@ -45,7 +45,7 @@ _LISTED_COLUMNS = (
     *(database_tables.cases.c[column].label(name) for name, column in database_tables.FACET_COLUMNS.items()),
     database_tables.cases.c.is_hidden,
 )
-"""What is told of a case itself."""
+"""The listed columns of a case itself."""
 
 
 class _TextPosition(sa.sql.functions.GenericFunction[int]):
@@ -186,7 +186,7 @@ class CaseList:
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
             )
-            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # SQLite takes longer to join them
+            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # a join takes SQLite longer
             .order_by(*sort_columns)
         )
         is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 _ROWS_PER_BATCH = 1000
-"""Rows that are given to the database in one go."""
+"""Rows per statement."""
 
 _current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
@@ -117,9 +117,9 @@ class Database:
             raise StoreError(
                 f"the database of the output folder could not be read or written ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
+                remedy="Nothing was saved: free some space or correct the folder's rights, then try again."
                 if is_file
-                else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
+                else "Nothing was saved: check that the PostgreSQL server runs, then try again.",
             ) from None
 
     def build_insert(self, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
@@ -156,9 +156,9 @@ class Database:
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(
-                f"the database of the output folder could not be written anew ({get_driver_error_type_name(error)})",
+                f"the database of the output folder could not be rewritten ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Free as much space as it takes, end what else uses the folder, and try again.",
+                remedy="Free as much space as the database takes, end what else uses the folder, and try again.",
             ) from None
         return not is_busy
 
@@ -198,8 +198,8 @@ class Database:
             yield connection
         if self._engine.dialect.name == "postgresql":
             with self.open_autocommit_connection() as connection:
-                # Else the first minute's queries would be planned for the rows that were there before, and look at each
-                # row that an index has found, to see whether it is there.
+                # Otherwise the first minute's queries would be planned for the former rows, and check the visibility of
+                # each row that an index finds.
                 connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")
 
 
@@ -213,7 +213,7 @@ def _copy_rows_to_temp_table(
         return None
     columns = (sa.Column(column_name, table.columns[column_name].type) for column_name in first_batch[0])
     staged_table = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
-    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # of one that failed: SQLite has kept it
+    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # SQLite keeps that of a failed rebuild
     staged_table.create(connection)
     for batch in chain([first_batch], iter(lambda: list(islice(row_iterator, _ROWS_PER_BATCH)), [])):
         connection.execute(sa.insert(staged_table), batch)
@@ -284,15 +284,15 @@ def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"the index {path} cannot be opened ({get_driver_error_type_name(error)})",
         code="STORE-INDEX",
-        remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
-        "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
+        remedy="Correct the folder's rights; if the file is damaged, restore its backup and run `evalkit reindex`. Without "
+        "one, delete it: drafts, deferrals, paid answers of language models and the view log are lost.",
     )
 
 
 def build_connection_error(url: str, error: Exception) -> StoreError:
     """Build the error of a PostgreSQL database, without its password."""
     driver_error = getattr(error, "orig", None)
-    is_connected = getattr(driver_error, "sqlstate", None) is not None  # what a statement then met has a number
+    is_connected = getattr(driver_error, "sqlstate", None) is not None  # an error of a statement has a number
     refusal = (
         None
         if is_connected
@@ -303,33 +303,35 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
         code="STORE-INDEX",
         remedy=refusal.remedy
         if refusal
-        else "See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
+        else "Check that the PostgreSQL server runs and lets this user connect and create a schema: `evalkit doctor`.",
     )
 
 
 class _ConnectionRefusal(NamedTuple):
     message_part: str
-    """What the driver or the server says; a server that speaks another language has the general remedy."""
+    """A part of the driver's or server's message; in another language the general remedy applies."""
     reason: str
     remedy: str
 
 
 _NO_ANSWER = "the server does not answer"
-_CHECK_SERVER_REMEDY = "See that it runs, and listens where the address says."
+_CHECK_SERVER_REMEDY = "Check that it runs, and listens at that address."
 _KNOWN_REFUSALS = (
     _ConnectionRefusal(
         "no password supplied",
-        "no password was given",
+        "there is no password",
         "Put it into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
     ),
     _ConnectionRefusal(
         "password authentication failed",
         "there is no such user, or the password is wrong",
-        "Mend it in ~/.pgpass (a `:` or `\\` in it wants a `\\` before it), or make the user: createuser --pwprompt USER.",
+        "Correct it in ~/.pgpass (write `\\` before a `:` or `\\`), or create the user: createuser --pwprompt USER.",
     ),
-    _ConnectionRefusal("does not exist", "there is no such database or user", "Make it: createdb --owner USER NAME."),
+    _ConnectionRefusal("does not exist", "there is no such database or user", "Create it: createdb --owner USER NAME."),
     _ConnectionRefusal(
-        "no pg_hba.conf entry", "the server lets nobody in like this", "Let this user in from here, in its pg_hba.conf."
+        "no pg_hba.conf entry",
+        "the server does not allow this connection",
+        "Allow this user and machine in its pg_hba.conf.",
     ),
     _ConnectionRefusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
     _ConnectionRefusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),

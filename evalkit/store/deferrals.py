@@ -17,7 +17,7 @@ class Deferral:
     case_id: str
     reviewer: str
     reason: str
-    """The reviewer's words, for whoever takes the case next."""
+    """The reviewer's words, for the next reviewer."""
     deferred_at: str
 
 

@@ -18,7 +18,7 @@ def open_output_folder(root: Path | str, database_url: str | None = None) -> Out
     location = parse_output_location(root)
     if isinstance(location, Path):
         return LocalOutputFolder(location, database_url)
-    from evalkit.store.bucket import BucketOutputFolder  # a folder on this machine needs none of it
+    from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
     from evalkit.store.postgresql_locks import PostgreSQLLocks
 
     return BucketOutputFolder(location, database_url, PostgreSQLLocks())

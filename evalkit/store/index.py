@@ -20,18 +20,18 @@ from evalkit.store.output_folder import OutputFolder
 from evalkit.store.review_heads import ReviewChainHeads
 from evalkit.store.view_log import ViewLog
 
-#: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
+#: The columns of a case in a table for people; the index has more, for ``CaseList``.
 CASE_COLUMNS = (
     *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
     *("decision_reason", "review_reason", "review_status"),
 )
 
 _MAX_COLUMN_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
-"""Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row, with ids of some 140.
+"""Bytes of columns that are searched and counted by: PostgreSQL indexes 2,700 per row, ids take some 140.
 
-Of a name that is longer than any on a disk only the beginning is searched.
+Only the beginning of a longer name is searched; no disk allows such names.
 """
-# No text of PostgreSQL holds a NUL, and a facet none of what stands between facets.
+# PostgreSQL's texts have no NUL, and facets no separator.
 _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 

@@ -32,9 +32,9 @@ from evalkit.store.output_folder import (
 from evalkit.store.temp_files import generate_process_temp_name, is_orphaned_temp_file
 
 _MAX_FILE_BYTES = 2 * 1024**3
-"""Bytes of a file; a bundle of 20,000 pages has fewer."""
+"""Bytes of the largest file; a bundle of 20,000 pages has fewer."""
 _LOCK_SLOTS = 256
-"""So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
+"""Documents that can be changed at a time; two in one slot wait for each other, which is harmless."""
 
 
 class LocalOutputFolder(OutputFolder):
@@ -101,7 +101,7 @@ class LocalOutputFolder(OutputFolder):
             with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
                 if max_bytes is None:
                     return file.read()
-                if sys.platform == "linux":  # else it reads ahead: megabytes that nobody asked for
+                if sys.platform == "linux":  # otherwise it reads megabytes ahead
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(max_bytes)
         except FileNotFoundError as error:
@@ -141,7 +141,7 @@ class LocalOutputFolder(OutputFolder):
     def remove_file(self, name: str) -> bool:
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
-            os.lstat(self._local_path_text(name))  # mostly there is none, and to open folders takes longer
+            os.lstat(self._local_path_text(name))  # mostly there is none, and opening folders takes longer
             with _open_nested_folder(self.root, parent_names) as parent_fd:
                 os.unlink(file_name, dir_fd=parent_fd)
                 os.fsync(parent_fd)
@@ -190,7 +190,7 @@ class LocalOutputFolder(OutputFolder):
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
                 code="OUTPUT-FOLDER",
-                remedy="Choose another with --output, or mend its rights.",
+                remedy="Choose another with --output, or correct its rights.",
             ) from error
         try:
             try:
@@ -209,10 +209,10 @@ class LocalOutputFolder(OutputFolder):
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
                 exit_stack.callback(os.close, lock_fd)
-                # A process that was forked meanwhile has the handle, too: to close ours alone would give nothing back.
+                # A process forked meanwhile has the handle too: closing ours alone would release nothing.
                 exit_stack.callback(_unlock_file, lock_fd)
-                # In order, so that two who want them all do not wait for each other; one by one, since who asked for
-                # all at once would wait for a moment in which nobody has any.
+                # In order, so that two that lock all do not deadlock; one by one, since all at once would wait for a
+                # moment without any holder.
                 for slot in (
                     range(_LOCK_SLOTS) if document_key is None else [zlib.crc32(document_key.encode()) % _LOCK_SLOTS]
                 ):
@@ -221,7 +221,7 @@ class LocalOutputFolder(OutputFolder):
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
                     code="STORE-FAILED",
-                    remedy="Mend its rights, or name another folder.",
+                    remedy="Correct its rights, or name another folder.",
                 ) from error
             yield
 
@@ -327,7 +327,7 @@ def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing
     try:
         for folder_name in path_parts:
             if create_missing and _make_folder(folder_name, folder_fd):
-                os.fsync(folder_fd)  # else what is written into it on disk might stand nowhere
+                os.fsync(folder_fd)  # otherwise files in it might be lost
             child_fd = os.open(folder_name, flags | os.O_NOFOLLOW, dir_fd=folder_fd)
             os.close(folder_fd)
             folder_fd = child_fd
@@ -376,7 +376,7 @@ def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
 
 def _unlock_file(lock_fd: int) -> None:
     """Unlock all bytes of the file, even if a forked process has the handle too."""
-    with suppress(OSError):  # what was to be done is done
+    with suppress(OSError):  # the work itself is finished
         if sys.platform != "linux":
             fcntl.flock(lock_fd, fcntl.LOCK_UN)
             return
@@ -392,15 +392,15 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
 def _build_store_error(name: str, error: OSError) -> StoreError:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{name} would be written through a link, or a file stands in the place of its folder",
+            f"{name} would be written through a link, or its folder is a file",
             code="STORE-LINK",
-            remedy="Nothing below the output folder may be a link: put the whole folder where there is room.",
+            remedy="Nothing below the output folder may be a link: move the whole folder to where there is room.",
         )
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{name} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some space and run again: what is finished is kept."
+        remedy="Free some space and run again: finished documents are kept."
         if is_full
-        else "Mend the folder's rights or choose another with --output.",
+        else "Correct the folder's rights, or choose another with --output.",
     )

@@ -30,7 +30,7 @@ class OutputFolder(ABC):
     root: Path | str
     """The folder's path, or the URL of a folder in a bucket."""
     database_url: str | None
-    """The PostgreSQL database that is set; None for ``evalkit.sqlite``."""
+    """The PostgreSQL database in the settings; None for ``evalkit.sqlite``."""
 
     @abstractmethod
     def has_folder(self, subfolder: str | None = None) -> bool:
@@ -128,7 +128,7 @@ def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
 
     An empty folder is accepted. A typing error would put a database among other people's files.
     """
-    remedy = "Name the output folder of a run, or make one with `evalkit run`."
+    remedy = "Name the output folder of a run, or create one with `evalkit run`."
     if not output_folder.has_folder():
         raise UsageError(f"there is no output folder {output_folder.root}", code="OUTPUT-FOLDER", remedy=remedy)
     names_in_root = output_folder.list_file_and_folder_names()
@@ -136,7 +136,9 @@ def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
         name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(".nfs")
     ]  # .nfs…: removed, but open elsewhere
     if foreign_names and OUTPUT_MARKERS.isdisjoint(names_in_root):
-        raise UsageError(f"{output_folder.root} is no output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy)
+        raise UsageError(
+            f"{output_folder.root} is not an output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy
+        )
 
 
 def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
@@ -159,7 +161,7 @@ def list_numbered_files_or_raise_on_gap(
     for number, name in enumerate(names, 1):
         if name != build_file_name(number):
             raise StoreError(
-                f"{build_file_name(number)} is not there, and {name} is",
+                f"{build_file_name(number)} is missing, but {name} exists",
                 code="STORE-TORN",
                 remedy=f"Restore {subfolder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
             )

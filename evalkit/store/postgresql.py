@@ -55,9 +55,7 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
     schema = read_schema_name(output_folder)
     if schema is None:
         schema = generate_schema_name()
-        new_engine = open_schema_engine(
-            schema, url, create_missing=True
-        )  # before the folder says that it belongs there
+        new_engine = open_schema_engine(schema, url, create_missing=True)  # before the folder records it
         try:
             if not try_record_schema_name(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
@@ -117,7 +115,7 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
             may_create_schema = sa.func.has_database_privilege(sa.func.current_database(), "CREATE")
             if not schema and not connection.execute(sa.select(may_create_schema)).scalar_one():
                 raise StoreError(
-                    f"the database {redact_url(url)} lets this user make no schema",
+                    f"the database {redact_url(url)} does not let this user create a schema",
                     code="STORE-INDEX",
                     remedy="As its owner: GRANT CREATE ON DATABASE NAME TO USER.",
                 )
@@ -190,7 +188,7 @@ def _create_engine(
     parsed_url = sa.make_url(url)
     url_options = parsed_url.query.get("options", "")
     try:
-        import psycopg  # noqa: F401 - SQLAlchemy would say that in a language of its own
+        import psycopg  # noqa: F401 - SQLAlchemy's own error is harder to understand
     except ModuleNotFoundError as error:
         raise UsageError(
             "psycopg, by which PostgreSQL is reached, is not installed",
@@ -217,7 +215,7 @@ def _lock_and_ensure_schema(connection: sa.Connection, schema: str, *, create_mi
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK_ID)))
     if has_schema(connection, schema):
         return
-    if not create_missing:  # made anew it would be a second queue: a case could be claimed in each
+    if not create_missing:  # a new one would be a second queue: a case could be claimed in each
         raise build_missing_schema_error(schema)
     connection.execute(sa.schema.CreateSchema(schema))
 

@@ -51,7 +51,7 @@ class PostgreSQLLocks:
         finally:
             _release_lock_or_warn(
                 lock_connection,
-                "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
+                "while files were written: run `evalkit reindex`, which rewrites what follows from reviews",
             )
 
     def _acquire_lock(

@@ -40,7 +40,7 @@ def require_known_tables_or_none(connection: sa.Connection) -> int | None:
         raise StoreError(
             f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
             code="STORE-NEWER",
-            remedy="Install the evalkit that made it.",
+            remedy="Install the evalkit that created it.",
         )
     return number
 

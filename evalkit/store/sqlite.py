@@ -50,7 +50,7 @@ def _create_engine(path: Path) -> sa.Engine:
 
 
 def _enable_full_sync(connection: Any, _record: object) -> None:
-    # What is called saved must outlive a power cut; WAL alone syncs only now and then.
+    # Saved work must outlive a power cut; WAL alone syncs only now and then.
     connection.execute("PRAGMA synchronous=FULL")
 
 

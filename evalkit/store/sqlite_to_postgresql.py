@@ -73,7 +73,7 @@ def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
         raise StoreError(
             f"somebody has {SQLITE_FILE} open",
             code="STORE-BUSY",
-            remedy="End `evalkit review` and what else works on the folder, then move it.",
+            remedy="End `evalkit review` and anything else that uses the folder, then move it.",
         ) from None
 
 

@@ -20,7 +20,7 @@ def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> 
     """
     try:
         table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # says the line itself
+    except (ValueError, RecursionError) as error:  # names the line itself
         raise build_template_error(file_name, str(error)) from error
     try:
         return record_type.model_validate(table)

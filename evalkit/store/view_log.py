@@ -15,7 +15,7 @@ class CaseView:
     """One opening of one case."""
 
     case_id: str
-    """The case; of a purged document its SHA-256 and what the case was called behind the document's name."""
+    """The case; for a purged document its SHA-256 and the case's suffix."""
     reviewer: str
     opened_at: str
     """When (ISO 8601, UTC)."""

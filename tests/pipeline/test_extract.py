@@ -84,7 +84,7 @@ def test_a_repeated_run_gives_equal_files_but_for_its_times(forms: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("options", "told"), [({"template": "W-99"}, "no template W-99"), ({"tax_year": 20}, "20 is no tax year")]
+    ("options", "told"), [({"template": "W-99"}, "no template W-99"), ({"tax_year": 20}, "20 is not a tax year")]
 )
 def test_wrong_options_are_one_line(forms: Path, tmp_path: Path, options: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):

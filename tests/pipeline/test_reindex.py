@@ -145,7 +145,7 @@ def ended(*_: Any) -> list[Any]:
 def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.index.list_cases_worst_first()
     monkeypatch.setattr(rebuilding, "_rebuild_cases_and_list_rows", ended)
-    with pytest.raises(StoreError, match="the index is as it was") as refused:
+    with pytest.raises(StoreError, match="the index is unchanged") as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"
     assert desk.index.list_cases_worst_first() == before

@@ -25,12 +25,12 @@ from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex
 
-#: What is said of each event. No quote, note or word of a document is among it, but names of files may tell a patient.
+#: The columns of each event: no quote, note or word of a document, but file names may name a patient.
 EVENT_COLUMNS = (
     "event",  # decided (by the arbiter), reviewed, opened, purged
     "at",
-    "who",  # a reviewer, or the model whose answer was decided about
-    "role",  # of a reviewer, when they decided
+    "who",  # a reviewer, or the model that answered
+    "role",  # the reviewer's, at that time
     "is_simulated",
     "case_id",
     "doc_id",

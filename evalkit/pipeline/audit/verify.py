@@ -99,7 +99,7 @@ _CHECKED_FOLDERS = (
     PURGE_RECORDS_FOLDER,
 )
 _RESTORE_REMEDY = "Restore it from a backup: it is never changed."
-_REINDEX_REMEDY = "`evalkit reindex` makes it again from the reviews."
+_REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class IntegrityReport:
     """The counts of checked files, and the faults found in them."""
 
     count_by_kind: Mapping[str, int]
-    """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
-    that nothing vouches for it: `evalkit reindex` notes them, as they are then."""
+    """The numbers of reviews, cases, results …, and of chains whose newest review the database does not know, so that nothing
+    vouches for it: `evalkit reindex` records them as they are then."""
     faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -173,23 +173,21 @@ def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[Integr
     name = result_file_name(doc_id)
     result = read_result(output_folder, doc_id)
     if result.doc_id != doc_id:
-        yield IntegrityFault(name, "it is about another document", "Run the document with --fresh.")
+        yield IntegrityFault(name, "its document is not the one of its name", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
     if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
         yield IntegrityFault(
-            packet_file_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
+            packet_file_name(doc_id), "its document was escalated, but the packet is missing", "Run the document again."
         )
     bundle = read_bundle(output_folder, doc_id)
     if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
-        yield IntegrityFault(
-            bundle_file_name(doc_id), "it is another document than the result is about", "Run it with --fresh."
-        )
+        yield IntegrityFault(bundle_file_name(doc_id), "its document is not the result's", "Run it with --fresh.")
 
 
 def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
     if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
-        yield IntegrityFault(name, "it is about another document", "Extract the document with --fresh.")
+        yield IntegrityFault(name, "its document is not the one of its name", "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
@@ -215,7 +213,7 @@ def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[I
         name = review_file_name(case_id, revision)
         if review.prev_sha256 != previous_sha256:
             explanation = (
-                "the first one has none before it"
+                "the first review has none before it"
                 if revision == 1
                 else f"{review_file_name(case_id, revision - 1)} is another"
             )
@@ -236,12 +234,12 @@ def _check_reviewed_packet(
     for revision, review in chain:
         if review.packet_sha256 != packet_sha256:
             yield IntegrityFault(
-                packet_file_name(case_id), f"it is not what review {revision} was given on", _RESTORE_REMEDY
+                packet_file_name(case_id), f"it is not the packet of review {revision}", _RESTORE_REMEDY
             )
         if review.seeded != packet.is_attention_check:
             yield IntegrityFault(
                 review_file_name(case_id, revision),
-                "it and its packet differ in whether a fault was planted",
+                "review and packet disagree on a planted fault",
                 _RESTORE_REMEDY,
             )
 
@@ -274,10 +272,10 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
     if find_newest_revision(output_folder, case_id):
         record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
         if not _is_equal_to_projection(stored_truth, record):
-            yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
+            yield IntegrityFault(name, "it differs from the reviews", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
-            name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup."
+            name, "it claims to be an expert's, but there is no review", "Restore the reviews from a backup."
         )
     else:
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
@@ -319,18 +317,18 @@ def _check_silver_truth(
             read_extractions(output_folder, doc_id), accepted_at=_get_accepted_at_and_probability(stored_truth)[0]
         )
         if stored_truth != expected_fields.model_dump(mode="json"):
-            yield IntegrityFault(name, "it is not what was extracted", rerun_remedy)
+            yield IntegrityFault(name, "it differs from the extracted fields", rerun_remedy)
         return
     result = read_result(output_folder, doc_id) if output_folder.has_file(result_file_name(doc_id)) else None
     is_accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
     if is_accepted != (stored_truth is not None):
-        yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+        yield IntegrityFault(name, "it differs from the accepted result", rerun_remedy)
     elif isinstance(result, DocumentResult) and stored_truth is not None:
         accepted_at, probability = _get_accepted_at_and_probability(stored_truth)
         if stored_truth != build_silver_ground_truth(
             result, accepted_at=accepted_at, inclusion_probability=probability
         ).model_dump(mode="json"):
-            yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+            yield IntegrityFault(name, "it differs from the accepted result", rerun_remedy)
 
 
 def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
@@ -345,7 +343,7 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for name in list_stray_attention_check_files(output_folder):
-        yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
+        yield IntegrityFault(name, "it belongs to no attention check", "Move it elsewhere.")
     for case_id in list_case_ids_with_packet(output_folder):
         with hold_case_write_lock(output_folder, case_id):
             yield from list(
@@ -384,7 +382,7 @@ def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Ite
     )
     if not is_same:
         yield IntegrityFault(
-            packet_file_name(packet.case_id), "it is not what was decided", "Run the document with --fresh."
+            packet_file_name(packet.case_id), "it differs from the result", "Run the document with --fresh."
         )
 
 
@@ -416,21 +414,19 @@ def _check_sample_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]
             yield IntegrityFault(
                 result_file_name(lost_ids[0]),
                 explanation,
-                "Restore it from a backup; `evalkit purge` takes documents out of draws.",
+                "Restore it from a backup; `evalkit purge` removes documents from draws.",
             )
 
 
 def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if isinstance(output_folder, LocalOutputFolder):
         for name in output_folder.list_symlinks():
-            yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
+            yield IntegrityFault(name, "it is a link", "Replace it with its target.")
 
 
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
-        yield IntegrityFault(
-            PURGE_INTENT_FILE, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it."
-        )
+        yield IntegrityFault(PURGE_INTENT_FILE, "a purge is unfinished", "`evalkit purge` without a name finishes it.")
     yield from _run_check_as_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
 
 
@@ -453,7 +449,7 @@ def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iter
     """Check the newest reviews, which no later one vouches for, by the database."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
         with hold_case_write_lock(output_folder, case_id):
-            # As it is now: a purge may have been here since.
+            # Read again: a purge may have removed it since.
             if head := index.review_heads.find_head(case_id):
                 yield from list(
                     _run_check_as_faults(
@@ -465,7 +461,7 @@ def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iter
 def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> Iterator[IntegrityFault]:
     if not is_newest_review_unchanged(output_folder, head):
         name = review_file_name(head.case_id, head.revision)
-        yield IntegrityFault(name, "it is not the review that was saved, or is gone", _RESTORE_REMEDY)
+        yield IntegrityFault(name, "it was changed after it was saved, or is missing", _RESTORE_REMEDY)
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
@@ -473,7 +469,7 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
         for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
-                f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
+                f"{subfolder}/{name}", "evalkit did not write it, and ignores it", "Move it elsewhere."
             )
 
 
@@ -521,7 +517,7 @@ def _check_against_export(
         ) from None
     try:
         purge_records = read_purge_records(output_folder)
-    except StoreError:  # `_purges` names it
+    except StoreError:  # `_check_purges` reports it
         purge_records = []
     purged_sha256s = {
         stored_record.sha256 for record in purge_records for chain in record.chains for stored_record in chain.reviews
@@ -532,7 +528,7 @@ def _check_against_export(
             and exported_event.sha256 not in purged_sha256s
             and not _is_exported_review_unchanged(output_folder, exported_event)
         ):
-            explanation = f"review {exported_event.revision} is not the one that was exported, or is gone"
+            explanation = f"review {exported_event.revision} was changed since the export, or is missing"
             yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
     recorded_purges = {(stored_record.sha256, stored_record.purged_at) for stored_record in purge_records}
     for exported_event in exported_events:
@@ -542,10 +538,10 @@ def _check_against_export(
         ):
             yield IntegrityFault(
                 PURGE_RECORDS_FOLDER,
-                f"the purge of {exported_event.at} that was exported has no record any more",
+                f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # By who and when: of a purged document, the case has another name since.
+    # By reviewer and time: a purge renames the case.
     missing_views = Counter(
         (exported_event.who, exported_event.at)
         for exported_event in exported_events
@@ -556,7 +552,7 @@ def _check_against_export(
         - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
     ).total():
         yield IntegrityFault(
-            "the view log", f"{lost_count} of the openings that were exported are gone", "Restore the database."
+            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database."
         )
 
 

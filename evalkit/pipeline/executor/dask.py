@@ -53,19 +53,19 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: Documents under way at once, per thread of a worker: one at work, one that is there, one being fetched or written.
+#: Documents in flight per thread of a worker: one being processed, one waiting, one being transferred.
 _IN_FLIGHT_PER_THREAD = 3
 _MAX_SENT_BYTES = 128 * 1024 * 1024
-"""Bytes of a file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
+"""Largest file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
 _LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
-"""So many files of at least so many bytes are on their way at once."""
+"""At most this many files of at least this size are in transit at once."""
 _CONNECT_TIMEOUT = 20
-"""Seconds until the scheduler has answered, until a first worker is there, and until each has said what it is."""
+"""Seconds to wait for the scheduler, for a first worker, and for each worker's environment."""
 _NOTICE_AFTER_SECONDS = 5
-"""Seconds after which whoever waits for one of these is told so, and after which nobody waits for a scheduler's good-bye."""
+"""Seconds after which such a wait is announced; also the limit for the scheduler to close."""
 _POLL_SECONDS, _NO_WORKER_TIMEOUT = 1.0, 60.0
-"""Seconds between looks at the cluster; seconds without a worker after which nobody waits any longer."""
-_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
+"""Seconds between checks of the cluster; seconds without a worker after which it counts as lost."""
+_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: finished documents are kept."
 
 
 class OpaquePayload:
@@ -103,7 +103,7 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
     try:
         if (
             own_environment := _describe_environment_once(ocr_engine)
-        ) != expected_environment:  # a worker that came after the run had begun
+        ) != expected_environment:  # a worker that joined after the run had started
             return OpaquePayload(
                 _create_mismatch_error(get_worker().address, expected_environment, own_environment, ExecutorError)
             )
@@ -113,7 +113,7 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
         return OpaquePayload(_WorkerCrash())
     except EvalkitError as error:
         return OpaquePayload(error)
-    except Exception as error:  # noqa: BLE001 - Dask would log it with all that the task was given
+    except Exception as error:  # noqa: BLE001 - Dask would log it with the task's arguments
         last_frame = traceback.extract_tb(error.__traceback__)[-1]
         return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
 
@@ -126,7 +126,7 @@ async def _get_worker_pool() -> ReaderPool:
     global _worker_pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
     if _worker_pool is None:
         os.umask(0o077)
-        # Dask starts workers so that they may have no children. They may: ours end with their parent.
+        # Dask forbids its workers children. Ours are harmless: they end with their parent.
         multiprocessing.current_process().daemon = False
         worker = get_worker()
         _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
@@ -147,7 +147,7 @@ def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
-#: On a worker, which ends before anything else is installed there, and would ask before every task.
+#: For workers, which would compute it before every task; their environment does not change while they run.
 _describe_environment_once = cache(_describe_environment)
 
 
@@ -183,7 +183,7 @@ def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
     """Describe this worker's environment, or name the type of the error."""
     try:
         return _describe_environment(ocr_engine)
-    except Exception as error:  # noqa: BLE001 - whatever is missing there
+    except Exception as error:  # noqa: BLE001 - anything may be missing there
         return type(error).__name__
 
 
@@ -222,7 +222,7 @@ class DaskCluster(Executor):
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
-        ):  # before it is loaded: it is memory here, too
+        ):  # before it is loaded into this machine's memory
             file_bytes = await asyncio.to_thread(read_source_file, path)
             document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
@@ -245,7 +245,7 @@ class DaskCluster(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # On a worker, or here where a language model's journal is.
+        # On a worker, or here if a language model is asked: its journal is here.
         if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
@@ -260,7 +260,7 @@ class DaskCluster(Executor):
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
-        if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
+        if self._client.status != "running":  # its tasks are lost, even if it reconnects
             raise self._record_loss("the scheduler was lost")
         # Never the same key twice: to Dask that would be one task, also of two runs.
         task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
@@ -280,7 +280,7 @@ class DaskCluster(Executor):
             log_event(
                 log,
                 logging.WARNING,
-                "workers were lost over it, so it is done here",
+                "workers were lost over it, so it is processed here",
                 document_sha256=document_sha256,
                 step=step_name,
             )
@@ -332,7 +332,7 @@ class DaskCluster(Executor):
             await self._check_environments()
         except EvalkitError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever Dask makes of one that is lost, hangs or is no scheduler
+        except Exception as error:  # noqa: BLE001 - Dask raises anything if it is lost, hangs or is no scheduler
             raise UsageError(
                 f"the Dask scheduler at {self._executor_url} does not answer ({type(error).__name__})",
                 code="EXECUTOR-UNREACHABLE",
@@ -346,7 +346,7 @@ class DaskCluster(Executor):
             )
             async with self._limit_and_announce_wait(
                 f"the Dask scheduler at {self._executor_url}"
-            ):  # Dask waits for ever for its greeting
+            ):  # Dask itself has no limit for the handshake
                 await self._client
 
     async def _wait_for_worker(self) -> None:
@@ -361,7 +361,7 @@ class DaskCluster(Executor):
         return UsageError(
             f"the Dask scheduler at {self._executor_url} has no worker that is ready",
             code="EXECUTOR-NO-WORKERS",
-            remedy="Start one on each machine: dask worker with the scheduler's address. One that lacks memory is not ready.",
+            remedy="Start one on each machine: dask worker with the scheduler's address. A worker that lacks memory is not ready.",
         )
 
     async def _check_environments(self) -> None:
@@ -374,7 +374,7 @@ class DaskCluster(Executor):
                 await self._client.run_on_scheduler(_disable_message_logs)
             except OSError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
+            except Exception as error:  # noqa: BLE001 - its Python raises anything if it lacks our code
                 raise UsageError(
                     f"the Dask scheduler at {self._executor_url} does not run this evalkit ({type(error).__name__})",
                     code="EXECUTOR-DIFFERS",
@@ -386,7 +386,7 @@ class DaskCluster(Executor):
         )
         for worker, environment in self._environment_by_worker.items():
             if environment is None:
-                log.warning("the Dask worker %s does not answer: what it is given waits until Dask gives it up", worker)
+                log.warning("the Dask worker %s does not answer: its tasks wait until Dask gives it up", worker)
             elif environment != self._own_environment:
                 raise _create_mismatch_error(worker, self._own_environment, environment, UsageError)
         if not any(self._environment_by_worker.values()):
@@ -434,12 +434,12 @@ class DaskCluster(Executor):
             if self._client.status in ("closing", "closed"):
                 self._record_loss("the scheduler was lost")
                 return
-            with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
+            with suppress(Exception):  # Dask raises anything if it is lost or hangs
                 async with asyncio.timeout(_CONNECT_TIMEOUT):
                     if await self._count_workers_and_update_threads():
                         last_seen = time.monotonic()
             if time.monotonic() - last_seen > _NO_WORKER_TIMEOUT:
-                self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
+                self._record_loss(f"no worker, or no answer, for {_NO_WORKER_TIMEOUT:.0f} s")
 
     def _record_loss(self, reason: str) -> ExecutorError:
         """Record the loss of the cluster; return the error that all waiting tasks raise."""

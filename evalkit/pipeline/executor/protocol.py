@@ -23,13 +23,13 @@ class ReaderConfig(NamedTuple):
     timeout_seconds: int
     """Seconds for one file, or until its next page is recognised or its next portion sent."""
     ocr_engine: OcrEngineName = "none"
-    """What recognises pages that are pictures."""
+    """The OCR engine for scanned pages."""
     ocr_page_seconds: int = 30
     """Seconds that recognising one page once may take."""
     documentai: DocumentAiReader | None = None
-    """What reads instead of this machine."""
+    """The reader instead of this machine."""
     memory_limit_mb: int = 0
-    """Megabytes of address space that reading one file may take; 0: as much as there is."""
+    """Megabytes of address space that reading one file may take; 0: no limit."""
 
     @property
     def reader_version(self) -> str:
@@ -45,7 +45,7 @@ class BundleWithTimings(NamedTuple):
 
     bundle: DocumentBundle
     seconds_by_step: dict[str, float]
-    """``recognising`` pages that are pictures, all other ``reading``, and ``waiting`` for a process that reads."""
+    """``recognising`` scanned pages, all other ``reading``, and ``waiting`` for a reading process."""
 
 
 class Executor(Protocol):

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Documents under way at once, per reading process: enough that none waits for the others' writing.
+#: Documents in flight per reading process: enough that none waits while others are written.
 _IN_FLIGHT_PER_WORKER = 3
 _PARENT_POLL_SECONDS = 2
-"""Seconds between looks at whether the run still lives."""
+"""Seconds between checks that the run is still alive."""
 _MEMORY_ERROR_CODE = "READER-MEMORY"
 
 
@@ -74,7 +74,7 @@ class ReaderPool(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # Here, where the model's journal is.
+        # In this process, which has the model's journal.
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -91,18 +91,16 @@ class ReaderPool(Executor):
         except DocumentError as error:
             if error.code != _MEMORY_ERROR_CODE:
                 raise
-            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
+            # Memory may be left over from earlier files: retry in a fresh process, and give the next file one too.
             if self._process_pool is process_pool:
                 self._process_pool = create_process_pool(self._worker_count)
-                process_pool.shutdown(wait=False)  # what it is reading it reads to the end
-        # All that was under way fails together; done alone, only the guilty one fails again.
+                process_pool.shutdown(wait=False)  # files being read are finished
+        # All running reads fail together; alone, only the file that crashed the process fails again.
         single_process_pool = create_process_pool(1)
         try:
             return await _submit_to_pool(single_process_pool, function, *arguments)
         finally:
-            single_process_pool.shutdown(
-                kill_workers=True
-            )  # who is interrupted waits for nothing that is not wanted any more
+            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait
 
     def close(self) -> None:
         """End the processes and abandon what they are reading."""
@@ -122,7 +120,7 @@ class WorkerReadResult(NamedTuple):
 
     bundle: DocumentBundle
     total_seconds: float
-    """From beginning to end."""
+    """From start to end."""
     ocr_seconds: float
     """Of these, those of the OCR engine."""
 
@@ -140,7 +138,7 @@ async def await_read_result(
             code="READER-CRASHED",
             remedy="Print it to a new PDF and run that one.",
         ) from error
-    # Clocks of two machines do not agree on the time, but on how long something took.
+    # Two machines' clocks differ, but agree on durations.
     waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
         "waiting": waiting_seconds,
@@ -231,7 +229,7 @@ def read_with_limits(
         raise DocumentError(
             f"{path.name} takes more than {'all' if effective_limit_mb is None else effective_limit_mb} MB of memory to read",
             code=_MEMORY_ERROR_CODE,
-            remedy=f"Print it to a new PDF and run that one; if it is to be so large, raise {limit_source}.",
+            remedy=f"Print it to a new PDF and run that one; if it has to be so large, raise {limit_source}.",
         ) from None
     finally:
         signal.alarm(0)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 _MEGABYTE = 2**20
 _MAX_FILE_BYTES = 1024 * _MEGABYTE
-"""What a reader may write; it writes nothing but pictures for an OCR engine."""
+"""Largest file that a reader may write; it only writes images for an OCR engine."""
 
 
 @contextmanager

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from evalkit.pipeline.executor.dask import DaskCluster
 
 _PARALLEL_THRESHOLD_BYTES = 64 * 1024
-"""Bytes of documents below which one process reads them one after the other.
+"""Bytes of documents below which one process reads them all.
 
-A second one costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small file of text of two
-pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A page that is a picture has 30 KiB and
-more and takes a second: with 64 KiB no more than two or three of those wait for each other. Measured by
+A second process costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small text file of two
+pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A scanned page has 30 KiB and more and
+takes a second: below 64 KiB at most two or three of those wait for each other. Measured by
 ``tests/benchmarks/executing.py``.
 """
 
@@ -34,7 +34,7 @@ def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
     """
     total_bytes = 0
     for path in paths:
-        with suppress(OSError):  # whoever reads it says so
+        with suppress(OSError):  # reading it reports the error
             total_bytes += path.stat().st_size
         if total_bytes >= _PARALLEL_THRESHOLD_BYTES:
             return max(min(max_workers, len(paths)), 1)

@@ -130,15 +130,16 @@ def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterabl
     """
     with OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
-        return {doc_id: sorted(_list_present_files(contents, doc_id)) for doc_id in doc_ids}
-
-
-def _list_present_files(contents: FolderContents, doc_id: str) -> Iterator[str]:
-    case_ids = contents.require_document_case_ids(doc_id)
-    return filter(
-        contents.output_folder.has_file,
-        (*contents.list_possible_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
-    )
+        possible_files_by_doc_id = {
+            doc_id: contents.list_possible_document_files(
+                doc_id, contents.find_sha256(doc_id), contents.require_document_case_ids(doc_id)
+            )
+            for doc_id in doc_ids
+        }
+        return {
+            doc_id: sorted(filter(output_folder.has_file, (*possible_files, MOVED_SQLITE_FILE)))
+            for doc_id, possible_files in possible_files_by_doc_id.items()
+        }
 
 
 def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocument]:

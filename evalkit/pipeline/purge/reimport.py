@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
@@ -36,20 +35,17 @@ def exclude_purged(
         intent = read_intent(output_folder)
         purged_at_by_sha256[intent.sha256] = intent.purged_at
     purged_at_by_sha256.pop(None, None)
-    purged_sources = [document for document in discovered.sources if document.sha256 in purged_at_by_sha256]
+    purged_errors = [
+        UsageError(
+            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is left out",
+            code="DOCUMENT-PURGED",
+            remedy="Remove the file, or process it again with --even-purged.",
+        )
+        for document in discovered.sources
+        if document.sha256 in purged_at_by_sha256
+    ]
     return replace(
         discovered,
         sources=tuple(document for document in discovered.sources if document.sha256 not in purged_at_by_sha256),
-        problems=(
-            *discovered.problems,
-            *(_create_purged_error(document.path, purged_at_by_sha256[document.sha256]) for document in purged_sources),
-        ),
-    )
-
-
-def _create_purged_error(path: Path, purged_at: str) -> UsageError:
-    return UsageError(
-        f"{path.name} was purged on {purged_at[:10]}, and is left out",
-        code="DOCUMENT-PURGED",
-        remedy="Remove the file, or process it again with --even-purged.",
+        problems=(*discovered.problems, *purged_errors),
     )
