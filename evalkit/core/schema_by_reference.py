@@ -17,7 +17,6 @@ class SchemaByReference:
     """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate and serialise with the model's own schema."""
         return core_schema.no_info_plain_validator_function(
             source.model_validate,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda model: model.model_dump(mode="json")),
@@ -25,5 +24,4 @@ class SchemaByReference:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the model's own JSON schema."""
         return handler(schema["metadata"]["apart"].__pydantic_core_schema__)

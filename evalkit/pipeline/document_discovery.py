@@ -81,7 +81,6 @@ def discover_documents(
 
 
 def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
-    """Hash the file's bytes, or return the error that prevents it."""
     try:
         str(path).encode()
         return hash_source_file(path), None

@@ -290,7 +290,6 @@ class _DocumentRun:
         )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
-        """Load the summary of a document finished earlier with the same fingerprint."""
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
@@ -381,7 +380,6 @@ class _DocumentRun:
     def _write_packet_or_silver_truth(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Write or withdraw ground truth and packet, as the decision requires."""
         label = (
             self._supplied_inputs.label_by_doc_id.get(source.doc_id) if self._supplied_inputs.label_by_doc_id else None
         )

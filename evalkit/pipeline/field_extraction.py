@@ -104,7 +104,6 @@ class FieldExtractor:
         pages_of_forms: set[int],
         classification: ClassificationOutput | None,
     ) -> list[ReportPageRange]:
-        """Find the clinical reports among the pages that are not forms."""
         if self.template is not None:
             return [ReportPageRange(1, bundle.total_pages, self.template.document_type, self.template.name)]
         answer = classification or await self._classify(bundle, model)
@@ -333,8 +332,6 @@ def queue_fields_or_write_silver_truth(
 
 
 class _UsageCountingModel:
-    """A model that counts the usage of its answers."""
-
     def __init__(self, model: Model) -> None:
         self._model = model
         self._usages_by_role: dict[str, list[Usage]] = {}
@@ -360,7 +357,6 @@ def _find_page_ranges(first_page: int, last_page: int, excluded_pages: set[int])
 
 
 def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:
-    """Make issue ids unique within the document."""
     count_by_agent: dict[str, int] = {}
     renumbered: list[Extraction] = []
     for extraction in extractions:

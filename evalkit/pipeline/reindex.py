@@ -119,7 +119,6 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
-    """Rewrite what follows from these base cases' reviews, and list all rows."""
     checks_by_document = map_check_case_ids_by_doc_id(output_folder)
     return [
         row

@@ -279,10 +279,6 @@ def _save_template_and_queue_case(
 def _identify_statement(
     output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool
 ) -> SourceDocument:
-    """Find the statement under a name that no other document has.
-
-    DocumentError, UsageError.
-    """
     doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
     # Of statements only the bundle exists: one with a similar name may be this one, and keeps its name.
     file_stem = sanitise_file_stem(pdf)

@@ -1,7 +1,7 @@
 """An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
 
 An object is written whole or not at all, and the store decides who creates it: ``If-None-Match: *`` at S3,
-``ifGenerationMatch=0`` at Google. A bucket has no locks; the caller supplies them.
+``ifGenerationMatch=0`` at Google. A bucket has no locks; PostgreSQL has them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import override
 
@@ -21,6 +21,7 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
 from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_and_validate_file_name
+from evalkit.store.postgresql_locks import PostgreSQLLocks
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
@@ -32,27 +33,17 @@ _WRITER_KEY = "writer"
 """The metadata key of an object's creator: a retry after a lost answer must not lose to itself."""
 
 
-class FolderLocks(Protocol):
-    """Locks of an output folder that are kept outside of its bucket."""
-
-    def hold_run_lock(self, output_folder: OutputFolder) -> AbstractContextManager[None]:
-        """Hold the folder for one run. UsageError if another run holds it."""
-
-    def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder."""
-
-
 class BucketOutputFolder(OutputFolder):
     """An :class:`OutputFolder` in a bucket."""
 
-    def __init__(self, root: str, database_url: str | None, locks: FolderLocks) -> None:
+    def __init__(self, root: str, database_url: str | None) -> None:
         """Take the folder's URL; no request is sent yet."""
         self.root: str = root
         self.database_url = database_url
-        self._locks = locks
+        self._locks = PostgreSQLLocks()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return BucketOutputFolder, (self.root, self.database_url, self._locks)
+        return BucketOutputFolder, (self.root, self.database_url)
 
     @property
     def _provider(self) -> _BucketProvider:
@@ -376,7 +367,6 @@ def _build_store_error(
 
 
 def _collect_error_names(error: BaseException | None) -> set[str]:
-    """Collect the error types and the codes of answers, through all causes."""
     error_names: set[str] = set()
     while error is not None:
         error_names.update(error_type.__name__ for error_type in type(error).__mro__)

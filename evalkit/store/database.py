@@ -206,7 +206,6 @@ class Database:
 def _copy_rows_to_temp_table(
     connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]
 ) -> sa.Table | None:
-    """Copy the rows to a table of this connection only; None without rows."""
     row_iterator = iter(rows)
     first_batch = list(islice(row_iterator, _ROWS_PER_BATCH))
     if not first_batch:

@@ -19,6 +19,5 @@ def open_output_folder(root: Path | str, database_url: str | None = None) -> Out
     if isinstance(location, Path):
         return LocalOutputFolder(location, database_url)
     from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
-    from evalkit.store.postgresql_locks import PostgreSQLLocks
 
-    return BucketOutputFolder(location, database_url, PostgreSQLLocks())
+    return BucketOutputFolder(location, database_url)

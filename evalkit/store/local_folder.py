@@ -296,11 +296,9 @@ class _StagedFile(NamedTuple):
     parent_fd: int
 
     def move_into_place(self) -> None:
-        """Give the file its name, replacing what had it."""
         os.replace(self.temp_name, self.file_name, src_dir_fd=self.temp_folder_fd, dst_dir_fd=self.parent_fd)
 
     def link_into_place_if_absent(self) -> bool:
-        """Give the file its name, if free; return whether it was."""
         try:
             os.link(
                 self.temp_name,
@@ -337,7 +335,6 @@ def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing
 
 
 def _make_folder(folder_name: str, parent_fd: int) -> bool:
-    """Create a folder (0700) in an open one; False if the name is taken."""
     try:
         os.mkdir(folder_name, 0o700, dir_fd=parent_fd)
     except FileExistsError:

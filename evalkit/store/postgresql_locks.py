@@ -73,7 +73,6 @@ class PostgreSQLLocks:
 
 
 def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
-    """Return the folder's schema, created if missing, and its database."""
     url = resolve_postgresql_url(output_folder)
     assert url is not None  # noqa: S101 - a bucket without one is refused
     try:

@@ -78,7 +78,6 @@ def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
 
 
 def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> None:
-    """Continue the server's own numbering after the last moved row."""
     last_number = sa.select(sa.func.max(table.c.number)).scalar_subquery()
     sequence = sa.func.pg_get_serial_sequence(table.name, "number")
     target_connection.execute(

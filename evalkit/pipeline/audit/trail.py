@@ -145,7 +145,6 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
 
 
 def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
-    """Iterate over the purge itself and the reviews that its record kept."""
     yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:
         for review in chain.reviews:
@@ -168,7 +167,6 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
 
 
 def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
-    """Summarise an answer: document type, number of fields, or template version."""
     if answer is None:
         return None
     if isinstance(answer, ClassificationOutput):

@@ -159,6 +159,16 @@ def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityF
         yield IntegrityFault(file_name, error.message, error.remedy)
 
 
+def _run_check_under_lock(
+    output_folder: OutputFolder,
+    case_id: str,
+    file_name: str,
+    check: Callable[[OutputFolder, str], Iterable[IntegrityFault]],
+) -> list[IntegrityFault]:
+    with hold_case_write_lock(output_folder, case_id):
+        return list(_run_check_as_faults(file_name, partial(check, output_folder, case_id)))
+
+
 # -------------------------------------------------------------------------------------------------- documents
 
 
@@ -195,12 +205,7 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(
-                    f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id)
-                )
-            )
+        yield from _run_check_under_lock(output_folder, case_id, f"{REVIEWS_FOLDER}/{case_id}", _check_review_chain)
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -255,12 +260,7 @@ def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> It
     }
     result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
     for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(
-                    ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id)
-                )
-            )
+        yield from _run_check_under_lock(output_folder, case_id, ground_truth_file_name(case_id), _check_ground_truth)
 
 
 def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -345,10 +345,7 @@ def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator
     for name in list_stray_attention_check_files(output_folder):
         yield IntegrityFault(name, "it belongs to no attention check", "Move it elsewhere.")
     for case_id in list_case_ids_with_packet(output_folder):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(packet_file_name(case_id), partial(_check_packet, output_folder, case_id))
-            )
+        yield from _run_check_under_lock(output_folder, case_id, packet_file_name(case_id), _check_packet)
 
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -506,7 +503,6 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 def _check_against_export(
     output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
-    """Find unpurged reviews, purges and openings that only an earlier export has."""
     try:
         exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:

@@ -180,7 +180,6 @@ def _create_mismatch_error(
 
 
 def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
-    """Describe this worker's environment, or name the type of the error."""
     try:
         return _describe_environment(ocr_engine)
     except Exception as error:  # noqa: BLE001 - anything may be missing there
@@ -322,10 +321,6 @@ class DaskCluster(Executor):
         return self
 
     async def _connect_and_check(self, address: str) -> None:
-        """Wait for the scheduler and a worker, and check all workers' environments.
-
-        UsageError.
-        """
         try:
             await self._connect(address)
             await self._wait_for_worker()
@@ -427,7 +422,6 @@ class DaskCluster(Executor):
         return int(scheduler_info["n_workers"])
 
     async def _watch_cluster(self) -> None:
-        """Follow the cluster as it grows and shrinks, and record its loss."""
         last_seen = time.monotonic()
         while not self._cluster_loss.done():
             await asyncio.sleep(_POLL_SECONDS)

@@ -256,8 +256,6 @@ def _create_page_ocr_settings(
 
 @dataclass
 class _TimedOcrEngine:
-    """An OCR engine that counts its seconds of work."""
-
     engine: OcrEngine
     seconds_used: float = field(default=0.0, init=False)
 
