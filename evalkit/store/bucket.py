@@ -62,7 +62,7 @@ class BucketOutputFolder(OutputFolder):
                 code="OUTPUT-URL",
                 remedy=f"Run {format_install_hint(self._provider.install_extra)}.",
             ) from None
-        except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
+        except Exception as error:  # noqa: BLE001 - the clients' errors have no common base
             raise _build_store_error(self.root, None, error) from None
 
     @override
@@ -289,7 +289,7 @@ def _open_s3() -> AsyncFileSystem:
     filesystem = S3FileSystem(
         use_listings_cache=False,  # others write there too
         config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
-        max_concurrency=1,  # else it asks for the size before each read
+        max_concurrency=1,  # otherwise it asks for the size before each read
     )
     filesystem.retries = 1  # botocore retries
     return filesystem
@@ -338,7 +338,7 @@ _FAILURE_RULES = (
         frozenset({"PermissionError", "403"}),
         "STORE-DENIED",
         "{name} may not be read or written",
-        "Give this account the rights to list, read, write and delete objects there, and see that its key is good.",
+        "Give this account the rights to list, read, write and delete objects there, and check its key.",
     ),
     _FailureRule(
         frozenset({

@@ -35,7 +35,7 @@ _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
 }
 """By name: from the front and from the end."""
 _INDEXED_FACETS = {"severity", "age"}
-"""The filters that PostgreSQL's index of all that is asked holds too."""
+"""The filters that PostgreSQL's covering index has too."""
 _LISTED_COLUMNS = (
     *(
         column

@@ -96,12 +96,12 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
-    # The document whose pages the case shows under a name of its own; else empty.
+    # The document whose pages the case shows under a name of its own; otherwise empty.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
     # File name and case id as a search compares them: folding is Python's, which no server does alike.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
     sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
-    # 0 waits or is open, 1 put off, 2 finished: the order of the queue.
+    # 0 pending or open, 1 deferred, 2 finished: the order of the queue.
     sa.Column(
         "standing",
         sa.Integer,
@@ -120,7 +120,7 @@ cases = sa.Table(
         *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
         sqlite_where=UNFINISHED_CONDITION,
     ),
-    # All that a page of the queue is counted, searched and sorted by, in the order of the counting.
+    # The columns that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
         "ix_cases_told",
         *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),

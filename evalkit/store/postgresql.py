@@ -82,7 +82,7 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
     UsageError if it does not exist; StoreError, SQLAlchemyError.
     """
     session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
-    # To start processes of its own for a look at the queue takes longer than they save; and a plan for any values at all
+    # Parallel processes take longer to start than they save for the queue; and a generic plan
     # expects a third of the rows where a search finds most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")

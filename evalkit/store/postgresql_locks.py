@@ -37,7 +37,7 @@ class PostgreSQLLocks:
             yield
         finally:
             _release_lock_or_warn(
-                lock_connection, "during the run: see that no other run wrote to the output folder meanwhile"
+                lock_connection, "during the run: check that no other run wrote to the output folder meanwhile"
             )
 
     @contextmanager
@@ -67,7 +67,7 @@ class PostgreSQLLocks:
                 raise StoreError(
                     f"others have been writing to {output_folder.root} all the time",
                     code="STORE-BUSY",
-                    remedy="Nothing was saved: try again, and see that no evalkit hangs.",
+                    remedy="Nothing was saved: try again, and check that no evalkit hangs.",
                 ) from None
             raise build_connection_error(url, error) from None
 

@@ -38,7 +38,7 @@ class ReviewChainHeads:
     def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
         """Save heads that are missing or older. None is removed: its review may be lost."""
         head_iterator = iter(heads)
-        # In portions: they may be read from files as they come, and nobody else could write all that time.
+        # In batches: they may be read from files as they come, and others could not write meanwhile.
         while batch := [asdict(head) for head in islice(head_iterator, _HEADS_PER_BATCH)]:
             with self._database.transaction() as connection:
                 upsert = self._database.build_insert(database_tables.review_heads)

@@ -10,7 +10,7 @@ from evalkit.errors import StoreError
 from evalkit.store import database_tables
 
 SCHEMA_NUMBER = 1
-"""Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
+"""Nothing was released with another number; an evalkit that changes a table increases it and migrates older ones."""
 
 
 def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:

@@ -23,12 +23,12 @@ def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[
     if not output_folder.has_file(SQLITE_FILE):
         database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
         raise UsageError(
-            f"the database of this output folder is {database_state}", code="DATABASE", remedy="Nothing is to be moved."
+            f"the database of this output folder is {database_state}", code="DATABASE", remedy="There is nothing to move."
         )
     local_folder = require_local_folder(output_folder)
     sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
-    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # else a move ended just before its last step
+    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # otherwise a move ended just before its last step
         source_engine = sqlite.open_or_create_sqlite_engine(local_folder.root)
         try:
             row_counts = _copy_database(source_engine, local_folder, url)

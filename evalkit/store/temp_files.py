@@ -13,7 +13,7 @@ from pathlib import Path
 
 _TEMP_NAME_PATTERN = re.compile(r"(?:([0-9a-f]{8})\.)?(\d+)-")
 _ORPHAN_AGE_SECONDS = 86_400
-"""Seconds after which nobody writes a file any more that has no name yet."""
+"""Seconds after which a file without its final name is orphaned."""
 
 
 def generate_process_temp_name() -> str:

@@ -338,7 +338,7 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
     return str(stored_truth.get("reviewed_at")), probability if is_probability else None
 
 
-# ------------------------------------------------------------------------------------------ what else there is
+# ---------------------------------------------------------------------------------------------- other files
 
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
