@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalkit.issue import Issue
     from evalkit.llm.model import Usage
     from evalkit.pipeline.batch_execution import BatchSummary
-    from evalkit.pipeline.extract import ExtractedDocument, ExtractSummary
+    from evalkit.pipeline.fields_run import ExtractedDocument, ExtractSummary
     from evalkit.pipeline.purge import PurgedDocument
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
@@ -212,7 +212,7 @@ def extract(
     Example: evalkit extract taxes/ --tax-year 2020
     """
     from evalkit.evaluation.export import write_private_csv
-    from evalkit.pipeline.extract import extract as extract_all
+    from evalkit.pipeline import extract as extract_all
 
     summary = extract_all(
         paths,
@@ -1054,7 +1054,7 @@ def verify_audit(
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
-    from evalkit.pipeline.audit_verify import verify_integrity
+    from evalkit.pipeline.audit.verify import verify_integrity
 
     integrity_report = verify_integrity(_open_existing_output(output), earlier_export_path=against)
     if as_json:
@@ -1084,7 +1084,7 @@ def export_audit(
     import pandas as pd
 
     from evalkit.evaluation.export import write_private_csv, write_private_json
-    from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events_and_problems
+    from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
 
     events, problems = list_audit_events_and_problems(_open_existing_output(output))
     if to is not None and to.suffix.lower() == ".csv":

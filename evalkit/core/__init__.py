@@ -1,1 +1,1 @@
-"""What every package needs: checked records, clocks, log events, safe reading of files."""
+"""Checked records, clocks, log events, safe reading: basics of every package."""

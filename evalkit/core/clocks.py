@@ -1,4 +1,4 @@
-"""Moments as they are stored: ISO 8601, UTC, in one of two formats."""
+"""Format stored moments: ISO 8601, UTC, in one of two precisions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Precision = Literal["milliseconds", "seconds"]
 
 
 def utc_now() -> datetime:
-    """The clock, unless another is given."""
+    """Return the present moment: the default clock."""
     return datetime.now(UTC)
 
 
 def format_iso_seconds(moment: datetime) -> str:
-    """Format a moment of a review or packet: to the second, so that moments compare as text.
+    """Format a moment of a review or packet to the second: it compares as text.
 
     >>> format_iso_seconds(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
     '2026-03-01T09:30:05+00:00'
@@ -32,5 +32,5 @@ def format_zulu(moment: datetime, precision: Precision = "milliseconds") -> str:
 
 
 def format_zulu_now(precision: Precision = "milliseconds") -> str:
-    """This moment, as a run writes it."""
+    """Format this moment, as a run writes it."""
     return format_zulu(utc_now(), precision)

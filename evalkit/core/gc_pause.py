@@ -1,4 +1,4 @@
-"""Python's search for cycles, at rest while a large document is taken apart or put together."""
+"""Pause the cyclic garbage collector while large documents are parsed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """No search meanwhile: it takes most of the time that parsing a long document takes, and there is no cycle in one."""
+    """Pause it: it would take most of the time of parsing, and finds no cycle there."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

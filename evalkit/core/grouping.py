@@ -1,4 +1,4 @@
-"""Sequences in groups and in runs."""
+"""Split sequences into groups and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def group_pairs(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
-    """The items by their key; keys and items in the order in which they come.
+    """Group values by their key, keys and values in their original order.
 
     >>> group_pairs([("a", 1), ("b", 2), ("a", 3)])
     {'a': [1, 3], 'b': [2]}
@@ -23,12 +23,14 @@ def group_pairs(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
 
 
 def group_by(items: Iterable[_Item], get_key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """The items by what ``get_key`` says of them, as :func:`group_pairs`."""
+    """Group values by what ``get_key`` returns for them, as :func:`group_pairs`."""
     return group_pairs((get_key(item), item) for item in items)
 
 
 def split_into_runs(items: Iterable[_Item], is_continuation: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
-    """The items in runs; ``is_continuation`` is asked of the run so far and the next item whether it goes on.
+    """Split a sequence into runs.
+
+    ``is_continuation`` tells, of the run so far and the next value, whether the run goes on.
 
     >>> split_into_runs([1, 2, 3, 7, 8], lambda run, number: number == run[-1] + 1)
     [[1, 2, 3], [7, 8]]

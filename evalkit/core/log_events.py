@@ -1,4 +1,4 @@
-"""Log lines for programs: what happened to which document, how long each step took. Never a name, never a word of it."""
+"""Log what happened to which document and how long it took, without a word of it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ LogLineFormat = Literal["text", "json"]
 
 _FIELDS_ATTRIBUTE = "evalkit_fields"
 _SHA256_DIGITS = 12
-"""Of a document's SHA-256: enough to find it, and it tells nobody who the patient is."""
+"""Digits of a document's SHA-256: enough to find it, and they reveal no patient."""
 
 
 def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256: str, **fields: float | str) -> None:
-    """Log ``event`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps.
+    """Log that ``event`` happened to the document of that SHA-256.
 
-    They are words of the message, for whoever logs in his own way, and fields of the object.
+    ``fields`` are numbers, codes and names of steps. They are words of the message, for loggers of others, and fields
+    of the JSON object.
     """
     event_fields = {"document": document_sha256[:_SHA256_DIGITS], **fields}
     logger.log(
@@ -32,21 +33,24 @@ def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256
 
 
 class EventFormatter(logging.Formatter):
-    """A line for a person, or an object for a program."""
+    """A formatter of lines for people, or of JSON objects for programs."""
 
     def __init__(self, line_format: LogLineFormat) -> None:
-        """``json``: at, level, logger, message, and whatever ``log_event`` was given."""
+        """Choose the format.
+
+        ``json`` has at, level, logger, message, and an event's fields.
+        """
         super().__init__("%(levelname)s %(name)s: %(message)s")
         self.is_json = line_format == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. A traceback is no part of an object: its message may quote a document."""
+        """Format a record. Objects have no traceback: its message may quote a document."""
         if not self.is_json:
             return super().format(record)
         return json.dumps(self.build_log_fields(record), ensure_ascii=False)
 
     def build_log_fields(self, record: logging.LogRecord) -> dict[str, float | str]:
-        """What the object has."""
+        """Build the fields of a record's object."""
         event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
         message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
         timestamp = format_zulu(datetime.fromtimestamp(record.created, UTC))

@@ -1,4 +1,4 @@
-"""What files and answers hold once it has been checked: it does not change, has no unknown field, no NaN and no infinity."""
+"""Base classes of checked records, and errors that do not quote their input."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class StrictRecord(BaseModel):
-    """The base of a checked record."""
+    """A checked record: frozen, without unknown fields, NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class LazyStrictRecord(StrictRecord):
-    """The base of one that is built when it is first used: of these most commands use none."""
+    """A record compiled on first use, which most commands do without."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 def describe_first_error(error: ValidationError, *location: str) -> str:
-    """Describe the first error as ``path: problem``, below ``location``. Never quotes the input: it may be a patient's."""
+    """Describe the first error as ``path: problem``, below ``location``.
+
+    Never quotes the input: it may be a patient's.
+    """
     first_error = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(map(str, [*location, *first_error["loc"]]))
     return ": ".join(filter(None, (path, first_error["msg"].removeprefix("Value error, "))))
 
 
 def describe_first_row_error(error: ValidationError, validated_input: Any) -> str:
-    """Describe the first error as ``table → 3 (row-id) → key: problem`` in ``validated_input``."""
+    """Describe the first error as ``table → 3 (row-id) → key: problem``."""
     first_error = error.errors(include_url=False, include_input=False)[0]
     steps, node = [], validated_input
     for step in first_error["loc"]:

@@ -1,4 +1,4 @@
-"""What services on other machines have in common: how near they are, how long they ask to wait, libraries that talk."""
+"""Retry delays, private hosts, loggers and HTTP clients of remote services."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _PRIVATE_NETWORKS = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16
 
 
 def parse_retry_after(text: str) -> float | None:
-    """The seconds that a ``Retry-After`` or a Google ``retryDelay`` means: ``12``, ``1.5s``, an HTTP date; else None.
+    """Parse ``Retry-After`` or Google's ``retryDelay`` to seconds; None if malformed.
+
+    ``12``, ``1.5s``, or an HTTP date.
 
     >>> parse_retry_after("12"), parse_retry_after("1.5s"), parse_retry_after("-5"), parse_retry_after("soon")
     (12.0, 1.5, 0.0, None)
@@ -35,7 +37,7 @@ def parse_retry_after(text: str) -> float | None:
 
 
 def is_local_host(host: str, *, allow_private_network: bool) -> bool:
-    """Whether ``host`` is this computer, or one in a private network where that is enough.
+    """Tell whether a host is this computer, or in a private network if allowed.
 
     >>> [is_local_host(host, allow_private_network=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
     [True, True, True, False, False]
@@ -44,36 +46,39 @@ def is_local_host(host: str, *, allow_private_network: bool) -> bool:
         return True
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # a name: whoever answers for names decides where it leads
+    except ValueError:  # a name: DNS decides where it leads
         return False
     return address.is_loopback or (allow_private_network and any(address in network for network in _PRIVATE_NETWORKS))
 
 
 def mute_loggers(package_names: Collection[str]) -> None:
-    """Switch off these packages' loggers, and all below them, whatever they are set to later.
+    """Switch off the loggers of these packages and all below them for good.
 
-    For libraries that quote what is sent and what comes back: document text and keys belong into no log.
+    For libraries that log requests and answers: document text and keys must not be logged.
     """
     for logger_name in (*package_names, *logging.getLogger().manager.loggerDict):
         if any(f"{logger_name}.".startswith(f"{library}.") for library in package_names):
             logger = logging.getLogger(logger_name)
             logger.disabled = True
-            # For those below it that are not there yet.
+            # For loggers below it that do not exist yet.
             logger.setLevel(logging.CRITICAL + 1)
 
 
 def create_no_redirect_http_client(
     destination_url: str, *, on_response: Callable[[Response], Awaitable[None]] | None = None
 ) -> AsyncClient:
-    """Create a client that sends documents to ``destination_url`` and nowhere else; ``on_response`` sees all that comes back."""
+    """Create a client that sends documents to ``destination_url`` and nowhere else.
+
+    ``on_response`` gets every response.
+    """
     from httpx2 import AsyncClient, Limits
 
     return AsyncClient(
-        # How many calls run at once is decided above; one that waits for a connection here would time out.
+        # The caller limits concurrency; a call that waits for a connection here would time out.
         limits=Limits(max_connections=None, max_keepalive_connections=None),
-        # A redirect would take the document to whatever host it names.
+        # A redirect could send the document to any host.
         follow_redirects=False,
         event_hooks={"response": [on_response] if on_response else []},
-        # The environment's proxies see all of what is sent without TLS.
+        # Without TLS, the environment's proxies would see everything.
         trust_env=destination_url.startswith("https:"),
     )

@@ -1,6 +1,6 @@
-"""Files that somebody else has put there, read without waiting and within bounds.
+"""Read untrusted files safely: regular files only, non-blocking open, size limit.
 
-Any name may lead to a pipe, which waits for whoever writes, or to a device, which has no end.
+Any name may lead to a pipe, which waits for a writer, or to a device, which has no end.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 MAX_FILE_BYTES = 256 * 1024**2
-"""Bytes of a file beside the documents: labels of a million documents have fewer."""
+"""Bytes of a file other than a document: a million labels have fewer."""
 
 
 class NotARegularFile(OSError):
-    """There is a pipe, a socket or a device in the place of the file."""
+    """The file is a pipe, a socket or a device."""
 
 
 class FileTooLarge(OSError):
-    """The file is larger than whoever reads it can use."""
+    """The file is larger than the caller allows."""
 
 
 def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
-    """The file, without a buffer. OSError as of ``open``; NotARegularFile; FileTooLarge where it says that it has more bytes."""
+    """Open a file without a buffer.
+
+    OSError as of ``open``; NotARegularFile; FileTooLarge by the size that the file system reports.
+    """
     file = FileIO(path, opener=_open_nonblocking)
     file_status = os.fstat(file.fileno())
     if stat.S_ISREG(file_status.st_mode) and file_status.st_size <= max_bytes:
@@ -34,7 +37,10 @@ def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
 
 
 def read_regular_file(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """All bytes of the file. OSError as ``open_regular_file``; FileTooLarge also for one that says nothing of its size, or grows."""
+    """Read a whole file. OSError as for ``open_regular_file``.
+
+    FileTooLarge also for a file that reports no size, or grows.
+    """
     with BufferedReader(open_regular_file(path, max_bytes)) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:

@@ -10,14 +10,13 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class SchemaByReference:
-    """Annotation of a field whose type is a model: ``Annotated[StatementTemplate, SchemaByReference()]``.
+    """An annotation: ``Annotated[StatementTemplate, SchemaByReference()]``.
 
-    Else pydantic compiles the whole of it into each model that has such a field: an expert's kernel, of which there are many, would
-    hold some ten of them, for cases that it never opens.
+    Otherwise pydantic compiles the whole model into each model with such a field: each expert's kernel, of which there
+    are many, would hold some ten of them, for cases that it never opens.
     """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Checked and written by the model's own."""
         return core_schema.no_info_plain_validator_function(
             source.model_validate,
             serialization=core_schema.plain_serializer_function_ser_schema(lambda model: model.model_dump(mode="json")),
@@ -25,5 +24,4 @@ class SchemaByReference:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The model's own, whole."""
         return handler(schema["metadata"]["apart"].__pydantic_core_schema__)

@@ -1,4 +1,4 @@
-"""What a stored result says about its own making."""
+"""The clocks of stored results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 def _require_time_zone(timestamp: str) -> str:
     if datetime.fromisoformat(timestamp).tzinfo is None:
-        raise ValueError("a moment needs a zone")
+        raise ValueError("a time zone is missing")
     return timestamp
 
 
@@ -20,15 +20,15 @@ ZonedTimestamp = Annotated[str, AfterValidator(_require_time_zone)]
 
 
 class Times(TypedDict, total=False):
-    """The clocks of a stored result; of an earlier evalkit's some are missing."""
+    """The clocks of a stored result; results of an earlier evalkit lack some."""
 
     run_started_at: ZonedTimestamp
-    """When the run began of which it is a part."""
+    """The start of the run."""
     started_at: ZonedTimestamp
     finished_at: ZonedTimestamp
     seconds: dict[str, NonNegativeFloat]
-    """What each step took, by the names that ``evalkit.pipeline.run_timings`` has for them."""
+    """Of each step, by its name in ``evalkit.pipeline.run_timings``."""
 
 
 FAILED_STEP = "failing"
-"""The step of a document that could not be read: from its beginning to the error."""
+"""The step of an unreadable document: from its start to the error."""

@@ -1,4 +1,4 @@
-"""One round over many documents: so many under way at once, and what became of all of them."""
+"""Process documents with bounded concurrency and summarise the outcome."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evalkit.pipeline.executor.protocol import Executor
 from evalkit.store import OutputFolder
 
 _CAPACITY_POLL_SECONDS = 1.0
-"""Seconds between looks at whether an executor has more room."""
+"""Seconds between checks for more room in an executor."""
 
 
 class HasError(Protocol):
-    """What became of one document."""
+    """The outcome of one document."""
 
     @property
     def error(self) -> str | None:
-        """Why it failed, and the remedy."""
+        """The reason of its failure, and the remedy."""
 
 
 DocumentT = TypeVar("DocumentT", bound=HasError)
@@ -33,18 +33,18 @@ OutcomeT = TypeVar("OutcomeT")
 
 @dataclass(frozen=True)
 class BatchSummary(Generic[DocumentT]):
-    """What became of a round."""
+    """The outcome of a batch."""
 
     documents: tuple[DocumentT, ...]
-    """Sorted by path, as they were found."""
+    """Sorted by path."""
     problems: tuple[str, ...]
-    """What else was wrong with the input: one line each."""
+    """Further problems of the input: one line each."""
     copies: tuple[str, ...]
-    """Files that are another document's bytes again: one line each."""
+    """Files with the same bytes as another document: one line each."""
     output: str
     seconds: float
     by_agent: Mapping[str, Usage] = field(default_factory=dict)
-    """What language models were asked and paid by this round."""
+    """The usage of language models by role."""
 
     @classmethod
     def create(
@@ -57,7 +57,7 @@ class BatchSummary(Generic[DocumentT]):
         by_agent: Mapping[str, Usage],
         further_problems: Iterable[object] = (),
     ) -> Self:
-        """The summary of a round that began at that moment of ``time.monotonic``; ``further_problems`` are further problems."""
+        """Summarise a batch that began at ``monotonic_start`` of ``time.monotonic``."""
         return cls(
             documents=tuple(documents),
             problems=tuple(map(str, (*discovered.problems, *further_problems))),
@@ -71,7 +71,7 @@ class BatchSummary(Generic[DocumentT]):
 
     @property
     def failed(self) -> list[DocumentT]:
-        """The documents with which nothing could be done."""
+        """The documents that could not be processed."""
         return [document for document in self.documents if document.error]
 
     @property
@@ -80,7 +80,7 @@ class BatchSummary(Generic[DocumentT]):
         return 1 if self.failed or self.problems else 0
 
     def to_json(self, document_to_json: Callable[[DocumentT], dict[str, Any]]) -> dict[str, Any]:
-        """As a program reads it, each document as ``document_to_json`` has it."""
+        """Return the summary for a program; ``document_to_json`` converts each document."""
         return {
             "documents": [document_to_json(outcome) for outcome in self.documents],
             "problems": list(self.problems),
@@ -99,10 +99,10 @@ async def process_documents(
     extra_in_flight: int = 0,
     on_progress: Callable[[OutcomeT, int, int], None] | None,
 ) -> list[OutcomeT]:
-    """What ``process_document`` makes of each document, in their order.
+    """Process documents concurrently, and return the outcomes in their order.
 
-    ``extra_in_flight`` more documents are under way than the executor has room for, because they wait for somebody else's
-    answer. ``on_progress`` is told each outcome, how many are done, how many there are. Where one raises, all end.
+    ``extra_in_flight`` documents more than the executor has room for are in flight, because they wait for a language
+    model. ``on_progress`` gets each outcome, how many are done, how many there are. If one raises, all end.
     """
     outcome_by_number: dict[int, OutcomeT] = {}
 
@@ -115,7 +115,7 @@ async def process_documents(
         running_tasks: set[asyncio.Task[None]] = set()
         try:
             for number in range(len(sources)):
-                # Begun one by one, so that ten thousand documents do not wait in memory.
+                # Started one by one, so that ten thousand documents do not wait in memory.
                 while len(running_tasks) >= active_executor.max_in_flight + extra_in_flight:
                     running_tasks = await _wait_and_list_pending_tasks(running_tasks)
                 running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
@@ -129,7 +129,7 @@ async def process_documents(
 
 
 async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """Those that are still under way when some have ended, or when it is time to look whether there is more room."""
+    """List the pending tasks once some have ended, or after a poll interval."""
     finished_tasks, pending_tasks = await asyncio.wait(
         running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
@@ -141,9 +141,9 @@ async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -
 async def run_uninterrupted_storage_operation(
     output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any
 ) -> OutcomeT:
-    """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.
+    """Run an operation on the output folder to its end, even if cancelled.
 
-    A disk answers at once. Each request to a bucket is a way there and back, in which the other documents are gone on with.
+    A disk answers at once. A request to a bucket takes a round trip, during which the other documents go on.
     """
     if not isinstance(output_folder.root, str):
         return operation(*arguments)
@@ -151,5 +151,5 @@ async def run_uninterrupted_storage_operation(
     try:
         return await asyncio.shield(storage_task)
     except asyncio.CancelledError:
-        await asyncio.wait({storage_task})  # the folder's lock is held for it
+        await asyncio.wait({storage_task})  # the folder's lock is still needed
         raise

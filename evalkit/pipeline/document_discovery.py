@@ -1,7 +1,7 @@
-"""Which documents a run is about, and what they are called.
+"""Find the documents of a run and name them.
 
-A document is its SHA-256. Its ``doc_id`` is given once, inputs sorted: the file's stem in safe characters, and with
-eight hex digits of the hash behind it where another document has that stem already.
+A document is its SHA-256. It gets its ``doc_id`` once, with the inputs sorted: the file's stem in safe characters,
+followed by eight hex digits of the hash if another document has that stem already.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 _MAX_STEM_LENGTH = 120
-"""Characters of a stem that a doc_id keeps: case ids and file names are made of it."""
+"""Characters of a stem that a doc_id keeps: case ids and file names contain it."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class SourceDocument:
     path: Path
     """Absolute."""
     sha256: str | None
-    """None where the bytes cannot be had; ``read_error`` says why."""
+    """None if the bytes cannot be read; ``read_error`` has the reason."""
     read_error: DocumentError | None = None
 
 
 @dataclass(frozen=True)
 class DiscoveredDocuments:
-    """What the given paths hold."""
+    """The documents under the paths of a run."""
 
     sources: tuple[SourceDocument, ...]
     problems: tuple[EvalkitError, ...]
-    """Paths that hold nothing."""
+    """Paths without a document."""
     duplicate_paths_and_doc_ids: tuple[tuple[Path, str], ...]
     """Files with the same bytes as another: path, doc_id of that one."""
 
@@ -47,11 +47,10 @@ class DiscoveredDocuments:
 def discover_documents(
     paths: Iterable[Path | str], doc_id_by_sha256: Mapping[str, str], reserved_ids: Iterable[str] = ()
 ) -> DiscoveredDocuments:
-    """The documents under these paths. ``doc_id_by_sha256`` maps the SHA-256 of earlier documents to their doc_id.
+    """Find the documents under these paths.
 
-    No new document is called by a ``reserved_ids`` name.
-
-    UsageError where no path was given or none holds a document.
+    ``doc_id_by_sha256`` has the documents of earlier runs. No new document gets one of the ``reserved_ids``. UsageError
+    if no path is given, or none contains a document.
     """
     paths_of_files, problems = _find_files(paths)
     if not paths_of_files:
@@ -82,7 +81,6 @@ def discover_documents(
 
 
 def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
-    """The hash of the file's bytes, or why the document cannot be had."""
     try:
         str(path).encode()
         return hash_source_file(path), None
@@ -120,7 +118,9 @@ def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
 
 
 def sanitise_file_stem(path: Path | str) -> str:
-    """The file's stem in letters, digits, ``-`` and ``_``; any other run of characters is one ``_``.
+    """Reduce a file's stem to letters, digits, ``-`` and ``_``.
+
+    Any other run becomes one ``_``.
 
     >>> sanitise_file_stem("Müller, Jane (2).pdf"), sanitise_file_stem("….pdf")
     ('M_ller_Jane_2_', 'document')
@@ -130,5 +130,8 @@ def sanitise_file_stem(path: Path | str) -> str:
 
 
 def encode_path_as_text(path: Path | str) -> str:
-    """A path as text that can be written; a name need not be text at all."""
+    """Encode a path as text that can be written.
+
+    A file name may contain undecodable bytes.
+    """
     return str(path).encode(errors="replace").decode()

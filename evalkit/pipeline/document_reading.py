@@ -1,26 +1,40 @@
-"""Reading one document: an earlier run's bundle, or a new one; and what is reported of one that fails."""
+"""Read one document, or load an earlier run's bundle of it.
+
+Wrap unexpected errors.
+"""
 
 from __future__ import annotations
 
 import logging
 import traceback
+from contextlib import suppress
+from pathlib import PurePath
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import DocumentError
+from evalkit.errors import DocumentError, StoreError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor
 from evalkit.review.loaders import load_if_intact, read_bundle
-from evalkit.store import OutputFolder, bundle_file_name
+from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, bundle_file_name
 
 log = logging.getLogger(__name__)
+
+
+def map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
+    """Map the SHA-256 of every document that was run or extracted to its doc_id."""
+    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
+        with suppress(StoreError, LookupError):
+            doc_id_by_sha256.setdefault(output_folder.read_json(name)["sha256"], PurePath(name).stem)
+    return doc_id_by_sha256
 
 
 def load_bundle_if_current(
     output_folder: OutputFolder, source: SourceDocument, reader_version: str
 ) -> DocumentBundle | None:
-    """The bundle that an earlier run read from the same bytes with the same reader, if any."""
+    """Load an earlier run's bundle of the same bytes by the same reader, if any."""
     bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
@@ -29,7 +43,7 @@ def load_bundle_if_current(
         reader_version,
         str(source.path),
     )
-    # What an engine could not do in its time, it may do now.
+    # An engine that reached its time limit may succeed now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if is_same_input and is_complete else None
 
@@ -37,7 +51,10 @@ def load_bundle_if_current(
 async def read_document_and_save_bundle(
     output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
 ) -> BundleWithTimings:
-    """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
+    """Read a document and write its bundle.
+
+    DocumentError if that fails, or if the file changes meanwhile.
+    """
     read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(
@@ -53,25 +70,22 @@ async def read_document_and_save_bundle(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
-    await run_uninterrupted_storage_operation(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    await run_uninterrupted_storage_operation(
+        output_folder,
+        lambda: output_folder.write_json(
+            bundle_file_name(source.doc_id), read_outcome.bundle.model_dump(mode="json"), compact=True
+        ),
+    )
     return read_outcome
 
 
-def _write_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
-    output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
-
-
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
-    """A defect that one document met, logged without a word of it."""
+    """Log a defect that one document met, without a word of the document, and wrap it."""
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
-    log.error("document %s: %s in %s", _get_log_id(source), type(error).__name__, last_frame.name)
+    log_id = source.sha256[:12] if source.sha256 else "without bytes"  # never its name, which may be a patient's
+    log.error("document %s: %s in %s", log_id, type(error).__name__, last_frame.name)
     return DocumentError(
         f"{source.path.name} failed unexpectedly ({type(error).__name__} in {last_frame.name})",
         code="UNEXPECTED",
         remedy="Run it again; if it happens again, report it with this line.",
     )
-
-
-def _get_log_id(source: SourceDocument) -> str:
-    """What a log may call the document: names may be patients'."""
-    return source.sha256[:12] if source.sha256 else "without bytes"

@@ -1,28 +1,33 @@
-"""The documents of one run: each is read, decided about, and written down with what follows from the decision."""
+"""Run many documents: read each, decide about it, store what follows."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.patient_check import PatientExpectation
-from evalkit.classification.patient_keys import attach_patient_keys, compute_patient_keys_by_page_range
+from evalkit.classification.patient_keys import (
+    attach_patient_keys,
+    compute_patient_keys_by_page_range,
+    load_or_create_patient_salt,
+)
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
-from evalkit.documents.bundle import DocumentBundle, Identifier
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
-from evalkit.pipeline.audit_sampling import AuditPlan
+from evalkit.pipeline.audit.sampling import get_inclusion_probability, is_drawn_for_audit
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
-from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
+from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
     load_bundle_if_current,
     log_and_wrap_unexpected_error,
@@ -33,11 +38,16 @@ from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import FieldExtractionPipeline, load_or_extract_and_publish_fields
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.options import RunOptions, resolve_settings
 from evalkit.pipeline.patient_roster import build_patient_expectation
-from evalkit.pipeline.run_setup import create_orchestrator
-from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
+from evalkit.pipeline.purge import exclude_purged
+from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
+from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
+from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, summarise_failure, summarise_result
 from evalkit.pipeline.run_timings import RunTimings
 from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
+from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
+from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_silver_audit_probability,
@@ -55,11 +65,19 @@ from evalkit.review.packet import (
 )
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder, OutputIndex, bundle_file_name, packet_file_name, result_file_name
+from evalkit.store import (
+    RESULTS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    open_output_folder,
+    packet_file_name,
+    result_file_name,
+)
 
 log = logging.getLogger(__name__)
 
-#: Reasons for which a document may be read all the same the next time.
+#: Errors that may not occur the next time.
 _TRANSIENT_ERROR_CODES = frozenset(
     {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
 ) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
@@ -73,7 +91,10 @@ def create_result(
     times: Times,
     patient_salt: bytes | None,
 ) -> DocumentResult:
-    """Put a document's outcome into the form that is stored; without a salt no segment says whom it is about."""
+    """Convert a document's outcome to the stored form.
+
+    Without a salt, segments get no patient keys.
+    """
     answer = outcome.classification
     patients = (
         compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
@@ -102,41 +123,90 @@ def create_result(
     )
 
 
-class DocumentRun:
-    """One run over its documents."""
+async def run_documents(options: RunOptions) -> RunSummary:
+    """Process these documents as :func:`evalkit.run` does.
 
+    A finished document stays finished: its files are written first and its row of the index last, so a killed run
+    repeats only what was under way. A document with an unchanged fingerprint is neither read nor asked about again.
+    """
+    monotonic_start = time.monotonic()
+    settings = resolve_settings(**vars(options))
+    output_folder = open_output_folder(options.output or settings.output, settings.database)
+    reader_config = build_reader_config(settings)
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        # The index can be rebuilt from the files, and is if it was lost.
+        if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
+            rebuild_and_count_documents_and_cases(output_folder, index)
+        earlier_rows = index.list_documents()
+        row_by_sha256 = {row["sha256"]: row for row in earlier_rows if row["sha256"]}
+        doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}
+        discovered = discover_documents(
+            options.paths,
+            doc_id_by_sha256,
+            reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
+        )
+        discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
+        supplied_inputs = read_supplied_inputs(
+            options,
+            settings,
+            output_folder,
+            discovered.sources,
+            {row["doc_id"]: row["file_path"] for row in earlier_rows},
+        )
+        async with ModelSession(
+            settings, index.call_journal, fresh=options.fresh, for_extraction=options.extract
+        ) as model_session:
+            document_run = _DocumentRun(
+                options,
+                settings,
+                reader_config,
+                output_folder,
+                index,
+                model_session,
+                {row["doc_id"]: row for row in row_by_sha256.values()},
+                supplied_inputs,
+            )
+            documents = await document_run.process_sources(discovered.sources)
+            model_session.mark_run_finished()
+    summary = RunSummary.create(
+        documents,
+        discovered,
+        output=output_folder.root,
+        monotonic_start=monotonic_start,
+        by_agent=model_session.ledger.usage_by_role,
+        further_problems=supplied_inputs.problems,
+    )
+    return replace(
+        summary,
+        timings=document_run.timings,
+        unknown_production_labels=supplied_inputs.unknown_production_labels,
+    )
+
+
+class _DocumentRun:
     def __init__(
         self,
+        options: RunOptions,
         settings: Settings,
         reader_config: ReaderConfig,
         output_folder: OutputFolder,
         index: OutputIndex,
         model_session: ModelSession,
         row_by_doc_id: Mapping[str, Mapping[str, Any]],
-        label_by_doc_id: Mapping[str, Mapping[str, Any]] | None,
-        supplied_by_doc_id: Mapping[str, Any],
-        roster_by_doc_id: Mapping[str, tuple[Identifier, ...]],
-        patient_salt: bytes,
-        fresh: bool,
-        extract: bool,
+        supplied_inputs: SuppliedInputs,
     ) -> None:
-        self._patient_salt = patient_salt
+        self._options = options
+        self._supplied_inputs = supplied_inputs
+        self._patient_salt = load_or_create_patient_salt(output_folder)
         self._settings = settings
         self._output_folder = output_folder
         self._index = index
         self._row_by_doc_id = row_by_doc_id
-        self._label_by_doc_id = label_by_doc_id
-        self._supplied_by_doc_id = supplied_by_doc_id
-        self._roster_by_doc_id = roster_by_doc_id
-        self._fresh = fresh
         self._reader_config = reader_config
         self._model_session = model_session
         self._orchestrator = create_orchestrator(settings, model_session)
         self._field_extraction = (
-            FieldExtractionPipeline(settings, model_session, collect_versions()) if extract else None
-        )
-        self._audit_plan = AuditPlan(
-            settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
+            FieldExtractionPipeline(settings, model_session, collect_versions()) if options.extract else None
         )
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
@@ -145,34 +215,35 @@ class DocumentRun:
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )
 
-    async def process_sources(
-        self, sources: tuple[SourceDocument, ...], on_progress: RunProgressCallback | None
-    ) -> list[DocumentSummary]:
-        """Process all documents; ``on_progress`` is called after each."""
-        # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
+    async def process_sources(self, sources: tuple[SourceDocument, ...]) -> list[DocumentSummary]:
+        """Process all documents, several at a time."""
+        # Calls wait for the provider, not for this machine: as many more documents as calls are in flight.
         extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
         executor = open_executor(
             self._settings,
             self._reader_config,
             [source.path for source in sources],
-            # A site's own verifiers are installed where the run is, not on every worker.
+            # A site's own verifiers are installed on this machine, not on every worker.
             decides_on_workers=not (self._model_session.has_language_models or self._settings.verifiers),
         )
         return await process_documents(
-            sources, executor, self._process_document, extra_in_flight=extra_in_flight, on_progress=on_progress
+            sources,
+            executor,
+            self._process_document,
+            extra_in_flight=extra_in_flight,
+            on_progress=self._options.on_progress,
         )
 
     async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
-        """One document, whatever happens to it."""
         monotonic_start = time.monotonic()
         if source.read_error:
             return self._record_failure(source, source.read_error, monotonic_start)
         try:
-            supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
+            supplied_classification = self._supplied_inputs.classification_by_doc_id.get(source.doc_id)
             result_fingerprint = self._compute_fingerprint(source)
             summary = (
                 None
-                if self._fresh
+                if self._options.fresh
                 else await run_uninterrupted_storage_operation(
                     self._output_folder, self._load_finished_summary, source, result_fingerprint
                 )
@@ -184,7 +255,13 @@ class DocumentRun:
                 bundle = read_bundle(self._output_folder, source.doc_id)
                 times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
                 extractions, is_resumed = await load_or_extract_and_publish_fields(
-                    self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
+                    self._output_folder,
+                    self._index,
+                    self._field_extraction,
+                    bundle,
+                    executor,
+                    times,
+                    fresh=self._options.fresh,
                 )
                 if not is_resumed:
                     self.timings.add(source.doc_id, extractions.times["seconds"])
@@ -203,15 +280,16 @@ class DocumentRun:
             source.sha256 or "",
             self._settings,
             self._reader_config.reader_version,
-            self._supplied_by_doc_id.get(source.doc_id),
+            self._supplied_inputs.classification_by_doc_id.get(source.doc_id),
             self._build_patient_expectation(source),
         )
 
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
-        return build_patient_expectation(self._settings, source.path, self._roster_by_doc_id.get(source.doc_id, ()))
+        return build_patient_expectation(
+            self._settings, source.path, self._supplied_inputs.identity_by_doc_id.get(source.doc_id, ())
+        )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
-        """The summary of what an earlier run finished, if all that made it is the same."""
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
@@ -223,9 +301,11 @@ class DocumentRun:
         bundle = load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
         if bundle is None or "finished_at" not in result.times:
             return None
-        if _has_unanswered_question(result, is_classification_supplied=source.doc_id in self._supplied_by_doc_id):
+        if _has_unanswered_question(
+            result, is_classification_supplied=source.doc_id in self._supplied_inputs.classification_by_doc_id
+        ):
             return None
-        if self._label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
+        if self._supplied_inputs.label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
             self._write_packet_or_silver_truth(result, bundle, source)
         if row["replaced"]:
             self._index_document(
@@ -245,7 +325,7 @@ class DocumentRun:
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
-        # The calls of one document overlap: what counts is how long it waited for any of them.
+        # The calls of one document overlap: only its waiting time counts.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
         self.timings.add(source.doc_id, seconds_by_step)
@@ -267,26 +347,30 @@ class DocumentRun:
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
-        """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
+        """Load an earlier run's bundle, if current.
+
+        StoreError if the result is a newer evalkit's.
+        """
         load_if_intact(read_result, self._output_folder, source.doc_id)
         return (
             None
-            if self._fresh
+            if self._options.fresh
             else load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
         )
 
     def _save_publish_and_index_result(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Write down what was decided, and what follows from it; the row of the index last."""
+        """Write the result and what follows from it; the row of the index last."""
         self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
 
     def _is_packet_or_silver_truth_written(self, result: DocumentResult) -> bool:
-        """Whether the last thing that ``_write_packet_or_silver_truth`` writes is there: a run may have ended, or lost its database, before.
+        """Tell whether the last file that ``_write_packet_or_silver_truth`` writes exists.
 
-        The index alone does not tell: made again from the files it knows the result.
+        An earlier run may have ended, or lost its database, before. The index alone does not tell: rebuilt from the
+        files, it has the result.
         """
         inclusion_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
@@ -296,8 +380,9 @@ class DocumentRun:
     def _write_packet_or_silver_truth(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Ground truth and packet, or their withdrawal, as the decision asks."""
-        label = self._label_by_doc_id.get(source.doc_id) if self._label_by_doc_id else None
+        label = (
+            self._supplied_inputs.label_by_doc_id.get(source.doc_id) if self._supplied_inputs.label_by_doc_id else None
+        )
         create_packet = partial(
             SMEPacketGenerator().packet,
             result,
@@ -306,14 +391,14 @@ class DocumentRun:
             created_at=result.times["finished_at"],
         )
         if result.decision is Decision.AUTO_ACCEPT:
-            # The probability is that of the moment of drawing: a document that was accepted before keeps it.
+            # A document that was accepted before keeps the probability of that moment.
             earlier_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
             audit_probability = (
-                self._audit_plan.get_inclusion_probability(self._completed_audits)
+                get_inclusion_probability(self._settings, self._completed_audits)
                 if earlier_probability is None
                 else earlier_probability
             )
-            if self._audit_plan.is_drawn_for_audit(result.sha256, audit_probability):
+            if is_drawn_for_audit(self._settings.audit_seed, result.sha256, audit_probability):
                 publish_packet_unless_frozen(
                     self._output_folder,
                     self._index,
@@ -342,9 +427,9 @@ class DocumentRun:
             remove_mismatched_silver_fields(self._output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
-        """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.
+        """Write a failure result, with the seconds since ``monotonic_start``.
 
-        What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
+        A transient failure (a crash, a time limit, missing rights) is retried by the next run and removes nothing.
         """
         seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
         self.timings.add(source.doc_id, seconds_by_step)
@@ -393,7 +478,10 @@ class DocumentRun:
 
 
 def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
-    """Whether a model could not answer then, and may now; what was answered is in the journal."""
+    """Tell whether a model failed to answer then, and may answer now.
+
+    The journal has the other answers.
+    """
     codes = {issue.code for issue in result.open_issues}
     has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
     return has_failed_agent or (not is_classification_supplied and "V1-UNPARSEABLE" in codes)

@@ -1,4 +1,4 @@
-"""An event loop for callers that are not asynchronous, and in Jupyter, where one is running already."""
+"""Run coroutines for synchronous callers, also in Jupyter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
+    """Run a coroutine on an event loop in a thread of its own.
+
+    Jupyter's loop is already running.
+    """
     loop = asyncio.new_event_loop()
     task = loop.create_task(coroutine)
     finished_event = threading.Event()
@@ -23,12 +26,12 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     while not finished_event.is_set():
         try:
             # In slices: an interrupt reaches the main thread only between them. Not Thread.join, which after an
-            # interrupt takes the thread for ended (Python 3.11).
+            # interrupt considers the thread ended (Python 3.11).
             finished_event.wait(0.2)
         except KeyboardInterrupt as error:
-            # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
+            # The first one starts nothing new and lets paid calls finish; the next one drops those too.
             if interruption is None:
-                log.warning("interrupted: waiting for what is under way; Ctrl-C again drops it")
+                log.warning("interrupted: waiting for running calls; press Ctrl-C again to drop them")
             interruption = error
             loop.call_soon_threadsafe(task.cancel)
     if interruption:

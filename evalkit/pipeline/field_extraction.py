@@ -1,4 +1,4 @@
-"""The fields of one document: which of its pages are forms, which are reports, and what was extracted before."""
+"""Extract the fields of one document's forms and reports, or reuse them."""
 
 from __future__ import annotations
 
@@ -51,30 +51,33 @@ from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_
 log = logging.getLogger(__name__)
 
 AUTO_TEMPLATE = "auto"
-#: Raise it with every change that alters what is extracted from the same words.
+#: Increase it with every change that alters the fields extracted from the same words.
 _RULES_VERSION = 2
 
 
 @dataclass(frozen=True)
 class FieldExtractor:
-    """What reads the fields of a document; where no language model is asked it can be sent to another process."""
+    """The reader of a document's fields.
+
+    Without a language model it can run in another process.
+    """
 
     model: Model
     ensemble: tuple[Model, ...]
     loop_config: ReliabilityLoopConfig
     window_characters: int | None
-    """Characters of a document that are asked about at once; None: all."""
+    """Characters of a document per question; None: all."""
     template: FieldTemplate | None
-    """That the whole document is taken for; None: whatever stands in it."""
+    """The template of the whole document; None: templates by content."""
     tax_year: int | None
 
     async def extract(
         self, bundle: DocumentBundle, classification: ClassificationOutput | None
     ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """The fields of each report and form, in the order of their pages, and what answers cost.
+        """Extract the fields of each report and form, in page order, and report usage.
 
-        Without a ``classification``, the classifier is asked where one is needed: for pages that are no forms. StoreError
-        where an answer could not be kept.
+        Without a ``classification``, the classifier is asked about pages that are not forms. StoreError if an answer
+        could not be stored.
         """
         model = _UsageCountingModel(self.model)
         fixed_template_name = self.template.name if self.template else None
@@ -101,7 +104,6 @@ class FieldExtractor:
         pages_of_forms: set[int],
         classification: ClassificationOutput | None,
     ) -> list[ReportPageRange]:
-        """The clinical reports among the pages that are no forms."""
         if self.template is not None:
             return [ReportPageRange(1, bundle.total_pages, self.template.document_type, self.template.name)]
         answer = classification or await self._classify(bundle, model)
@@ -138,7 +140,7 @@ class FieldExtractor:
 
 
 class FieldExtractionPipeline:
-    """Extracts the fields of documents; keeps nothing between them."""
+    """The extraction of documents' fields; it keeps nothing between them."""
 
     def __init__(
         self,
@@ -149,9 +151,9 @@ class FieldExtractionPipeline:
         template_name: str = AUTO_TEMPLATE,
         tax_year: int | None = None,
     ) -> None:
-        """``template_name``: the template that the whole document is taken for; ``auto``: whatever stands in it.
+        """Set up the extraction with the template for whole documents.
 
-        ``versions``: of all that reads and asks. UsageError where there is no such template.
+        ``auto``: templates by content. ``versions`` of all that reads and asks. UsageError if the template is unknown.
         """
         self._settings = settings
         self._model_session = model_session
@@ -175,9 +177,10 @@ class FieldExtractionPipeline:
         times: Times,
         classification: ClassificationOutput | None = None,
     ) -> Extractions:
-        """The document's fields; ``classification`` and StoreError as of ``FieldExtractor.extract``.
+        """Extract a document's fields.
 
-        ``times`` has when it was begun, and the seconds of steps before this one.
+        ``classification`` and StoreError as for ``FieldExtractor.extract``. ``times`` has the start time, and the
+        seconds of earlier steps.
         """
         monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
         extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
@@ -208,7 +211,7 @@ class FieldExtractionPipeline:
         )
 
     def compute_fingerprint(self, bundle: DocumentBundle, classification: ClassificationOutput | None) -> str:
-        """Of all that makes the extraction."""
+        """Hash everything that determines the extraction."""
         return hash_canonical_json(
             {
                 "sha256": bundle.sha256,
@@ -226,9 +229,9 @@ class FieldExtractionPipeline:
 
 
 def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerprint: str) -> Extractions | None:
-    """What an earlier run extracted, if all that made it is the same and everybody answered.
+    """Load an earlier extraction with this fingerprint, if no agent failed.
 
-    StoreError where a newer evalkit wrote it.
+    StoreError if a newer evalkit wrote it.
     """
     stored_extractions = load_if_intact(read_extractions, output_folder, doc_id)
     if stored_extractions is None:
@@ -242,7 +245,7 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
 
 
 def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
-    """The classification that an earlier run made of the same bytes."""
+    """Load the classification that an earlier run made of the same bytes, if any."""
     try:
         result = read_result(output_folder, bundle.doc_id)
     except StoreError:
@@ -261,8 +264,10 @@ async def load_or_extract_and_publish_fields(
     *,
     fresh: bool,
 ) -> tuple[Extractions, bool]:
-    """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
-    extracted them. ``times`` as of ``FieldExtractionPipeline.extract``.
+    """Load or extract a document's fields, store them, update case and truth.
+
+    Returns the fields, and whether an earlier run had extracted them. ``times`` as for
+    ``FieldExtractionPipeline.extract``.
     """
     classification = load_earlier_classification(output_folder, bundle)
     earlier = (
@@ -294,10 +299,10 @@ def _save_and_publish(
 def queue_fields_or_write_silver_truth(
     output_folder: OutputFolder, index: OutputIndex, document_extractions: Extractions, bundle: DocumentBundle
 ) -> None:
-    """Put a document's fields into the queue where a person has to look at one of its reports or forms.
+    """Queue a document's fields if a person has to check any of its reports or forms.
 
-    Otherwise they are silver ground truth, if the document's own ground truth has reports of these types. A case or
-    record of an earlier run that does not hold any more is withdrawn.
+    Otherwise they become silver ground truth, if the document's own ground truth has reports of these types. An
+    outdated case or record of an earlier run is withdrawn.
     """
     case_id, started_at = (
         document_extractions.doc_id + EXTRACTION_SUFFIX,
@@ -312,7 +317,7 @@ def queue_fields_or_write_silver_truth(
         )
         return
     withdraw_packet_unless_frozen(output_folder, index, case_id)
-    # A case that somebody has open stays, and what they are asked about is not true meanwhile.
+    # A case that somebody has open stays, and its fields are not ground truth meanwhile.
     has_open_case = output_folder.has_file(packet_file_name(case_id))
     if (
         document_extractions.extractions
@@ -327,8 +332,6 @@ def queue_fields_or_write_silver_truth(
 
 
 class _UsageCountingModel:
-    """A model, and what was asked of it."""
-
     def __init__(self, model: Model) -> None:
         self._model = model
         self._usages_by_role: dict[str, list[Usage]] = {}
@@ -349,13 +352,11 @@ class _UsageCountingModel:
 
 
 def _find_page_ranges(first_page: int, last_page: int, excluded_pages: set[int]) -> list[tuple[int, int]]:
-    """The runs of pages start..end without those of the forms."""
     pages = (page for page in range(first_page, last_page + 1) if page not in excluded_pages)
     return [(run[0], run[-1]) for run in split_into_runs(pages, lambda run, page: page == run[-1] + 1)]
 
 
 def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:
-    """With ids of issues that are unique in the document."""
     count_by_agent: dict[str, int] = {}
     renumbered: list[Extraction] = []
     for extraction in extractions:
@@ -376,10 +377,10 @@ def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:
 
 
 def parse_tax_year(text: str | int | None) -> int | None:
-    """A tax year as an option gives it. UsageError where it is none."""
+    """Parse a tax year. UsageError if it is out of range."""
     if text is None:
         return None
     year = int(text)
     if not 2000 <= year <= 2099:
-        raise UsageError(f"{year} is no tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
+        raise UsageError(f"{year} is not a tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
     return year

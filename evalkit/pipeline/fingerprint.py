@@ -1,4 +1,7 @@
-"""What makes a result, as one hash: a document whose fingerprint is unchanged is not done again."""
+"""Compute the fingerprint of a result.
+
+A document with an unchanged one is not processed again.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
 
-#: Tables that decide and have no version of their own among the others.
+#: Tables that affect results and have no version of their own.
 _FURTHER_TABLES = (
     ("evalkit.classification", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
@@ -33,7 +36,7 @@ _FURTHER_TABLES = (
 
 @cache
 def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Name the versions of all that makes a result: code, tables, prompts, a site's own verifiers.
+    """Collect the versions of code, tables, prompts and own verifiers.
 
     UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
     """
@@ -69,7 +72,17 @@ def compute_fingerprint(
     supplied_classification: Any,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
-    """Of all that makes a document's result; workers, output and production's labels are none of it."""
+    """Hash everything that determines a document's result.
+
+    Workers, output and production's labels do not.
+    """
+    supplied_json = (
+        {"unparseable": supplied_classification.reason}
+        if isinstance(supplied_classification, UnparseableClassification)
+        else supplied_classification
+    )
+    identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
+    expectation_json = [patient_expectation.patients_per_file, identity_json]
     return hash_canonical_json(
         {
             "sha256": sha256,
@@ -79,32 +92,17 @@ def compute_fingerprint(
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
             "versions": collect_versions(settings.traps_file, settings.verifiers),
-            "supplied": None
-            if supplied_classification is None
-            else hash_canonical_json(_convert_supplied_to_json(supplied_classification)),
+            "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
         | describe_models(settings)
-        | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
+        | ({} if patient_expectation == ANY_PATIENT else {"patients": hash_canonical_json(expectation_json)})
     )
 
 
-def _hash_expectation(patient_expectation: PatientExpectation) -> str:
-    identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
-    return hash_canonical_json([patient_expectation.patients_per_file, identity_json])
-
-
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Describe the models of a fingerprint: their names, their own servers, how much one is asked about at once."""
+    """Describe the models: their names, own servers, and window size."""
     return {
         "models": settings.models.model_dump(),
         "window_characters": settings.window_characters,
         "own_servers": [settings.openai_base_url, settings.ollama_base_url],
     }
-
-
-def _convert_supplied_to_json(supplied_classification: Any) -> Any:
-    return (
-        {"unparseable": supplied_classification.reason}
-        if isinstance(supplied_classification, UnparseableClassification)
-        else supplied_classification
-    )

@@ -1,4 +1,4 @@
-"""The language models of one run: which are asked, through which ledger, how many at once."""
+"""The language models of one run, with their ledger and concurrency limits."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from evalkit.settings import Settings, read_environment_credentials
 log = logging.getLogger(__name__)
 
 EMBEDDED_MODEL_NAME = "embedded"
-"""The model that needs no provider."""
-#: Who asks, besides the classifier.
+"""The model without a provider."""
+#: The roles that ask models, by profile.
 _ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
-#: Of a template's reviewers, where there is one only.
+#: The role of a template's only reviewer.
 _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
 
 class ModelSession:
-    """Models by role, which share a ledger and a gate."""
+    """Models by role, which share a ledger."""
 
     def __init__(
         self,
@@ -42,9 +42,10 @@ class ModelSession:
         for_extraction: bool = False,
         for_template_review: bool = False,
     ) -> None:
-        """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars.
+        """Open the models.
 
-        ``for_extraction``: fields are read too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if one lacks a provider, a key, or a price for a limit in dollars. ``for_extraction``: fields are
+        extracted too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
@@ -78,27 +79,28 @@ class ModelSession:
 
     @property
     def has_language_models(self) -> bool:
-        """Whether any language model is asked."""
+        """True if any language model is asked."""
         return bool(self._language_models)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
-        """How long the document of that SHA-256 has waited for any language model so far."""
+        """Return how long a document has waited for language models so far."""
         return (
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
     def mark_run_finished(self) -> None:
-        """The run has come to its end. Whatever the journal says to that, its documents are told of."""
+        """Close the fresh run in the journal.
+
+        If that fails, it is only logged: the documents are done.
+        """
         try:
             self.ledger.mark_fresh_run_finished()
         except StoreError as error:
-            log.warning(
-                "the journal was not closed, so that the next --fresh run goes on with this one's answers: %s", error
-            )
+            log.warning("the journal was not closed, so the next --fresh run reuses this one's answers: %s", error)
 
     async def close(self) -> None:
-        """Wait for what is under way, and give the connections back."""
-        async with AsyncExitStack() as exit_stack:  # one that fails leaves none of the others open
+        """Wait for pending calls, and close the connections."""
+        async with AsyncExitStack() as exit_stack:  # one failure leaves none of the others open
             for model in self._language_models.values():
                 exit_stack.push_async_callback(model.close)
 
@@ -110,13 +112,11 @@ class ModelSession:
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
-    """Models by role, of those who classify and extract."""
     roles = (*_ROLES_BY_PROFILE[settings.profile], *(_EXTRACTION_ROLES if for_extraction else ()))
     return {role: name for role, name in settings.models.model_name_by_role.items() if role in roles}
 
 
 def _select_template_review_model_names(settings: Settings) -> dict[str, str]:
-    """Models by role, of those who review templates."""
     review_settings = settings.vllm_review
     return {
         role: name
@@ -127,7 +127,7 @@ def _select_template_review_model_names(settings: Settings) -> dict[str, str]:
 
 @dataclass
 class _WaitTime:
-    """How long somebody has waited for answers that are asked for at once."""
+    """The time that a document has waited for concurrent answers."""
 
     total_seconds: float = 0.0
     open_calls: int = 0
@@ -135,7 +135,7 @@ class _WaitTime:
 
 
 class _TimedModel:
-    """A model, and how long each document has waited for it and for the others."""
+    """A model that measures how long each document waits for it and for the others."""
 
     def __init__(self, model: Model, wait_by_document: dict[str, _WaitTime]) -> None:
         self._model = model
@@ -159,12 +159,15 @@ class _TimedModel:
 
 
 def create_spending_limits(settings: Settings) -> SpendingLimits:
-    """What may be spent; 0 is as much as it takes."""
+    """Create the spending limits; a setting of 0 means no limit."""
     return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
 
 def create_provider(provider_and_model: str, settings: Settings) -> Provider:
-    """The provider that a model's name means. UsageError as ``ModelSession``."""
+    """Create the provider that a model's name means.
+
+    UsageError as for ``ModelSession``.
+    """
     model_provider = build_provider(
         provider_and_model,
         environment=read_environment_credentials(),
@@ -175,7 +178,7 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     )
     if create_spending_limits(settings).has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
-            f"nobody knows the price of {provider_and_model}",
+            f"the price of {provider_and_model} is unknown",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )

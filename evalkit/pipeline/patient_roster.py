@@ -1,6 +1,6 @@
-"""The patient whom each file should be about: a table that a site has, and the settings for its folders.
+"""Read the patient whom each file should be about: a table, and settings.
 
-Source: contract ruling 22. The table names patients: what is wrong with it is said by its rows, never in its words.
+Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,20 @@ class PatientRoster:
     path: Path
 
     def map_identities_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
-        """doc_id → identity, of the documents that have a row; a file name that several bear names no patient."""
+        """Map documents that have a row to their identity.
+
+        A file name shared by several matches none.
+        """
         row_by_doc_id = self.rows.map_labels_by_doc_id(sources)
         return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
 
     def list_unused_row_problems(
         self, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
     ) -> list[UsageError]:
-        """A problem for rows that belong to no document, or to several; ``path_by_earlier_doc_id`` as for production's labels."""
+        """List a problem for rows that belong to no document, or to several.
+
+        ``path_by_earlier_doc_id`` as for production's labels.
+        """
         known_ids = [*path_by_earlier_doc_id, *(source.doc_id for source in sources)]
         known_names = [
             *(Path(path).name for path in path_by_earlier_doc_id.values() if path),
@@ -66,7 +72,7 @@ class PatientRoster:
             for keys, fault, code, remedy in (
                 (
                     self.rows.find_ambiguous_names(sources),
-                    "could mean several documents of that name, and says nothing about any",
+                    "matches several documents of that name, and is used for none",
                     "AMBIGUOUS",
                     "Give each document a row with its doc_id.",
                 ),
@@ -89,10 +95,10 @@ class PatientRoster:
 
 
 def read_patient_roster(path: Path) -> PatientRoster:
-    """The patients from a CSV or JSON file. UsageError naming the file, the row and what is wrong with it.
+    """Read the patients from a CSV or JSON file.
 
-    Columns: ``doc_id`` or ``filename``, and ``name``, ``birth_date``, ``record_number``, of which each row has at least
-    one. JSON is a list of such objects.
+    UsageError naming the file, the row and the fault. Columns: ``doc_id`` or ``filename``, and ``name``,
+    ``birth_date``, ``record_number``, of which each row has at least one. JSON is a list of such objects.
     """
     row_by_key: dict[str, dict[str, Any]] = {}
     row_number_by_key: dict[str, int] = {}
@@ -115,7 +121,10 @@ def read_patient_roster(path: Path) -> PatientRoster:
 
 
 def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
-    """The facts of a row. ValueError for one that cannot be read, which it names by its column."""
+    """Iterate over the facts of a row.
+
+    ValueError naming the column of one that cannot be read.
+    """
     for column, kind in _KIND_BY_COLUMN.items():
         cell = row.get(column)
         if cell is None or cell == "":
@@ -133,7 +142,7 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
 def build_patient_expectation(
     settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
-    """What is known about the patients of the file at this absolute path: its folder's setting, and its row."""
+    """Combine what is known about a file's patients: its folder's setting, its row."""
     folder_settings = (
         (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
     )

@@ -1,4 +1,4 @@
-"""A progress bar, for a terminal and for a notebook."""
+"""Show a progress bar, in a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
-    """What ``run(on_progress=…)`` takes; the bar stands while the context is open.
+    """Show a bar in this context, and yield what ``run(on_progress=…)`` takes.
 
-    It shows documents done, time left, and of language models the calls, tokens and dollars so far.
+    It shows documents done, time left, and the calls, tokens and dollars of language models so far.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -34,7 +34,7 @@ def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
         def advance(summary: DocumentSummary, done_count: int, total_count: int) -> None:
             nonlocal calls, tokens, cost
             calls, tokens = calls + summary.calls, tokens + summary.tokens
-            cost += Decimal(summary.cost_usd or "NaN")  # of an unknown price the sum is unknown
+            cost += Decimal(summary.cost_usd or "NaN")  # with an unknown price the sum is unknown
             price = "price unknown" if cost.is_nan() else f"${cost:.2f}"
             spent = f"{calls} calls, {tokens:,} tokens, {price}" if tokens else ""
             bar.update(task, completed=done_count, total=total_count, description=summary.doc_id[:30], spent=spent)

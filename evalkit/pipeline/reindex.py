@@ -1,4 +1,4 @@
-"""The index, rebuilt from the files, and the database, moved."""
+"""Rebuild the index from the files, and move the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from loky.process_executor import BrokenProcessPool
 
-from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.classification.document_result import DocumentFailure
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
@@ -29,17 +29,17 @@ from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sql
 _IndexRows = list[dict[str, Any]]
 
 _CHUNK_SIZE = 500
-"""So many results or cases are read in one go."""
+"""Results or cases per chunk."""
 _MIN_PARALLEL_CHUNKS = 8
-"""Shares: a process takes a second to begin, and to read so many takes longer."""
+"""Chunks from which further processes pay: one takes a second to start."""
 _MAX_WORKERS = 4
-"""More would wait for the database, which one process writes."""
+"""More would wait for the one process that writes the database."""
 
 
 def reindex(output_folder: OutputFolder) -> tuple[int, int]:
-    """Rebuild the tables of documents and cases; how many of each there are.
+    """Rebuild the tables of documents and cases, and count their rows.
 
-    What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
+    What follows from reviews (ground truth, a packet's status) is rewritten too, which repairs a crash in between.
     StoreError naming a file that cannot be read.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
@@ -47,20 +47,20 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
 
 
 def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
-    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
+    """Move ``evalkit.sqlite`` to the PostgreSQL database at that URL; count the rows.
 
-    UsageError, StoreError: everything is as it was then.
+    UsageError, StoreError: nothing has changed then.
     """
     with output_folder.hold_run_lock(), hold_case_write_lock(output_folder):
         return migrate_sqlite_to_postgresql(output_folder, database_url)
 
 
 def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
-    """As ``reindex``, for a caller that holds the run's lock."""
+    """Do the same as ``reindex``, for a caller that holds the run lock."""
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
     with hold_case_write_lock(output_folder):  # no review may be saved between reading and rebuilding
         chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
-        # Ended while nobody else may write: of a rebuild that fails, other processes may be making files just then.
+        # Closed under the lock: after a failure, its processes may still be writing files.
         with (
             closing(_read_rows_in_parallel(partial(_read_document_rows, output_folder), chunks)) as document_rows,
             closing(
@@ -74,7 +74,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
         index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
         queue_or_withdraw_attention_checks(
             output_folder, index, format_iso_seconds(utc_now())
-        )  # by the ground truth as it is only now
+        )  # by the ground truth that was just rewritten
         for case_id in index.deferrals.list_deferrals():
             recompute_and_save_case_status(output_folder, index, case_id, format_iso_seconds(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
@@ -83,7 +83,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
 def _read_rows_in_parallel(
     read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
-    """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
+    """Iterate over the rows of all chunks in order, in parallel if that pays."""
     if len(chunks) < _MIN_PARALLEL_CHUNKS:
         yield from chain.from_iterable(map(read_chunk, chunks))
         return
@@ -93,14 +93,17 @@ def _read_rows_in_parallel(
             yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
     except BrokenProcessPool as error:
         raise StoreError(
-            "a process that read the folder for the index was ended from outside; the index is as it was",
+            "a process that read the folder was killed; the index is unchanged",
             code="REINDEX-ENDED",
-            remedy="See that there is memory left, and run `evalkit reindex` again.",
+            remedy="Free some memory, and run `evalkit reindex` again.",
         ) from error
 
 
 def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
-    """The base cases in shares; those that can follow from each other's reviews are in one."""
+    """Split the base cases into chunks.
+
+    Those that may follow from each other's reviews stay together.
+    """
     chunk: list[str] = []
     base_case_ids = sorted(
         {get_base_case_id(case_id) for case_id in case_ids},
@@ -116,7 +119,6 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
-    """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
     checks_by_document = map_check_case_ids_by_doc_id(output_folder)
     return [
         row
@@ -131,27 +133,19 @@ def _read_document_rows(output_folder: OutputFolder, result_names: Sequence[str]
 
 def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[str, Any]:
     result = read_result(output_folder, PurePath(result_name).stem)
-    if isinstance(result, DocumentFailure):
-        return _create_document_row(result, error_code=result.error.code)
-    return _create_document_row(
-        result, file_path=read_source_file_path(output_folder, result.doc_id), decision=result.decision.value
+    outcome = (
+        {"file_path": None, "decision": None, "error_code": result.error.code}
+        if isinstance(result, DocumentFailure)
+        else {
+            "file_path": read_source_file_path(output_folder, result.doc_id),
+            "decision": result.decision.value,
+            "error_code": None,
+        }
     )
-
-
-def _create_document_row(
-    result: DocumentResult | DocumentFailure,
-    *,
-    file_path: str | None = None,
-    decision: str | None = None,
-    error_code: str | None = None,
-) -> dict[str, Any]:
-    return {
+    return outcome | {
         "doc_id": result.doc_id,
         "sha256": result.sha256,
-        "file_path": file_path,
         "processed_at": result.times.get("finished_at"),
         "fingerprint": result.fingerprint,
-        "decision": decision,
-        "error_code": error_code,
         "replaced": False,  # unless there is a newer one from its path
     }

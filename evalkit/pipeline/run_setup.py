@@ -1,9 +1,8 @@
-"""A run's reader and orchestrator, set up as its settings say."""
+"""Set up a run's reader and orchestrator from its settings."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.classification.orchestrator import RetryOrchestrator
@@ -19,42 +18,11 @@ if TYPE_CHECKING:
     from evalkit.documents.documentai import DocumentAiReader
 
 
-def resolve_settings(
-    settings: Settings | None = None,
-    *,
-    output: Path | str | None = None,
-    model: str | None = None,
-    workers: int | None = None,
-    reader: str | None = None,
-    profile: str | None = None,
-    executor: str | None = None,
-) -> Settings:
-    """The settings in force: these, or else the environment's with the options that were given.
-
-    UsageError where both are given, but for ``output``, which every caller takes from its own argument first.
-    """
-    options = {"model": model, "workers": workers, "reader": reader, "profile": profile, "executor": executor}
-    option_names = [name for name, value in options.items() if value is not None]
-    if settings is not None:
-        if option_names:
-            raise UsageError(
-                f"settings are given, and beside them {', '.join(option_names)}",
-                code="SETTINGS",
-                remedy="Give one of the two: Settings.load(…) takes what is to be different.",
-            )
-        return settings
-    return Settings.load(
-        output=None if output is None else str(output),
-        models={"default": model} if model is not None else None,
-        workers=workers,
-        reader=reader,
-        profile=profile,
-        executor=executor,
-    )
-
-
 def build_reader_config(settings: Settings) -> ReaderConfig:
-    """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
+    """Build the reader's configuration.
+
+    UsageError if its engine is missing or its processor not reached.
+    """
     reader_config = ReaderConfig(
         settings.read_seconds,
         settings.ocr,
@@ -62,12 +30,12 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         _create_pinned_document_ai_reader(settings),
         settings.read_memory_mb,
     )
-    _ = reader_config.reader_version  # a reader that is missing is one error, not one for every document
+    _ = reader_config.reader_version  # a missing reader is one error, not one for every document
     return reader_config
 
 
 def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | None:
-    """The processor with its version, which is asked once if it was not named."""
+    """Create the processor with its version, which is asked once if it is not named."""
     if settings.reader == "local":
         return None
     processor = create_document_ai_reader(settings)
@@ -75,10 +43,13 @@ def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | 
 
 
 def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
-    """The processor that is set. UsageError where there is none, or it is not named as Google names it."""
+    """Create the processor that is set.
+
+    UsageError if there is none, or its name is malformed.
+    """
     if not settings.documentai_processor:
         raise UsageError(
-            "no processor of Document AI is named",
+            "no processor of Document AI is set",
             code="DOCUMENTAI-PROCESSOR",
             remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
         )
@@ -95,7 +66,10 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
 def create_orchestrator(
     settings: Settings, model_session: ModelSession, *, include_rule_findings: bool = True
 ) -> RetryOrchestrator:
-    """What decides about documents as the settings say, asking these models; ``include_rule_findings``: see RetryOrchestrator."""
+    """Create the orchestrator that decides with these models.
+
+    ``include_rule_findings`` as there.
+    """
     return RetryOrchestrator(
         model_session.model,
         lossless_repair=settings.lossless_repair,

@@ -1,4 +1,4 @@
-"""What became of a run: one summary for each document, and one for all."""
+"""The outcome of a run: one summary for each document, and one for all."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentSummary:
-    """What became of one document."""
+    """The outcome of one document."""
 
     doc_id: str
     pdf_filename: str
     pages: int | None
     decision: str | None
-    """AUTO_ACCEPT, ESCALATE_TO_SME; None where it failed."""
+    """AUTO_ACCEPT, ESCALATE_TO_SME; None if it failed."""
     decision_rule: str | None
     dominant_type: str | None
     blocker: int
@@ -41,21 +41,21 @@ class DocumentSummary:
     attempts: int
     evidence_quality_score: float | None
     calls: int
-    """Calls of a model that this run made."""
+    """This run's calls of models."""
     resumed: bool
-    """Finished by an earlier run; nothing was done now."""
+    """True if an earlier run finished it, and nothing was done now."""
     error: str | None = None
-    """Why it failed, and the remedy."""
+    """The reason of its failure, and the remedy."""
     tokens: int = 0
     """Input and output of these calls."""
     cost_usd: str | None = "0"
-    """Of these calls, a decimal number as text; None where nobody knows the price."""
+    """Of these calls, a decimal number as text; None if a price is unknown."""
     has_unexpected_patients: bool = False
-    """Documents of several patients are in the file, and the setting ``patients`` says that there is one."""
+    """True if the file has several patients' documents although the setting ``patients`` allows one."""
 
 
 _MANY_PATIENTS_SHARE = 0.20
-"""Where more files than this share are about several patients, the archive is made so."""
+"""If more files than this share are about several patients, the archive is filed so."""
 _ISSUE_COLUMNS = (
     "issue_id",
     "agent",
@@ -73,20 +73,23 @@ _ISSUE_COLUMNS = (
 
 @dataclass(frozen=True)
 class RunSummary(BatchSummary[DocumentSummary]):
-    """What became of a run."""
+    """The outcome of a run."""
 
     timings: RunTimings = field(default_factory=RunTimings)
-    """What this run's own documents took; no part of the JSON."""
+    """The seconds of this run's documents; not part of the JSON."""
     unknown_production_labels: tuple[str, ...] = ()
-    """Production's words that are none of the five types and that ``foreign_types`` maps to none."""
+    """Production's words that are none of the five types, and not in ``foreign_types``."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
-        """As a program reads it, with production's unknown labels."""
+        """Return the summary for a program, with production's unknown labels."""
         return super().to_json(document_to_json) | {"unknown_production_labels": list(self.unknown_production_labels)}
 
     @property
     def label_hint(self) -> str | None:
-        """What to do about production's unknown labels, in a sentence; None where there are none."""
+        """A sentence about production's unknown labels and their setting.
+
+        None without any.
+        """
         if not self.unknown_production_labels:
             return None
         words = ", ".join(map(repr, self.unknown_production_labels))
@@ -96,7 +99,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def setting_hint(self) -> str | None:
-        """The setting that the run's files ask for, in a sentence; None where they ask for none."""
+        """A sentence about the setting that the run's files call for; None without any."""
         count = sum(document.has_unexpected_patients for document in self.documents)
         if count <= _MANY_PATIENTS_SHARE * len(self.documents):
             return None
@@ -106,14 +109,14 @@ class RunSummary(BatchSummary[DocumentSummary]):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per document, columns as the fields of :class:`DocumentSummary`."""
+        """Return one row per document, columns as the fields of :class:`DocumentSummary`."""
         import pandas as pd
 
         columns = list(DocumentSummary.__dataclass_fields__)
         return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
 
     def issues_frame(self) -> pd.DataFrame:
-        """One row per issue of these documents, read from their results: doc_id and the issue's main fields."""
+        """Return one row per issue: doc_id and the issue's main fields."""
         import pandas as pd
 
         output_folder = open_output_folder(self.output)
@@ -127,13 +130,16 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
 
 RunProgressCallback = Callable[[DocumentSummary, int, int], None]
-"""Called after each document: what became of it, how many are done, how many there are."""
+"""Called after each document: its summary, how many are done, how many there are."""
 
 
 def summarise_result(
     result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, run_usage: Usage | None
 ) -> DocumentSummary:
-    """``run_usage`` on it by this run; None where an earlier one finished it."""
+    """Summarise a result and this run's usage for it.
+
+    ``run_usage`` is None if an earlier run finished it.
+    """
     usage_of_run = run_usage or Usage()
     counts = count_open_issues(result.issues)
     answer = result.classification
@@ -165,7 +171,7 @@ def summarise_result(
 def summarise_failure(
     source: SourceDocument, error: EvalkitError | Failure, *, resumed: bool = False
 ) -> DocumentSummary:
-    """Summarise a document with which nothing could be done."""
+    """Summarise a document that could not be processed."""
     return DocumentSummary(
         doc_id=source.doc_id,
         pdf_filename=encode_path_as_text(source.path.name),

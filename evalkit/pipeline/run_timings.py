@@ -1,4 +1,4 @@
-"""Where the seconds of a run go, summed while it goes on."""
+"""Sum the seconds of a run by step and document while it goes on."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ _LABEL_BY_STEP = {
     "extracting": "fields",
     FAILED_STEP: "unreadable documents",
 }
-"""In the order of a document's way. ``waiting`` is none: there are always more documents under way than processes."""
+"""In the order of processing. ``waiting`` does not count: there are always more documents than processes."""
 
 
 @dataclass
 class RunTimings:
-    """Seconds that the documents of a run took; many are under way at once, so that the sum is more than its length."""
+    """The seconds that documents took.
+
+    Many run at once, so the sum exceeds the run's duration.
+    """
 
     seconds_by_step: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     seconds_by_document: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, doc_id: str, seconds_by_step: Mapping[str, float]) -> None:
-        """Add what steps of a document took."""
+        """Add the seconds of a document's steps."""
         for step, seconds in seconds_by_step.items():
             if step in _LABEL_BY_STEP:
                 self.seconds_by_step[step] += seconds
                 self.seconds_by_document[doc_id] += seconds
 
     def format_timing_line(self, run_seconds: float) -> str:
-        """Name the largest parts of the ``run_seconds`` of a run and its slowest document, if any was done.
+        """Name the slowest steps, in percent, and the slowest document of a run.
 
         >>> timings = RunTimings()
         >>> timings.add("a", {"waiting": 9.0, "reading": 6.0, "asking": 2.5})

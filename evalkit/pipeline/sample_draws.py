@@ -1,7 +1,7 @@
-"""Which accepted documents were drawn for review besides the audits, and with what probability.
+"""The draws of accepted documents for review, besides audits.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
-drawn, because each of them is from then on looked at with a higher probability than its audit's, drawn or not.
+drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ SCHEMA_VERSION = 1
 
 
 class Stratum(StrictRecord):
-    """The documents of one value of the field that was drawn by."""
+    """The documents with one value of the field that was drawn by."""
 
     value: str
-    """What they have in common, ``Pathology Report``."""
+    """The common value, ``Pathology Report``."""
     probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
-    """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
+    """doc_id → the probability of having been drawn until now, 0..1, audits included."""
     drawn: tuple[str, ...]
     """The documents that this draw put into the queue."""
 
     @model_validator(mode="after")
     def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
-            raise ValueError("a document was drawn that could not be")
+            raise ValueError("a document was drawn that has no probability")
         return self
 
 
@@ -52,8 +52,8 @@ class Draw(StrictRecord):
 
 
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
-    """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
-    # Without one of them every document that it could have drawn would be taken for rarer than it is.
+    """Read all draws, oldest first. StoreError if one is damaged, missing or foreign."""
+    # Without one of them, its documents' probabilities would be too low.
     return [
         parse_stored_record(
             Draw,
@@ -66,7 +66,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
 
 
 def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
+    """Map each document that could have been drawn to its probability."""
     return {
         doc_id: probability
         for draw in read_all_draws(output_folder)
@@ -76,7 +76,7 @@ def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[
 
 
 def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """The documents that a draw put into the queue, with the probability that it gave them."""
+    """Map the documents that a draw put into the queue to their probability."""
     return {
         doc_id: stratum.probability[doc_id]
         for draw in read_all_draws(output_folder)

@@ -1,4 +1,4 @@
-"""Bank-statement templates: building one with a model, and ``evalkit review-template``."""
+"""Build and review bank-statement templates: ``evalkit review-template``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from evalkit.documents.render import render_page_pngs
 from evalkit.errors import StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
-from evalkit.pipeline.document_reading import load_bundle_if_current, read_document_and_save_bundle
+from evalkit.pipeline.document_reading import (
+    load_bundle_if_current,
+    map_doc_ids_by_sha256,
+    read_document_and_save_bundle,
+)
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
+from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
+from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.review.packet import (
     SMEPacketGenerator,
     is_packet_frozen,
@@ -50,7 +55,6 @@ from evalkit.statements.template_review_loop import (
 )
 from evalkit.store import (
     BUNDLES_FOLDER,
-    EXTRACTIONS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
@@ -60,29 +64,29 @@ from evalkit.store import (
     template_review_file_name,
 )
 
-#: So many pages are shown to a model: the first ones and the last.
+#: Pages shown to a model: the first ones and the last.
 _MAX_PICTURES = 20
-#: An engine may misread a letter of a bank's name; of two names that are so alike, in percent, one is the other.
+#: Similarity in percent from which two bank names are the same: an engine may misread a letter.
 _SAME_NAME_PERCENT = 85.0
 
 
 @dataclass(frozen=True)
 class TemplateReviewSummary:
-    """What became of ``evalkit review-template``."""
+    """The outcome of ``evalkit review-template``."""
 
     doc_id: str
     """The statement."""
     review_result: TemplateReviewResult
     template_path: str
-    """Where the template lies in the output folder."""
+    """The template's file in the output folder."""
     cycle_paths: tuple[str, ...]
-    """Where its cycles lie."""
+    """The files of its cycles."""
     case_id: str | None
-    """The case that a person has to decide; None where it was approved."""
+    """The case that a person has to decide; None if approved."""
     is_case_frozen: bool
-    """Somebody has an earlier case of it open, or has decided it: that one and the template stay as they are."""
+    """True if somebody has an earlier case of it open, or has decided it: case and template do not change then."""
     by_agent: Mapping[str, Usage]
-    """What language models were asked and paid."""
+    """The usage of language models by role."""
 
 
 def review_and_publish_template(
@@ -95,24 +99,24 @@ def review_and_publish_template(
     even_purged: bool = False,
     settings: Settings | None = None,
 ) -> TemplateReviewSummary:
-    """Review a template against a statement; writes its cycles, the template, and a case where a person has to decide.
+    """Review a template against a statement.
 
-    Works inside Jupyter too.
+    Write cycles, template, and a case if a person must decide. Works inside Jupyter too.
 
     Args:
         template_toml: the template as TOML.
-        toml_file_name: of its file, for errors.
+        toml_file_name: its file's name, for errors.
         statement_pdf: the statement.
         output: the folder to write to.
-        model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
-        even_purged: take the statement in again if it was purged.
+        model: the model that reviews, arbitrates and builds, unless ``[vllm_review.reviewers]`` names another.
+        even_purged: import the statement again if it was purged.
         settings: instead of the environment and ``evalkit.toml``.
 
     Raises:
-        UsageError: the template is none, or another bank's; the statement was purged; nothing could be begun.
+        UsageError: the template is invalid, or another bank's; the statement was purged; nothing could be started.
         DocumentError: the statement cannot be read.
     """
-    resolved_settings = resolve_settings(settings, output=output, model=model)
+    resolved_settings = resolve_settings(settings=settings, output=output, model=model)
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
         _review_and_publish_template(
@@ -171,9 +175,10 @@ async def _review_and_publish_template(
 
 
 def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | None = None) -> ProposalResult:
-    """The template of a statement that was read from ``statement_pdf``; ``model`` may propose a better one than the measured.
+    """Build the template of a statement that was read from ``statement_pdf``.
 
-    DocumentError STATEMENT-NO-TABLE where no dates and amounts stand below one another; UsageError for the model.
+    ``model`` may propose a better template than the measured one. DocumentError STATEMENT-NO-TABLE if there are no
+    columns of dates and amounts; UsageError for the model.
     """
     resolved_settings = resolve_settings(model=model)
     return run_sync(_build_template(bundle, statement_pdf, resolved_settings))
@@ -187,7 +192,7 @@ async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings:
 
 
 def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
-    """``[vllm_review]`` as the loop has it."""
+    """Convert ``[vllm_review]`` to the loop's configuration."""
     review_settings = settings.vllm_review
     retries: dict[RetryScenario, int] = {
         scenario: min(maximum, review_settings.retry.max_attempts)
@@ -223,7 +228,7 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
 
 
 def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
-    """The pages as a model is shown them. DocumentError where one cannot be drawn."""
+    """Render the pages that a model is shown. DocumentError if one cannot be drawn."""
     pages = range(1, bundle.total_pages + 1)
     shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
     return tuple(
@@ -233,7 +238,7 @@ def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) ->
 
 
 def save_template_unless_stable_exists(output_folder: OutputFolder, template: StatementTemplate) -> None:
-    """Write a template to its place; a draft takes no place where somebody has vouched for another."""
+    """Write a template to its place; a draft does not replace a stable template."""
     template_path = template_file_name(template.template_id)
     if template.status is TemplateStatus.DRAFT and has_stable_template(output_folder, template.template_id):
         return
@@ -241,7 +246,7 @@ def save_template_unless_stable_exists(output_folder: OutputFolder, template: St
 
 
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
-    """Whether there is a template of that name that somebody has vouched for."""
+    """Tell whether there is a stable template of that name."""
     stored_template = read_stored_template(output_folder, template_id)
     return stored_template is not None and stored_template.status is TemplateStatus.STABLE
 
@@ -249,10 +254,10 @@ def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
 def _save_template_and_queue_case(
     output_folder: OutputFolder, index: OutputIndex, review_result: TemplateReviewResult, bundle: DocumentBundle
 ) -> tuple[str | None, bool]:
-    """Keep a template, and put it into the queue where a person has to decide.
+    """Store a template, and queue a case if a person has to decide.
 
-    Its case, or None, and no case left, if approved; and whether a person was there before: what they see or have decided
-    ranks above any review by machines, a passed one too.
+    Returns the case, None if approved (an earlier case is withdrawn), and whether a person had the case before: what
+    they see or have decided ranks above any review by machines.
     """
     case_id = review_result.template.template_id + TEMPLATE_CASE_SUFFIX
     with hold_case_write_lock(output_folder, case_id):
@@ -274,12 +279,8 @@ def _save_template_and_queue_case(
 def _identify_statement(
     output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool
 ) -> SourceDocument:
-    """The statement, under a name that no other document has. DocumentError, UsageError where it cannot be had."""
-    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
-    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        with suppress(StoreError, LookupError):
-            doc_id_by_sha256.setdefault(output_folder.read_json(name)["sha256"], PurePath(name).stem)
-    # Of statements only the bundle is there: one that is called alike may be this one, and keeps its name.
+    doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
+    # Of statements only the bundle exists: one with a similar name may be this one, and keeps its name.
     file_stem = sanitise_file_stem(pdf)
     bundle_ids = [PurePath(name).stem for name in output_folder.list_json_files(BUNDLES_FOLDER)]
     similar_ids = [doc_id for doc_id in bundle_ids if doc_id == file_stem or doc_id.startswith(f"{file_stem}-")]
@@ -299,14 +300,17 @@ def _identify_statement(
 
 
 def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:
-    """UsageError where the statement is another bank's: a template that is built anew from it would be that bank's."""
+    """Raise UsageError if the statement is another bank's.
+
+    A rebuilt template would be that bank's.
+    """
     printed_text = _normalise_text(bundle.pages[0].text)
     bank_marks = [_normalise_text(bank_mark) for bank_mark in template.identity.signs]
     if bank_marks and not any(
         fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
     ):
         raise UsageError(
-            f"the statement prints nothing of what {template.template_id} is known by",
+            f"the statement shows none of the signs of {template.template_id}",
             code="TEMPLATE-OTHER-BANK",
             remedy="Name a statement of its bank, or correct `signs` in the template's identity.",
         )

@@ -1,4 +1,4 @@
-"""What others said about the documents: production's labels, true labels, and classifications to be verified."""
+"""Read production's labels, true labels, and classifications to be verified."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TypedPageRange = tuple[int, int, str | None]
 """First page, last page (both included, the document's first is 1), type; None: cannot tell."""
 
 MAX_PAGE_NUMBER = 100_000
-"""No document has more: a segment beyond is a slip of the pen."""
+"""No document has more: a segment beyond is a typing error."""
 
 _SPAN_PATTERN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
 _SEGMENTS_FORMAT = "segments are written as 1-5 Genomic Report; 6-8 Clinical Note"
@@ -46,12 +46,12 @@ _DOCUMENT_TYPES = tuple(kind.value for kind in DocumentType)
 
 @dataclass(frozen=True)
 class SuppliedLabels:
-    """What a file says of documents, each by its ``doc_id`` or by its file name."""
+    """A file's labels, each by its ``doc_id`` or by its file name."""
 
     label_by_key: Mapping[str, Mapping[str, Any]]
 
     def map_labels_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
-        """doc_id → label, of the documents that have one; a file name that several of them bear labels none."""
+        """Map documents to their labels; a file name shared by several matches none."""
         shared_names = self._find_shared_names(sources)
         source_labels = (
             (source, self.label_by_key.get(source.doc_id) or self.label_by_key.get(source.path.name))
@@ -64,12 +64,15 @@ class SuppliedLabels:
         }
 
     def find_ambiguous_names(self, sources: Sequence[SourceDocument]) -> list[str]:
-        """The file names with a row that several documents bear, not all of them with a row by doc_id."""
+        """Find the labelled file names that several documents share.
+
+        Not if all of these have a row by doc_id.
+        """
         unlabelled_names = {source.path.name for source in sources if source.doc_id not in self.label_by_key}
         return sorted(self._find_shared_names(sources) & unlabelled_names & self.label_by_key.keys())
 
     def find_unmatched_keys(self, doc_ids: Iterable[str], filenames: Iterable[str]) -> list[str]:
-        """The doc_ids and file names of rows that belong to none of these documents, in the file's order."""
+        """Find the doc_ids and file names of rows without a document, in file order."""
         known_keys = {*doc_ids, *filenames}
         return [key for key in self.label_by_key if key not in known_keys]
 
@@ -79,16 +82,16 @@ class SuppliedLabels:
 
 
 class TableKind(NamedTuple):
-    """What sort of table a file holds."""
+    """The kind of table that a file contains."""
 
     name: str
     error_code: str
     remedy: str
     is_confidential: bool = False
-    """Whether an error names no column of it: a file without a header has somebody's name there."""
+    """True if errors name no column: a file without a header has a patient's name there."""
 
     def create_error(self, path: Path, problem: str) -> UsageError:
-        """Build the error for a file of this kind that cannot be used."""
+        """Create the error for a file of this kind that cannot be used."""
         return UsageError(f"{self.name} {path}: {problem}", code=self.error_code, remedy=self.remedy)
 
 
@@ -98,16 +101,17 @@ _TRUE_LABELS = TableKind("true labels", "TRUTH-LABELS", _LABEL_REMEDY)
 
 
 def read_production_labels(path: Path) -> SuppliedLabels:
-    """Production's labels from a CSV or JSON file. UsageError naming the file, the row and what is wrong with it.
+    """Read production's labels from a CSV or JSON file.
 
-    Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally ``confidence`` and ``segments``. JSON is a
-    list of such objects. Production may have types of its own and segments that nobody can read.
+    UsageError naming file, row and fault. Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally
+    ``confidence`` and ``segments``. JSON is a list of such objects. Production may have types of its own and segments
+    that nobody can read.
     """
     return _read_labels(path, _PRODUCTION_LABELS)
 
 
 def read_true_labels(path: Path) -> SuppliedLabels:
-    """Labels that are known to be right, from a file as for :func:`read_production_labels`.
+    """Read true labels, from a file as for :func:`read_production_labels`.
 
     UsageError also for a type that is none of the five and for segments that :func:`parse_typed_page_ranges` refuses.
     """
@@ -126,14 +130,17 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
             raise table_kind.create_error(path, f"row {row_number}: {fault}")
         if label_by_key.setdefault(key, label) != label:
-            raise table_kind.create_error(path, f"row {row_number} says of {key} something else than a row before it")
+            raise table_kind.create_error(path, f"row {row_number} contradicts an earlier row about {key}")
     if not label_by_key:
         raise table_kind.create_error(path, "it has no rows")
     return SuppliedLabels(label_by_key)
 
 
 def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, Any]]:
-    """The rows of a CSV or JSON file, by column. UsageError where it is no such table."""
+    """Iterate over the rows of a CSV or JSON file, by column.
+
+    UsageError if it is not such a table.
+    """
     is_json = path.suffix.lower() == ".json"
     try:
         text = read_regular_file(path).decode("utf-8-sig")
@@ -150,20 +157,17 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise table_kind.create_error(path, "it is not a list of rows")
     for row_number, row in enumerate(rows, 1):
-        if not is_json and any(
-            map(str.strip, row.get(_OVERFLOW_KEY, ()))
-        ):  # a comma at the end adds an empty cell only
+        if not is_json and any(map(str.strip, row.get(_OVERFLOW_KEY, ()))):  # a trailing comma only adds an empty cell
             raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")
         yield row
 
 
 def _find_repeated_columns(columns: Sequence[str]) -> list[str]:
-    """The names that several columns have; those without a name hold nothing that is read."""
+    """Find the names that several columns have; columns without a name are not read."""
     return [name for name, count in Counter(columns).items() if name.strip() and count > 1]
 
 
 def _find_label_fault(label: Mapping[str, Any]) -> str | None:
-    """Why the label cannot be true."""
     try:
         document_types = [
             label["dominant_type"],
@@ -182,12 +186,17 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
 
 
 def _describe_error(error: Exception) -> str:
-    """In words where the system has some; what is wrong with the text is only named, as its own words would quote it."""
+    """Describe an error of the system in its words.
+
+    One of the text only by type, as it would quote the text.
+    """
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
-    """Segments as spans by first page, from ``1-5 Genomic Report; 6-8 Clinical Note`` or JSON objects; none of nothing.
+    """Parse segments such as ``1-5 Genomic Report; 6 Other``, or JSON objects.
+
+    Returns spans by first page.
 
     ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
 
@@ -232,20 +241,20 @@ def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
 
 
 class StoredLabel(BaseModel):
-    """What production said of a document, as it was given."""
+    """Production's label of a document, as supplied."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dominant_type: str
     """One of the five types, or a word of production's own."""
     confidence: Any = None
-    """In it, 0..1, where it can be read."""
+    """0..1, if readable."""
     segments: Any = None
-    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, where they can be read."""
+    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, if readable."""
 
 
 class StoredProductionLabels(BaseModel):
-    """``production.json``: the labels that runs were given."""
+    """``production.json``: the labels supplied to runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -255,7 +264,7 @@ class StoredProductionLabels(BaseModel):
 
 
 def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, Any]]:
-    """The labels that runs were given, by doc_id. StoreError for a damaged file."""
+    """Read the labels supplied to runs, by doc_id. StoreError if the file is damaged."""
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
     stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
@@ -265,9 +274,10 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
 
 
 def translate_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
-    """Map production's word for a type to one of the five; None for a word that is unknown, or none.
+    """Map production's word for a type to one of the five.
 
-    ``foreign_types``: words of production's own → types. Case and spaces around and between words do not matter.
+    None if the word is unknown or missing. ``foreign_types``: words of production's own → types. Case and spaces around
+    and between words do not matter.
 
     >>> translate_production_type(" clinical  note", {}), translate_production_type("gen", {"GEN": "Genomic Report"})
     ('Clinical Note', 'Genomic Report')
@@ -283,12 +293,18 @@ def _fold_label(label: str) -> str:
 
 
 def get_production_label(row: Mapping[str, Any]) -> str:
-    """Return production's own word for a document's type, of a row before or after :func:`translate_production_row`."""
+    """Return production's own word for a type.
+
+    Of a row before or after :func:`translate_production_row`.
+    """
     return str(row.get("label") or row["dominant_type"])
 
 
 def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
-    """Return the row with its type as one of the five, or null; production's word stays as ``label`` if it is another."""
+    """Translate a row's type to one of the five, or null.
+
+    ``label`` keeps another word of production.
+    """
     word = get_production_label(row)
     type_name = translate_production_type(word, foreign_types)
     return {**row, "dominant_type": type_name} | ({} if word == type_name else {"label": word})
@@ -297,7 +313,7 @@ def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str,
 def list_unknown_production_labels(
     rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """List production's words that are none of the five types and that no setting maps to one, each once."""
+    """List production's words that mean none of the five types, each once."""
     words = dict.fromkeys(map(get_production_label, rows))
     return tuple(word for word in words if translate_production_type(word, foreign_types) is None)
 
@@ -305,7 +321,10 @@ def list_unknown_production_labels(
 def merge_stored_production_labels(
     output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Remember labels by doc_id: an evaluation needs those of accepted documents too, which have no packet."""
+    """Store labels by doc_id.
+
+    An evaluation needs those of accepted documents too, which have no packet.
+    """
     stored_labels = read_stored_production_labels(output_folder)
     merged_labels = stored_labels | {doc_id: dict(label) for doc_id, label in label_by_doc_id.items()}
     if merged_labels != stored_labels:
@@ -317,9 +336,9 @@ def merge_stored_production_labels(
 def list_unused_label_problems(
     labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
 ) -> list[UsageError]:
-    """A problem for production's rows that label nothing, or could label several documents.
+    """List a problem for production's rows that label no document, or several.
 
-    ``path_by_earlier_doc_id`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
+    ``path_by_earlier_doc_id`` has the documents of earlier runs, doc_id → path, if known: their rows are fine.
     """
     problems = [
         UsageError(
@@ -354,10 +373,10 @@ def list_unused_label_problems(
 def read_supplied_classifications(
     folder: Path, sources: Iterable[SourceDocument]
 ) -> tuple[dict[str, Any], list[UsageError]]:
-    """The supplied classifications' texts by doc_id, and a problem for each file that belongs to no document.
+    """Read classifications by doc_id, with a problem for each unmatched file.
 
-    Files are named ``{doc_id}.json``. One that is no text becomes ``Unparseable``, so that its document escalates
-    instead of being classified by somebody else. UsageError where the folder is not there.
+    Files are named ``{doc_id}.json``. One that is not text becomes ``UnparseableClassification``, so that its document
+    escalates instead of being classified by somebody else. UsageError if the folder does not exist.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -389,11 +408,14 @@ def read_supplied_classifications(
 
 
 def make_storable_classification(classification: Any) -> Any:
-    """A supplied classification that can be hashed and written down, or ``Unparseable``."""
+    """Convert a supplied classification so that it can be hashed and stored.
+
+    ``UnparseableClassification`` if it cannot.
+    """
     if classification is None:  # it would read as "nothing was supplied", and another model would be asked instead
         return UnparseableClassification("it is null")
     try:
         encode_canonical_json(classification)
     except (TypeError, ValueError, RecursionError) as error:
-        return UnparseableClassification(f"it holds what JSON cannot carry ({type(error).__name__})")
+        return UnparseableClassification(f"it has a value that JSON cannot express ({type(error).__name__})")
     return classification

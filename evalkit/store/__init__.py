@@ -1,10 +1,9 @@
-"""output/: what machines and people said is in files; the database only indexes them and coordinates people.
+"""Store everything below ``output/``: files are the truth, the database an index.
 
-An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables of documents, cases
-and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
-:class:`CaseClaims`, who has which case open, :class:`StoredDrafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, :class:`CallJournal`, what language models answered, :class:`ViewLog`, who opened which case, and :class:`ReviewChainHeads`, the digest of each newest
-review.
+An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables
+of documents, cases and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild
+leaves alone: claims (who has which case open), drafts (unsubmitted work), deferrals (postponed cases and why), the
+journal of language models' answers, the view log (who opened which case), and the digest of each case's newest review.
 """
 
 from evalkit.store.call_journal import ModelCall

@@ -1,7 +1,7 @@
-"""The JSON files of an output folder in a bucket: S3 and what speaks its protocol, Google Cloud Storage.
+"""An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
 
-An object is put whole or not at all, and who creates one is decided by the store: ``If-None-Match: *`` at S3,
-``ifGenerationMatch=0`` at Google. A bucket has no locks; who opens the folder hands them in.
+An object is written whole or not at all, and the store decides who creates it: ``If-None-Match: *`` at S3,
+``ifGenerationMatch=0`` at Google. A bucket has no locks; PostgreSQL has them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import override
 
@@ -21,38 +21,29 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
 from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_and_validate_file_name
+from evalkit.store.postgresql_locks import PostgreSQLLocks
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
 
 _REQUEST_SECONDS = 30
-"""One request may take so long, all that the client tries again included."""
+"""Seconds of one request, the client's retries included."""
 _MAX_ATTEMPTS = 3
 _WRITER_KEY = "writer"
-"""What an object that was created says of who did: whose answer was lost asks again, and must not lose to itself."""
-
-
-class FolderLocks(Protocol):
-    """Locks of an output folder that are kept outside of its bucket."""
-
-    def hold_run_lock(self, output_folder: OutputFolder) -> AbstractContextManager[None]:
-        """Hold the folder for one run. UsageError if another run holds it."""
-
-    def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given."""
+"""The metadata key of an object's creator: a retry after a lost answer must not lose to itself."""
 
 
 class BucketOutputFolder(OutputFolder):
-    """The files of one output folder in a bucket, as :class:`OutputFolder` says."""
+    """An :class:`OutputFolder` in a bucket."""
 
-    def __init__(self, root: str, database_url: str | None, locks: FolderLocks) -> None:
-        """Take the folder's URL, whether anything is there or not; nothing is asked yet."""
+    def __init__(self, root: str, database_url: str | None) -> None:
+        """Take the folder's URL; no request is sent yet."""
         self.root: str = root
         self.database_url = database_url
-        self._locks = locks
+        self._locks = PostgreSQLLocks()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return BucketOutputFolder, (self.root, self.database_url, self._locks)
+        return BucketOutputFolder, (self.root, self.database_url)
 
     @property
     def _provider(self) -> _BucketProvider:
@@ -71,7 +62,7 @@ class BucketOutputFolder(OutputFolder):
                 code="OUTPUT-URL",
                 remedy=f"Run {format_install_hint(self._provider.install_extra)}.",
             ) from None
-        except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
+        except Exception as error:  # noqa: BLE001 - the clients' errors have no common base
             raise _build_store_error(self.root, None, error) from None
 
     @override
@@ -81,7 +72,7 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
+        # A "folder" made in a bucket's console is an object: of its name at the root, of no name in a folder.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
         return {name for name in self._map_child_names_to_kinds(subfolder) if name != console_name}
 
@@ -117,7 +108,7 @@ class BucketOutputFolder(OutputFolder):
         except StoreError:
             if max_bytes is None:
                 raise
-            return self.read_bytes(name)[:max_bytes]  # of an empty object no part can be asked for
+            return self.read_bytes(name)[:max_bytes]  # a range of an empty object is an error
 
     @override
     def remove_file(self, name: str) -> bool:
@@ -196,19 +187,22 @@ class BucketOutputFolder(OutputFolder):
         return None if writer_id is None else str(writer_id)
 
     def _require_exclusive_create_support(self) -> None:
-        """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
+        """Raise UsageError if the store ignores the condition of exclusive creation.
+
+        Two reviews could become one.
+        """
         content = b'{"schema_version": 1}'
         if self._create_atomically_if_absent(
             EXCLUSIVE_CREATE_PROBE_FILE, content
         ) and self._create_atomically_if_absent(EXCLUSIVE_CREATE_PROBE_FILE, content):
             raise UsageError(
-                f"the store of {self.root} lets two create one object",
+                f"the store of {self.root} allows creating an object twice",
                 code="OUTPUT-STORE",
                 remedy="Use one that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
 
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
-        """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
+        """Map the names in a folder, or in the root, to ``file`` or ``directory``."""
         try:
             children = self._call_client_on_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
@@ -218,7 +212,7 @@ class BucketOutputFolder(OutputFolder):
         return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
     def _list_object_names_recursively(self, subfolder: str) -> list[str]:
-        """The names of all objects in a folder and in those inside, sorted; others may have put some there."""
+        """List all objects in and below a folder, sorted; others may have put some there."""
         try:
             object_paths = self._call_client_on_file(subfolder, "_find")
         except FileNotFoundError:
@@ -229,9 +223,9 @@ class BucketOutputFolder(OutputFolder):
     def _call_client_on_file(
         self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
-        """What the store answers about a file; the output folder itself, where no name is given.
+        """Call a client method on a file, or on the output folder if no name is given.
 
-        FileNotFoundError, FileExistsError, _Contended, KeyError: the caller knows what it means; StoreError.
+        FileNotFoundError, FileExistsError, _WriteConflict, KeyError, for the caller to interpret; StoreError.
         """
         return self._call_client_on_object(
             "/".join(split_and_validate_file_name(file_name)) if file_name is not None else "",
@@ -241,7 +235,7 @@ class BucketOutputFolder(OutputFolder):
         )
 
     def _call_client_on_object(self, object_name: str, client_method_name: str, *arguments: Any, **options: Any) -> Any:
-        """As ``_call_client_on_file``, of an object that others may have named."""
+        """Do as ``_call_client_on_file`` for an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
@@ -258,7 +252,7 @@ class BucketOutputFolder(OutputFolder):
             )
         except (FileExistsError, KeyError):
             raise
-        except Exception as error:  # there is no one base of all that the clients raise
+        except Exception as error:  # the clients' errors have no common base
             error_names = _collect_error_names(error)
             if "PreconditionFailed" in error_names:
                 raise FileExistsError from None
@@ -266,26 +260,26 @@ class BucketOutputFolder(OutputFolder):
                 raise _WriteConflict from None
             if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in error_names:
                 raise
-            # Without the cause: the clients' words have addresses and the names of objects in them.
+            # Without the cause: the clients' messages contain addresses and object names.
             raise _build_store_error(self.root, object_name or None, error) from None
 
 
 class _WriteConflict(Exception):
-    """Somebody else was writing the same object just then; S3 says: try again."""
+    """Another process was writing the same object; S3 says: try again."""
 
 
 class _BucketProvider(NamedTuple):
     open_filesystem: Callable[[], AsyncFileSystem]
     install_extra: str
     metadata_keyword: str
-    """What the client calls what is said of an object."""
+    """The client's name for an object's metadata."""
     exists_method: str
-    """How it is asked about one object, and not also whether there is a folder of that name."""
+    """The client's method that checks one object, not also a folder of that name."""
     list_method: str
-    """How it is asked what is in a folder, and not, of an empty one, what else is beside it: thousands of reviews."""
+    """The client's method that lists a folder, and not, if that is empty, thousands of siblings."""
     list_options: Mapping[str, bool]
     modified_key: str
-    """What the client calls the moment at which an object was written."""
+    """The client's name for an object's modification time."""
 
 
 def _open_s3() -> AsyncFileSystem:
@@ -295,16 +289,16 @@ def _open_s3() -> AsyncFileSystem:
     filesystem = S3FileSystem(
         use_listings_cache=False,  # others write there too
         config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
-        max_concurrency=1,  # else it asks for the size before each read
+        max_concurrency=1,  # otherwise it asks for the size before each read
     )
-    filesystem.retries = 1  # botocore does it
+    filesystem.retries = 1  # botocore retries
     return filesystem
 
 
 def _open_gcs() -> AsyncFileSystem:
     from gcsfs.core import GCSFileSystem
 
-    # As Google's own client: who names a server of their own for tests has no credentials for it.
+    # As Google's own client: an emulator for tests has no credentials.
     token = "anon" if os.environ.get("STORAGE_EMULATOR_HOST") else "google_default"
     return GCSFileSystem(token=token, use_listings_cache=False, timeout=_REQUEST_SECONDS)
 
@@ -317,13 +311,13 @@ _PROVIDERS = {
 
 class _FailureRule(NamedTuple):
     error_names: frozenset[str]
-    """Any of them: the types of what a client raised, and what the store answered."""
+    """Any of them: error types of the client, or codes of the store."""
     code: str
     message: str
     remedy: str
 
 
-_RETRY_REMEDY = "Nothing is half written: see that the network and the store answer, then try again."
+_RETRY_REMEDY = "Nothing is half written: check the network and the store, then try again."
 _FAILURE_RULES = (
     _FailureRule(
         frozenset({
@@ -332,19 +326,19 @@ _FAILURE_RULES = (
         }),
         "STORE-CREDENTIALS",
         "there are no credentials for {root}",
-        "Give them as the provider's own tools take them: the environment, its configuration file, the machine's role.",
+        "Provide them as for the provider's own tools: environment, configuration file, or the machine's role.",
     ),
     _FailureRule(
         frozenset({"NoSuchBucket"}),
         "STORE-BUCKET",
         "there is no bucket of {root}",
-        "Make it (private, encrypted), or mend `output`.",
+        "Create it (private, encrypted), or correct `output`.",
     ),
     _FailureRule(
         frozenset({"PermissionError", "403"}),
         "STORE-DENIED",
         "{name} may not be read or written",
-        "Give this account the rights to list, read, write and delete objects there, and see that its key is good.",
+        "Give this account the rights to list, read, write and delete objects there, and check its key.",
     ),
     _FailureRule(
         frozenset({
@@ -362,7 +356,10 @@ _FAILURE_RULES = (
 def _build_store_error(
     root: str, file_name: str | None, error: Exception, *, is_object_creation: bool = False
 ) -> StoreError:
-    """What is said of a request that failed; ``is_object_creation``: where a new object could not be put, there is no bucket."""
+    """Build the error of a failed request.
+
+    An object creation fails if there is no bucket.
+    """
     error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_object_creation else set())
     rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)
     placeholders: Mapping[str, str] = {"root": root, "name": file_name or root, "type": type(error).__name__}
@@ -370,7 +367,6 @@ def _build_store_error(
 
 
 def _collect_error_names(error: BaseException | None) -> set[str]:
-    """The names of what was raised, and the codes of what was answered, through all causes."""
     error_names: set[str] = set()
     while error is not None:
         error_names.update(error_type.__name__ for error_type in type(error).__mro__)

@@ -1,4 +1,4 @@
-"""Calls: what language models were asked and answered."""
+"""The journal of language models' answers."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ class ModelCall:
     """One call of a language model."""
 
     question: str
-    """SHA-256 of all that the model was sent, and of its name: equal ones are the same question."""
+    """SHA-256 of the whole request and the model's name."""
     document: str
-    """SHA-256 of the document that it was about."""
+    """SHA-256 of the document."""
     role: str
     model: str
     asked_at: str
     seconds: float
     answer: str | None
-    """What the model wrote, whole; it quotes the document. None where no whole answer came."""
+    """The model's whole text, which quotes the document. None if no complete answer came."""
     failure: str | None
-    """The code of what went wrong; None where the answer could be used."""
+    """The code of the failure; None if the answer was usable."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     thought_tokens: int
     cost_usd: str | None
-    """A decimal number; None where nobody knows the price."""
+    """A decimal number; None if the price is unknown."""
 
 
 @dataclass(frozen=True)
 class CallJournal:
-    """The journal of calls: what was asked is on disk before its answer is used."""
+    """The journal of calls: an answer is on disk before it is used."""
 
     _database: Database
 
     def add_call(self, call: ModelCall) -> None:
-        """Append it."""
+        """Append a call."""
         self._database.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
 
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
-        """The calls of that question, oldest first; only those behind number ``after_call_number``."""
+        """Find the calls of a question after ``after_call_number``, oldest first."""
         row = database_tables.model_calls.c
         query = (
             sa.select(*(column for column in row if column.name != "number"))
@@ -55,7 +55,10 @@ class CallJournal:
         return [ModelCall(**call_row) for call_row in self._database.fetch_rows(query)]
 
     def get_or_mark_last_call_before_run(self) -> int:
-        """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
+        """Return the number of the last call before the unfinished fresh run.
+
+        Starts one if there is none.
+        """
         with self._database.transaction() as connection:
             start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()
             if start_number is None:
@@ -66,5 +69,5 @@ class CallJournal:
             return int(start_number)
 
     def forget_last_call_before_run(self) -> None:
-        """No fresh run is under way any more."""
+        """End the fresh run."""
         self._database.execute(sa.delete(database_tables.fresh_runs))

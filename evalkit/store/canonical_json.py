@@ -1,4 +1,4 @@
-"""The one text of a JSON value, its hash, and its shape."""
+"""Encode and hash JSON in one canonical form, and parse stored records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evalkit.errors import StoreError
 
 
 def encode_canonical_json(value: Any) -> bytes:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8. Hashes are taken of it."""
+    """Encode a value as canonical JSON, for hashes: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def hash_canonical_json(value: Any) -> str:
-    """SHA-256 (hex) of the canonical JSON."""
+    """Return the SHA-256 (hex) of the canonical JSON."""
     return hashlib.sha256(encode_canonical_json(value)).hexdigest()
 
 
@@ -27,7 +27,7 @@ class DuplicateKeyError(ValueError):
 
 
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields, for ``json.loads``. DuplicateKeyError where one is there twice: nobody knows which one is meant."""
+    """Build an object, for ``json.loads``. DuplicateKeyError if a field is ambiguous."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise DuplicateKeyError("a field is there twice")
@@ -40,7 +40,7 @@ StoredModel = TypeVar("StoredModel", bound=BaseModel)
 def parse_stored_record(
     record_type: type[StoredModel], stored_json: Mapping[str, Any], file_name: str, remedy: str
 ) -> StoredModel:
-    """What a file holds, as its model. StoreError that names the file, with this remedy, where it has another shape."""
+    """Parse a file's JSON as a model. StoreError with this remedy if it does not fit."""
     try:
         return record_type.model_validate(stored_json)
     except ValidationError:

@@ -12,7 +12,7 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class CaseClaim:
-    """Who has a case open: one reviewer in one browser tab."""
+    """A claim on a case: one reviewer in one browser tab."""
 
     case_id: str
     reviewer: str
@@ -20,20 +20,20 @@ class CaseClaim:
     """The tab's id; it survives a reload of the tab."""
     since: str
     expires_at: str
-    """From this moment on anybody may take the case."""
+    """From this moment on anyone may take the case."""
 
 
 @dataclass(frozen=True)
 class CaseClaims:
-    """Who has which case open. At most one claim per case lives; one whose time is up counts for nothing."""
+    """The claims. Each case has at most one live claim; an expired one has no effect."""
 
     _database: Database
 
     def acquire_or_get_live_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
-        """The claim on the case that stands afterwards: the wanted one, unless another's lives.
+        """Acquire the wanted claim, or return another's live one.
 
-        One statement compares and takes, so of several threads or processes exactly one gets a free case. Its own tab
-        renews a claim, which keeps its ``since``; ``take_over`` takes it from whoever has it.
+        One statement compares and writes, so of several threads or processes exactly one gets a free case. The same tab
+        renews its claim, which keeps its ``since``; ``take_over`` takes it from anyone.
         """
         row = database_tables.claims.c
         is_live = row.expires_at > now
@@ -57,18 +57,18 @@ class CaseClaims:
             return CaseClaim(**claim_row)
 
     def map_live_claims_by_case_id(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
-        """The claims that live, by case_id; of one case, if it is named."""
+        """Map case_ids to their live claims; only one case, if it is named."""
         query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(database_tables.claims.c.case_id == case_id)
         return {row["case_id"]: CaseClaim(**row) for row in self._database.fetch_rows(query)}
 
     def remove_claim(self, case_id: str) -> None:
-        """End whatever claim there is on a case."""
+        """Remove any claim on a case."""
         self._database.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
 
     def release_claim_if_unchanged(self, claim: CaseClaim) -> bool:
-        """End this very claim; whether it still stood: one that was renewed or taken in a later second is another."""
+        """Remove this claim and return True, unless it was renewed or taken since."""
         query = sa.delete(database_tables.claims).where(
             *(column == getattr(claim, column.name) for column in database_tables.claims.columns)
         )

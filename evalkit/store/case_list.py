@@ -1,4 +1,4 @@
-"""The queue of cases, read a page at a time."""
+"""List the queue of cases, a page at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
 }
 """By name: from the front and from the end."""
 _INDEXED_FACETS = {"severity", "age"}
-"""The filters that PostgreSQL's index of all that is asked holds too."""
+"""The filters that PostgreSQL's covering index has too."""
 _LISTED_COLUMNS = (
     *(
         column
@@ -45,11 +45,11 @@ _LISTED_COLUMNS = (
     *(database_tables.cases.c[column].label(name) for name, column in database_tables.FACET_COLUMNS.items()),
     database_tables.cases.c.is_hidden,
 )
-"""What is told of a case itself."""
+"""The listed columns of a case itself."""
 
 
 class _TextPosition(sa.sql.functions.GenericFunction[int]):
-    """Where the second text begins in the first, from 1; 0 where it does not stand there."""
+    """The position of the second text in the first, from 1; 0 if it is absent."""
 
     type = sa.Integer()
     name = "instr"
@@ -63,7 +63,7 @@ def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any
 
 @dataclass(frozen=True)
 class CaseAgeCutoffs:
-    """The present, as a queue sees it (ISO 8601, UTC)."""
+    """The moments that separate ages (ISO 8601, UTC)."""
 
     now: str
     day_ago: str
@@ -72,20 +72,21 @@ class CaseAgeCutoffs:
 
 @dataclass(frozen=True)
 class CaseList:
-    """The queue of cases, read a page at a time. Which statuses are listed is the caller's choice."""
+    """The queue of cases; the caller chooses which statuses are listed."""
 
     _database: Database
 
     def count_by_status(self) -> dict[str, int]:
-        """How many cases there are of each review status."""
+        """Count the cases by review status."""
         status = database_tables.cases.c.review_status
         query = sa.select(status, sa.func.count().label("case_count")).group_by(status)
         return {row["review_status"]: row["case_count"] for row in self._database.fetch_rows(query)}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
-        """Whether ``reviewer`` must not read some case yet, because a case that shows its document under another name may come to them.
+        """Tell whether some case is withheld from ``reviewer`` for now.
 
-        Mostly there is none; to look for each finished case whether it is one takes longer than the rest of a page.
+        That is so while a case that shows the same document under another name may come to them. Mostly there is none;
+        checking each finished case takes longer than the rest of a page.
         """
         return bool(self._database.fetch_column(_select_withheld_documents(reviewer).limit(1)))
 
@@ -97,13 +98,14 @@ class CaseList:
         name_search: str = "",
         hide_withheld_from: str | None = None,
     ) -> list[dict[str, Any]]:
-        """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
-        ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
-        and ``age`` (day, week, older). What a blind case must not tell yet is empty. A combination comes more than once
-        where some of its cases wait and others do not.
+        """Count the cases (``count``) of each combination of facets.
 
-        ``name_search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
-        the reviewer ``hide_withheld_from``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
+        Facets are ``severity`` (of the worst open issue, or none), ``dominant_type`` (or ``cannot tell``), ``agents``
+        (joined by commas), ``review_reason``, ``source``, ``kind`` and ``age`` (day, week, older). A facet that a blind
+        case must not show yet is empty. A combination occurs more than once if only some of its cases wait.
+
+        ``name_search`` is a part of a file name or case id, case-insensitive and without wildcards. Cases withheld from
+        the reviewer ``hide_withheld_from``, if one is named, are left out: see ``has_withheld_cases``.
         """
         age_conditions = _build_age_conditions(age_cutoffs)
         query = (
@@ -142,13 +144,13 @@ class CaseList:
         offset: int,
         known_matching_count: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
-        and with who put it off (``deferred_by``) and why (``deferred_because``).
+        """List a page of cases with facets, claim and deferral, by column name.
 
-        ``facet_values`` are values by the names of ``count_cases_by_facets``; of ``agents`` it names one. ``order`` is ``worst``,
-        ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
-        and completed ones last. Where it is told how many are ``known_matching_count``, pages of the second half are counted off
-        from the end, which takes half as long at most.
+        A claim is ``holder``, ``session`` and ``since``, a deferral ``deferred_by`` and ``deferred_because``.
+        ``facet_values`` are values by the names of ``count_cases_by_facets``; of ``agents`` it names one. ``order`` is
+        ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
+        ones, completed ones last. With ``known_matching_count``, pages of the second half are counted from the end,
+        which takes at most half as long.
         """
         claim = database_tables.claims.c
         # Whose they are is looked up for those of the page alone.
@@ -184,7 +186,7 @@ class CaseList:
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
             )
-            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # SQLite takes longer to join them
+            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # a join takes SQLite longer
             .order_by(*sort_columns)
         )
         is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
@@ -203,9 +205,9 @@ class CaseList:
         reserved_case_id_suffix: str = "",
         reserved_for_reviewers: Sequence[str] = (),
     ) -> str | None:
-        """The worst case, of these reasons if any are named, that waits and that ``reviewer`` may do.
+        """Find the worst pending case that ``reviewer`` may do, of these reasons if given.
 
-        Cases whose id has that ``reserved_case_id_suffix`` are left to the reviewers ``reserved_for_reviewers``, if one of them may do it.
+        Cases with the ``reserved_case_id_suffix`` are left to ``reserved_for_reviewers``, if one of them may do it.
         """
         row = database_tables.cases.c
         query = (
@@ -226,7 +228,10 @@ class CaseList:
         return next(iter(self._database.fetch_column(query)), None)
 
     def find_case_ids_contradicting_claims(self, now: str) -> list[str]:
-        """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
+        """Find cases whose status and live claim at ``now`` contradict each other.
+
+        ``in_review`` without a live claim, or waiting with one.
+        """
         status = database_tables.cases.c.review_status
         live_claims = sa.select(database_tables.claims.c.case_id).where(database_tables.claims.c.expires_at > now)
         unclaimed_open = sa.select(database_tables.cases.c.case_id).where(
@@ -259,7 +264,7 @@ def _build_list_conditions(
 
 
 def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
-    """The documents whose pages may yet come to that reviewer in a case of another name."""
+    """Select the documents that this reviewer may yet get in a case of another name."""
     showing_case = database_tables.cases.alias("showing").c
     return sa.select(showing_case.shows).where(
         showing_case.shows > "",
@@ -269,7 +274,7 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
 
 
 def _build_age_conditions(age_cutoffs: CaseAgeCutoffs) -> dict[str, sa.ColumnElement[bool]]:
-    """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
+    """Build the condition of each age; grouping by age would sort all cases."""
     created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),
@@ -287,5 +292,4 @@ def _build_facet_condition(facet: str, value: str, age_cutoffs: CaseAgeCutoffs) 
 
 
 def _build_contains_name_condition(comma_joined_names: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
-    """Whether the name is one of those that are joined by commas."""
     return _TextPosition("," + comma_joined_names + ",", f",{name},") > 0

@@ -1,4 +1,4 @@
-"""The database of an output folder: which one it is, and its transactions."""
+"""The database of an output folder, and its transactions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 _ROWS_PER_BATCH = 1000
-"""Rows that are given to the database in one go."""
+"""Rows per statement."""
 
 _current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
 
 class Database:
-    """``evalkit.sqlite`` of one output folder, or the folder's schema in a PostgreSQL database."""
+    """``evalkit.sqlite``, or the folder's schema in a PostgreSQL database."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or make it.
+        """Open the folder's database, or create it.
 
-        UsageError if the folder belongs to another database than the one that is set; StoreError if it cannot be opened.
+        UsageError if the folder belongs to another database than the one that is set; StoreError if it cannot be
+        opened.
         """
         resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
         try:
@@ -53,45 +54,45 @@ class Database:
         )
 
     def close(self) -> None:
-        """Give the database file, or the connections, back."""
+        """Close the database file, or the connections."""
         self._engine.dispose()
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+        """Run a transaction, on disk when it ends. StoreError if the database fails."""
         with self._begin_or_join_transaction(self._engine) as connection:
             yield connection
 
     @contextmanager
     def open_autocommit_connection(self) -> Iterator[sa.Connection]:
-        """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
+        """Open a connection for one statement, which a server gets in one round trip.
 
-        Each document is worked on under its lock, and each question to a server is a way there and back.
+        Each document is processed under its lock, and each request to a server is a round trip.
         """
         with self._begin_or_join_transaction(self._autocommit_engine) as connection:
             yield connection
 
     def execute(self, statement: sa.UpdateBase) -> int:
-        """Run a single statement that changes rows; how many it changed."""
+        """Run a statement that changes rows, and return how many it changed."""
         with self.open_autocommit_connection() as connection:
             return connection.execute(statement).rowcount
 
     def fetch_rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        """The rows that a single query finds, by column name."""
+        """Fetch the rows of a query, by column name."""
         with self.open_autocommit_connection() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def fetch_column(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[Any]:
-        """The values of the first column that a single query finds."""
+        """Fetch the first column of a query."""
         with self.open_autocommit_connection() as connection:
             return list(connection.execute(query).scalars())
 
     @contextmanager
     def open_index_scan_connection(self) -> Iterator[sa.Connection]:
-        """As ``open_autocommit_connection``, for one that reads most rows of a table, and for which an index holds all that it asks for.
+        """Open a connection for a query that can read an index instead of the whole table.
 
         A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
-        would read the table. Inside ``batch_into_one_transaction`` that is set until the transaction ends.
+        would read the table. Inside ``batch_into_one_transaction`` the setting lasts until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
             with self.open_autocommit_connection() as connection:
@@ -116,13 +117,13 @@ class Database:
             raise StoreError(
                 f"the database of the output folder could not be read or written ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
+                remedy="Nothing was saved: free some space or correct the folder's rights, then try again."
                 if is_file
-                else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
+                else "Nothing was saved: check that the PostgreSQL server runs, then try again.",
             ) from None
 
     def build_insert(self, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
-        """The insert of the database's dialect: both can do something else where the key is there already."""
+        """Build the insert of the database's dialect, which can handle conflicts."""
         if self._engine.dialect.name == "sqlite":
             from sqlalchemy.dialects.sqlite import insert
 
@@ -132,7 +133,7 @@ class Database:
         return dialect.insert(table)
 
     def build_upsert(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
-        """The statement that puts a row in the place of the one with its key."""
+        """Build the statement that inserts a row, or replaces the one with its key."""
         upsert = self.build_insert(table).values(**row)
         key_names = [column.name for column in table.primary_key.columns]
         updated_columns = {
@@ -141,9 +142,9 @@ class Database:
         return upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns)
 
     def vacuum(self) -> bool:
-        """Write the tables anew without what was removed; False where a reader kept the write-ahead log from emptying.
+        """Rewrite the tables without what was removed.
 
-        A server's own log and its backups are its keeper's.
+        False if a reader kept the write-ahead log from emptying. A server's own log and backups are its operator's.
         """
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -155,15 +156,15 @@ class Database:
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(
-                f"the database of the output folder could not be written anew ({get_driver_error_type_name(error)})",
+                f"the database of the output folder could not be rewritten ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Free as much space as it takes, end what else uses the folder, and try again.",
+                remedy="Free as much space as the database takes, end what else uses the folder, and try again.",
             ) from None
         return not is_busy
 
     @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:
-        """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
+        """Join this thread's statements to one transaction: one disk sync instead of many."""
         with self.transaction() as connection:
             context_token = _current_connection.set(connection)
             try:
@@ -175,10 +176,10 @@ class Database:
     def replace_all_rows(
         self, rows_by_table: Mapping[sa.Table, Iterable[Mapping[str, Any]]]
     ) -> Iterator[sa.Connection]:
-        """A transaction in which these rows, and no others, are in their tables; of one table all have the same columns.
+        """Replace all rows of these tables in one transaction, which is yielded.
 
-        They are taken as they come, which may take minutes, and put aside: others write meanwhile, and wait only while
-        the rows take their place.
+        The rows of a table have the same columns. They are copied to temporary tables as they come, which may take
+        minutes: others write meanwhile, and wait only while the rows take their place.
         """
         table_names = ", ".join(table.name for table in rows_by_table)
         with self.transaction() as connection:
@@ -197,22 +198,21 @@ class Database:
             yield connection
         if self._engine.dialect.name == "postgresql":
             with self.open_autocommit_connection() as connection:
-                # Else the first minute's queries would be planned for the rows that were there before, and look at each
-                # row that an index has found, to see whether it is there.
+                # Otherwise the first minute's queries would be planned for the former rows, and check the visibility of
+                # each row that an index finds.
                 connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")
 
 
 def _copy_rows_to_temp_table(
     connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]
 ) -> sa.Table | None:
-    """The rows in a table that only this connection has; None where there are none."""
     row_iterator = iter(rows)
     first_batch = list(islice(row_iterator, _ROWS_PER_BATCH))
     if not first_batch:
         return None
     columns = (sa.Column(column_name, table.columns[column_name].type) for column_name in first_batch[0])
     staged_table = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
-    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # of one that failed: SQLite has kept it
+    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # SQLite keeps that of a failed rebuild
     staged_table.create(connection)
     for batch in chain([first_batch], iter(lambda: list(islice(row_iterator, _ROWS_PER_BATCH)), [])):
         connection.execute(sa.insert(staged_table), batch)
@@ -220,9 +220,9 @@ def _copy_rows_to_temp_table(
 
 
 def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
-    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``. UsageError.
+    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``.
 
-    A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
+    UsageError. A folder stays with its database: people who looked for claims in two places would do a case twice.
     """
     root, database_url = output_folder.root, output_folder.database_url
     if isinstance(root, str):
@@ -249,7 +249,7 @@ def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
 
 
 def check_and_describe_database(output_folder: OutputFolder) -> str:
-    """Check that a folder's database can be used, and describe it; nothing is made. UsageError, StoreError."""
+    """Check and describe a folder's database without changes. UsageError, StoreError."""
     database_url, root = resolve_postgresql_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
@@ -274,7 +274,7 @@ def has_database(output_folder: OutputFolder) -> bool:
 
 
 def fold_for_search(text: str | None) -> str:
-    """A text as it is compared in a search: capitals and ways to write an accent make no difference."""
+    """Fold a text for searches: case-insensitive, accents in composed form."""
     # No text of PostgreSQL holds a NUL; no file name does either.
     return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 
@@ -283,15 +283,15 @@ def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"the index {path} cannot be opened ({get_driver_error_type_name(error)})",
         code="STORE-INDEX",
-        remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
-        "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
+        remedy="Correct the folder's rights; if the file is damaged, restore its backup and run `evalkit reindex`. Without "
+        "one, delete it: drafts, deferrals, paid answers of language models and the view log are lost.",
     )
 
 
 def build_connection_error(url: str, error: Exception) -> StoreError:
-    """What is said of a PostgreSQL database that cannot be used, without its password."""
+    """Build the error of a PostgreSQL database, without its password."""
     driver_error = getattr(error, "orig", None)
-    is_connected = getattr(driver_error, "sqlstate", None) is not None  # what a statement then met has a number
+    is_connected = getattr(driver_error, "sqlstate", None) is not None  # an error of a statement has a number
     refusal = (
         None
         if is_connected
@@ -302,33 +302,35 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
         code="STORE-INDEX",
         remedy=refusal.remedy
         if refusal
-        else "See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
+        else "Check that the PostgreSQL server runs and lets this user connect and create a schema: `evalkit doctor`.",
     )
 
 
 class _ConnectionRefusal(NamedTuple):
     message_part: str
-    """What the driver or the server says; a server that speaks another language has the general remedy."""
+    """A part of the driver's or server's message; in another language the general remedy applies."""
     reason: str
     remedy: str
 
 
 _NO_ANSWER = "the server does not answer"
-_CHECK_SERVER_REMEDY = "See that it runs, and listens where the address says."
+_CHECK_SERVER_REMEDY = "Check that it runs, and listens at that address."
 _KNOWN_REFUSALS = (
     _ConnectionRefusal(
         "no password supplied",
-        "no password was given",
+        "there is no password",
         "Put it into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
     ),
     _ConnectionRefusal(
         "password authentication failed",
         "there is no such user, or the password is wrong",
-        "Mend it in ~/.pgpass (a `:` or `\\` in it wants a `\\` before it), or make the user: createuser --pwprompt USER.",
+        "Correct it in ~/.pgpass (write `\\` before a `:` or `\\`), or create the user: createuser --pwprompt USER.",
     ),
-    _ConnectionRefusal("does not exist", "there is no such database or user", "Make it: createdb --owner USER NAME."),
+    _ConnectionRefusal("does not exist", "there is no such database or user", "Create it: createdb --owner USER NAME."),
     _ConnectionRefusal(
-        "no pg_hba.conf entry", "the server lets nobody in like this", "Let this user in from here, in its pg_hba.conf."
+        "no pg_hba.conf entry",
+        "the server does not allow this connection",
+        "Allow this user and machine in its pg_hba.conf.",
     ),
     _ConnectionRefusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
     _ConnectionRefusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),
@@ -337,5 +339,5 @@ _KNOWN_REFUSALS = (
 
 
 def get_driver_error_type_name(error: Exception) -> str:
-    """Name what went wrong as the driver does."""
+    """Return the driver's name for an error."""
     return type(getattr(error, "orig", None) or error).__name__

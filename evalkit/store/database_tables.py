@@ -1,5 +1,6 @@
-"""The tables of the database. Times are ISO 8601 in UTC, to the second: they
-compare as text.
+"""The tables of the database.
+
+Times are ISO 8601 in UTC, to the second: they compare as text.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ metadata = sa.MetaData()
 
 
 class CodePointText(sa.TypeDecorator[str]):
-    """Text that compares by code points, as SQLite does, whatever the language of a PostgreSQL server."""
+    """Text that compares by code points, as SQLite does, on PostgreSQL too."""
 
     impl = sa.String
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        """With the collation of that name on PostgreSQL."""
+        """Choose the collation for PostgreSQL."""
         return sa.String(collation="C") if dialect.name == "postgresql" else sa.String()
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        """A model's answer may hold a NUL, which PostgreSQL keeps in no text."""
+        """Replace NUL, which a model's answer may contain and PostgreSQL does not store."""
         return value.replace("\0", "\ufffd") if value and dialect.name == "postgresql" else value
 
 
 def _build_stored_computed(expression: str) -> sa.Computed:
-    """A column that the database computes and keeps: PostgreSQL has no index over others."""
+    """Build a stored computed column: PostgreSQL cannot index others."""
     return sa.Computed(expression, persisted=True)
 
 
@@ -44,7 +45,7 @@ documents = sa.Table(
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
 )
 
-#: By what cases are told apart, beside their age: the name for the outside and the column.
+#: The facets of cases besides their age: public name and column.
 FACET_COLUMNS = {
     "severity": "told_severity",
     "dominant_type": "told_type",
@@ -53,7 +54,7 @@ FACET_COLUMNS = {
     "source": "source",
     "kind": "kind",
 }
-#: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
+#: Until a blind case is answered, nothing may reveal the agent's answer.
 _IS_HIDDEN_SQL = "is_blind AND review_status != 'completed'"
 _SEVERITY_SQL = (
     f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
@@ -65,14 +66,14 @@ _TYPE_SQL = (
 )
 _AGENTS_SQL = f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' ELSE agents END"
 
-#: Stands between the facets of ``told``, and in none of them.
+#: Separates the facets of ``told``, and occurs in none of them.
 FACET_SEPARATOR = "\x1f"
 _ALL_FACETS_SQL = f" || '{FACET_SEPARATOR}' || ".join(
     (_SEVERITY_SQL, _TYPE_SQL, _AGENTS_SQL, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
 )
 
-#: What SQLite keeps sorted, for a page that says so in these very words: of a page that is also filtered it would follow
-#: the sorted index too, and look up the row of each case on the way, which takes longer than to sort.
+#: The condition of SQLite's partial index, used by queries with exactly this text: a filtered page would follow the
+#: sorted index too, and look up each case's row on the way, which takes longer than sorting.
 UNFINISHED_CONDITION = sa.text("standing < 2")
 
 cases = sa.Table(
@@ -95,23 +96,23 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
-    # The document whose pages the case shows under a name of its own; else empty.
+    # The document whose pages the case shows under a name of its own; otherwise empty.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
     # File name and case id as a search compares them: folding is Python's, which no server does alike.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
     sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
-    # 0 waits or is open, 1 put off, 2 finished: the order of the queue.
+    # 0 pending or open, 1 deferred, 2 finished: the order of the queue.
     sa.Column(
         "standing",
         sa.Integer,
         _build_stored_computed("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
     ),
-    # What the queue tells of the agent's answer; empty where it is hidden or not known.
+    # What the queue shows of the agent's answer; empty if hidden or unknown.
     sa.Column("is_hidden", sa.Boolean, _build_stored_computed(_IS_HIDDEN_SQL)),
     sa.Column("told_severity", CodePointText, _build_stored_computed(_SEVERITY_SQL)),
     sa.Column("told_type", CodePointText, _build_stored_computed(_TYPE_SQL)),
     sa.Column("told_agents", CodePointText, _build_stored_computed(_AGENTS_SQL)),
-    # All facets as one text: to count by one takes a third of the time that it takes to count by six.
+    # All facets as one text: counting by one column takes a third of the time of counting by six.
     sa.Column("told", CodePointText, _build_stored_computed(_ALL_FACETS_SQL)),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     sa.Index(
@@ -119,13 +120,13 @@ cases = sa.Table(
         *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
         sqlite_where=UNFINISHED_CONDITION,
     ),
-    # All that a page of the queue is counted, searched and sorted by, in the order of the counting.
+    # The columns that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
         "ix_cases_told",
         *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),
         *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
     ).ddl_if(dialect="postgresql"),
-    # And all filters: SQLite looks up each row that an index leaves something out of, which takes longer than to sort.
+    # And all filters: SQLite looks up each row if the index lacks a column, which takes longer than sorting.
     sa.Index(
         "ix_cases_asked",
         *("standing", "told", "created_at", "folded_name", "folded_id", *FACET_COLUMNS.values()),
@@ -152,7 +153,7 @@ claims = sa.Table(
     sa.Column("expires_at", CodePointText, nullable=False),
 )
 
-# The tab is part of the key: two tabs of one person that are both open must not write over each other's work.
+# The tab is part of the key: two open tabs of one person must not overwrite each other's work.
 drafts = sa.Table(
     "drafts",
     metadata,
@@ -193,10 +194,10 @@ model_calls = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# A run that asks everything anew and was interrupted goes on with what it was answered since this call.
+# An interrupted --fresh run resumes with the answers since this call.
 fresh_runs = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
 
-# Who opened which case: of a purged document, its digest stands in the place of the case.
+# Who opened which case; a purged document's digest replaces the case.
 case_views = sa.Table(
     "views",
     metadata,
@@ -215,7 +216,7 @@ review_heads = sa.Table(
     sa.Column("sha256", CodePointText, nullable=False),
 )
 
-# Not among the tables that are moved and emptied: it says what they are.
+# Not among the tables that are moved and emptied: it has their version.
 schema_number = sa.Table("schema_number", sa.MetaData(), sa.Column("number", sa.Integer, nullable=False))
 
 #: The tables whose rows the database itself numbers, as they come.

@@ -1,4 +1,4 @@
-"""Erasure: what the database knows of a document goes, and no page of its file remembers it."""
+"""Erase a document from the database and from the free pages of its file."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _CASE_TABLES = (
 
 @dataclass(frozen=True)
 class DocumentRowEraser:
-    """Removes a document's rows."""
+    """The eraser of a document's rows."""
 
     _database: Database
 
     def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
-        """The cases of other names that show the document's pages, as far as the index knows them."""
+        """List the cases of other names that show the document, as far as the index knows."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         return self._database.fetch_column(query)
 
     def delete_document_rows(
         self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]
     ) -> dict[str, int]:
-        """Remove the rows of a document and its cases; how many, by table.
+        """Delete the rows of a document and its cases, and count them by table.
 
-        ``pseudonym_by_case_id`` has for each case what stands for it in the view log from now on.
+        ``pseudonym_by_case_id`` has the name that replaces each case in the view log.
         """
         all_case_ids = sorted({*case_ids, *pseudonym_by_case_id})
         conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
@@ -60,8 +60,8 @@ class DocumentRowEraser:
         return {name: count for name, count in removed_counts.items() if count}
 
     def vacuum(self) -> bool:
-        """Write the database's file anew, so that no free page has what was removed; whether nothing of it is left.
+        """Rewrite the database's file, so that no free page has what was removed.
 
-        False where somebody else was reading all the time: what was removed may still stand in the write-ahead log then.
+        False if another process was reading all the time: the write-ahead log may still have it then.
         """
         return self._database.vacuum()

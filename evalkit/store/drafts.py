@@ -1,4 +1,4 @@
-"""Drafts: what somebody has not submitted yet."""
+"""Drafts: work that was not submitted yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class StoredDraft:
-    """What a reviewer has said about a case in one tab and not submitted yet."""
+    """A reviewer's unsubmitted work on a case in one tab."""
 
     case_id: str
     reviewer: str
@@ -26,7 +26,10 @@ class StoredDraft:
 
 @dataclass(frozen=True)
 class StoredDrafts:
-    """Unsubmitted work. On disk before ``save_draft`` returns; it needs no claim and outlives one."""
+    """The drafts, on disk before ``save_draft`` returns.
+
+    They need and outlive no claim.
+    """
 
     _database: Database
 
@@ -35,7 +38,7 @@ class StoredDrafts:
         self._database.execute(self._database.build_upsert(database_tables.drafts, asdict(draft)))
 
     def find_newest_draft(self, case_id: str, reviewer: str, preferred_tab_id: str) -> StoredDraft | None:
-        """The reviewer's newest draft of the case from any tab; of equally new ones that of ``preferred_tab_id``."""
+        """Find the reviewer's newest draft of the case; ``preferred_tab_id`` breaks ties."""
         row = database_tables.drafts.c
         query = (
             sa.select(database_tables.drafts)
@@ -48,7 +51,10 @@ class StoredDrafts:
     def remove_tab_and_older_drafts(
         self, case_id: str, reviewer: str, tab_id: str, *, other_tabs_saved_until: str
     ) -> None:
-        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``other_tabs_saved_until``."""
+        """Remove a tab's draft of the case, and older ones of the reviewer's other tabs.
+
+        Those of other tabs go if they were saved up to ``other_tabs_saved_until``.
+        """
         row = database_tables.drafts.c
         query = sa.delete(database_tables.drafts).where(
             row.case_id == case_id,
@@ -58,5 +64,5 @@ class StoredDrafts:
         self._database.execute(query)
 
     def remove_case_drafts(self, case_id: str) -> None:
-        """Remove all drafts of the case, whoever's."""
+        """Remove everyone's drafts of the case."""
         self._database.execute(sa.delete(database_tables.drafts).where(database_tables.drafts.c.case_id == case_id))

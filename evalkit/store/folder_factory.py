@@ -1,4 +1,4 @@
-"""Open an output folder wherever it lies: on this machine or in a bucket."""
+"""Open an output folder on this machine or in a bucket."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from evalkit.store.output_location import parse_output_location
 
 
 def open_output_folder(root: Path | str, database_url: str | None = None) -> OutputFolder:
-    """Open a folder, or the URL of one in a bucket; nothing is made or asked yet.
+    """Open a folder, or the URL of one in a bucket.
 
-    ``database_url`` is the PostgreSQL database that its claims, drafts, journal and index are in; None is
-    ``evalkit.sqlite``. UsageError for a URL that cannot be used.
+    Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of its claims, drafts, journal and
+    index; None is ``evalkit.sqlite``. UsageError if the URL cannot be used.
     """
     location = parse_output_location(root)
     if isinstance(location, Path):
         return LocalOutputFolder(location, database_url)
-    from evalkit.store.bucket import BucketOutputFolder  # a folder on this machine needs none of it
-    from evalkit.store.postgresql_locks import PostgreSQLLocks
+    from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
 
-    return BucketOutputFolder(location, database_url, PostgreSQLLocks())
+    return BucketOutputFolder(location, database_url)

@@ -1,4 +1,4 @@
-"""Index: which documents and cases there are, and who closed them. It can always be rebuilt from the files."""
+"""The index of documents, cases and closings, which can be rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from evalkit.store.output_folder import OutputFolder
 from evalkit.store.review_heads import ReviewChainHeads
 from evalkit.store.view_log import ViewLog
 
-#: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
+#: The columns of a case in a table for people; the index has more, for ``CaseList``.
 CASE_COLUMNS = (
     *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
     *("decision_reason", "review_reason", "review_status"),
 )
 
 _MAX_COLUMN_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
-"""Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row, with ids of some 140.
+"""Bytes of columns that are searched and counted by: PostgreSQL indexes 2,700 per row, ids take some 140.
 
-Of a name that is longer than any on a disk only the beginning is searched.
+Only the beginning of a longer name is searched; no disk allows such names.
 """
-# No text of PostgreSQL holds a NUL, and a facet none of what stands between facets.
+# PostgreSQL's texts have no NUL, and facets no separator.
 _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 
 class OutputIndex:
-    """The database of an output folder: which documents and cases there are. Rows are plain dicts by column name."""
+    """The database of an output folder. Rows are plain dicts by column name."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or make it. UsageError, StoreError."""
+        """Open the folder's database, or create it. UsageError, StoreError."""
         self._database = Database(output_folder)
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database)
@@ -57,27 +57,30 @@ class OutputIndex:
         self.close()
 
     def close(self) -> None:
-        """Give the database back; so does the end of a ``with``."""
+        """Close the database; so does the end of a ``with``."""
         self._database.close()
 
     def batch_into_one_transaction(self) -> AbstractContextManager[None]:
-        """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
+        """Join this thread's statements to one transaction: one disk sync instead of many."""
         return self._database.batch_into_one_transaction()
 
     def list_documents(self) -> list[dict[str, Any]]:
-        """All documents, sorted by doc_id."""
+        """List all documents, sorted by doc_id."""
         query = sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id)
         return self._database.fetch_rows(query)
 
     def list_cases_worst_first(self, *statuses: str) -> list[dict[str, Any]]:
-        """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
+        """List the cases of these review statuses (default: all), strictly worst first.
+
+        Columns: ``CASE_COLUMNS``.
+        """
         query = sa.select(*(database_tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
         return self._database.fetch_rows(
             query.where(database_tables.cases.c.review_status.in_(statuses)) if statuses else query
         )
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
-        """Insert or replace a document's row; an older document from the same path is marked replaced."""
+        """Insert or replace a document's row; mark an older one from its path as replaced."""
         with self._database.transaction() as connection:
             connection.execute(
                 sa.update(database_tables.documents)
@@ -90,13 +93,13 @@ class OutputIndex:
             connection.execute(self._database.build_upsert(database_tables.documents, row))
 
     def upsert_case(self, row: dict[str, Any]) -> None:
-        """Insert a case's row, or change what is named of it."""
+        """Insert a case's row, or update the columns that ``row`` has."""
         row = _add_search_columns(row)
         upsert = self._database.build_insert(database_tables.cases).values(**row)
         self._database.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
 
     def set_review_status(self, case_id: str, status: str) -> None:
-        """Change a case's ``review_status``, and nothing else of its row."""
+        """Change a case's ``review_status`` only."""
         self._database.execute(
             sa.update(database_tables.cases)
             .where(database_tables.cases.c.case_id == case_id)
@@ -104,7 +107,7 @@ class OutputIndex:
         )
 
     def remove_cases(self, *case_ids: str) -> None:
-        """Forget cases that were withdrawn, and that they were put off."""
+        """Remove withdrawn cases and their deferrals."""
         with self._database.transaction() as connection:
             for table in (database_tables.cases, database_tables.deferrals):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
@@ -112,16 +115,19 @@ class OutputIndex:
     def record_closed_case(
         self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None
     ) -> None:
-        """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
+        """Record who closed a case, when, and in how many seconds (None: not measured).
+
+        A case's newest review counts.
+        """
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
         self._database.execute(self._database.build_upsert(database_tables.closings, row))
 
     def remove_closed_case(self, case_id: str) -> None:
-        """Forget that a case was closed: it was reopened."""
+        """Remove the closing of a case that was reopened."""
         self._database.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
 
     def count_closed_cases(self, *, since: str = "", reviewer: str | None = None) -> int:
-        """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
+        """Count the cases closed at or after ``since``, by ``reviewer`` if one is named."""
         query = (
             sa.select(sa.func.count())
             .select_from(database_tables.closings)
@@ -133,7 +139,7 @@ class OutputIndex:
         return int(closing_count)
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
-        """How long each case took that the reviewer closed at or after ``since``, as far as it was measured."""
+        """List the measured seconds of the cases that the reviewer closed since ``since``."""
         row = database_tables.closings.c
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
@@ -146,7 +152,7 @@ class OutputIndex:
         cases: Iterable[dict[str, Any]],
         closed_cases: Iterable[dict[str, Any]],
     ) -> None:
-        """Replace all rows of documents, cases and closed cases at once; other tables are left alone.
+        """Replace all rows of documents, cases and closings at once, and no other tables.
 
         The rows of a table have the same columns, and are taken as they come: a hundred thousand need not be in memory.
         Of several documents from one path, all but the one processed last are marked replaced.
@@ -169,7 +175,10 @@ class OutputIndex:
 
 
 def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a case, with what a search compares; that and the facets are cut to what an index holds."""
+    """Add the columns of searches to a case's row.
+
+    Cut them and facets to an index's limits.
+    """
     name = {"folded_name": fold_for_search(row["pdf_filename"])} if "pdf_filename" in row else {}
     row = {**row, **name, "folded_id": fold_for_search(row["case_id"])}
     for facet in ("dominant_type", "source"):

@@ -1,4 +1,7 @@
-"""An output folder on this machine: written atomically (temporary name, sync, rename; 0600 in 0700 folders)."""
+"""An output folder on this machine, written atomically.
+
+Temporary name, sync, rename; files 0600 in folders 0700.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,13 @@ from evalkit.store.output_folder import (
 from evalkit.store.temp_files import generate_process_temp_name, is_orphaned_temp_file
 
 _MAX_FILE_BYTES = 2 * 1024**3
-"""Bytes of a file; a bundle of 20,000 pages has fewer."""
+"""Bytes of the largest file; a bundle of 20,000 pages has fewer."""
 _LOCK_SLOTS = 256
-"""So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
+"""Documents that can be changed at a time; two in one slot wait for each other, which is harmless."""
 
 
 class LocalOutputFolder(OutputFolder):
-    """The files of one output folder on this machine, as :class:`OutputFolder` says."""
+    """An :class:`OutputFolder` on this machine."""
 
     def __init__(self, root: Path, database_url: str | None = None) -> None:
         """Take the folder, whether it exists or not."""
@@ -98,7 +101,7 @@ class LocalOutputFolder(OutputFolder):
             with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
                 if max_bytes is None:
                     return file.read()
-                if sys.platform == "linux":  # else it reads ahead: megabytes that nobody asked for
+                if sys.platform == "linux":  # otherwise it reads megabytes ahead
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(max_bytes)
         except FileNotFoundError as error:
@@ -131,14 +134,14 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(name, error) from error
 
     def list_symlinks(self) -> list[str]:
-        """List what in the output folder is a link, and so lies elsewhere, sorted."""
+        """List the links in the output folder, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     @override
     def remove_file(self, name: str) -> bool:
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
-            os.lstat(self._local_path_text(name))  # mostly there is none, and to open folders takes longer
+            os.lstat(self._local_path_text(name))  # mostly there is none, and opening folders takes longer
             with _open_nested_folder(self.root, parent_names) as parent_fd:
                 os.unlink(file_name, dir_fd=parent_fd)
                 os.fsync(parent_fd)
@@ -168,7 +171,7 @@ class LocalOutputFolder(OutputFolder):
         return removed_names
 
     def remove_old_temp_files(self, written_before: float) -> None:
-        """Remove unnamed files that were written before a moment (seconds since 1970)."""
+        """Remove unnamed files written before a moment (seconds since 1970)."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
                 if temp_file.lstat().st_mtime < written_before:
@@ -177,7 +180,7 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def hold_run_lock(self) -> Iterator[None]:
-        """Hold the folder for one run and sweep what killed runs left.
+        """Hold the folder for one run, and remove what killed runs left.
 
         UsageError if another run holds it.
         """
@@ -187,7 +190,7 @@ class LocalOutputFolder(OutputFolder):
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
                 code="OUTPUT-FOLDER",
-                remedy="Choose another with --output, or mend its rights.",
+                remedy="Choose another with --output, or correct its rights.",
             ) from error
         try:
             try:
@@ -206,10 +209,10 @@ class LocalOutputFolder(OutputFolder):
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
                 exit_stack.callback(os.close, lock_fd)
-                # A process that was forked meanwhile has the handle, too: to close ours alone would give nothing back.
+                # A process forked meanwhile has the handle too: closing ours alone would release nothing.
                 exit_stack.callback(_unlock_file, lock_fd)
-                # In order, so that two who want them all do not wait for each other; one by one, since who asked for
-                # all at once would wait for a moment in which nobody has any.
+                # In order, so that two that lock all do not deadlock; one by one, since all at once would wait for a
+                # moment without any holder.
                 for slot in (
                     range(_LOCK_SLOTS) if document_key is None else [zlib.crc32(document_key.encode()) % _LOCK_SLOTS]
                 ):
@@ -218,12 +221,12 @@ class LocalOutputFolder(OutputFolder):
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
                     code="STORE-FAILED",
-                    remedy="Mend its rights, or name another folder.",
+                    remedy="Correct its rights, or name another folder.",
                 ) from error
             yield
 
     def _open_lock_file(self, name: str) -> int:
-        """Open the file to lock, making it if need be. OSError if a link has its name."""
+        """Open the lock file, creating it if missing. OSError if the name is a link's."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
@@ -245,10 +248,10 @@ class LocalOutputFolder(OutputFolder):
 
     @contextmanager
     def _stage_file(self, name: str, content: bytes) -> Iterator[_StagedFile]:
-        """Write and sync a file that does not have its name yet, in the same file system.
+        """Write and sync a file without its name yet, in the same file system.
 
         Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
-        whoever exchanges a folder meanwhile.
+        even if a folder is exchanged meanwhile.
         """
         *parent_names, file_name = split_and_validate_file_name(name)
         temp_name = generate_process_temp_name()
@@ -285,7 +288,7 @@ def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
 
 
 class _StagedFile(NamedTuple):
-    """A file that has all its bytes, and not its name."""
+    """A file that has its content, but not its name yet."""
 
     temp_name: str
     temp_folder_fd: int
@@ -293,11 +296,9 @@ class _StagedFile(NamedTuple):
     parent_fd: int
 
     def move_into_place(self) -> None:
-        """Take the name, from whatever has it."""
         os.replace(self.temp_name, self.file_name, src_dir_fd=self.temp_folder_fd, dst_dir_fd=self.parent_fd)
 
     def link_into_place_if_absent(self) -> bool:
-        """Take the name, if nothing has it; whether it was free."""
         try:
             os.link(
                 self.temp_name,
@@ -313,7 +314,10 @@ class _StagedFile(NamedTuple):
 
 @contextmanager
 def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
-    """A folder below the root, for calls that name a file in it; none of the folders is a link. Made (0700) if wanted."""
+    """Open a folder below the root without following links.
+
+    Create it (0700) if wanted.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if create_missing:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -321,7 +325,7 @@ def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing
     try:
         for folder_name in path_parts:
             if create_missing and _make_folder(folder_name, folder_fd):
-                os.fsync(folder_fd)  # else what is written into it on disk might stand nowhere
+                os.fsync(folder_fd)  # otherwise files in it might be lost
             child_fd = os.open(folder_name, flags | os.O_NOFOLLOW, dir_fd=folder_fd)
             os.close(folder_fd)
             folder_fd = child_fd
@@ -331,7 +335,6 @@ def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing
 
 
 def _make_folder(folder_name: str, parent_fd: int) -> bool:
-    """Make a folder (0700) in an open one; False where there is one of that name."""
     try:
         os.mkdir(folder_name, 0o700, dir_fd=parent_fd)
     except FileExistsError:
@@ -340,14 +343,14 @@ def _make_folder(folder_name: str, parent_fd: int) -> bool:
 
 
 def make_private_folder_and_parents(folder: Path, topmost_folder: Path) -> None:
-    """Make a folder at or below the root, and those between them: 0700."""
+    """Create a folder and its parents up to ``topmost_folder``: 0700."""
     if folder != topmost_folder and not folder.is_dir():
         make_private_folder_and_parents(folder.parent, topmost_folder)
     folder.mkdir(mode=0o700, parents=folder == topmost_folder, exist_ok=True)
 
 
 def fsync_folder(folder: Path) -> None:
-    """What was renamed in the folder outlives a power cut."""
+    """Sync a folder, so that renames in it outlive a power cut."""
     folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder_fd)
@@ -356,10 +359,11 @@ def fsync_folder(folder: Path) -> None:
 
 
 def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
-    """Wait until nobody else has that byte of the file. OSError where its file system has no locks.
+    """Lock a byte of the file, waiting for it.
 
-    The lock belongs to the open file, not to the process as ``fcntl.lockf``'s does, so that threads wait for each
-    other, too. Only Linux has such locks of single bytes; elsewhere the whole file is locked.
+    OSError if the file system has no locks. The lock belongs to the open file, not to the process as ``fcntl.lockf``'s
+    does, so that threads wait for each other, too. Only Linux has such locks of single bytes; elsewhere the whole file
+    is locked.
     """
     if sys.platform != "linux":
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
@@ -368,8 +372,8 @@ def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
 
 
 def _unlock_file(lock_fd: int) -> None:
-    """Give back all bytes of the file, whoever else has the handle."""
-    with suppress(OSError):  # what was to be done is done
+    """Unlock all bytes of the file, even if a forked process has the handle too."""
+    with suppress(OSError):  # the work itself is finished
         if sys.platform != "linux":
             fcntl.flock(lock_fd, fcntl.LOCK_UN)
             return
@@ -385,15 +389,15 @@ def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
 def _build_store_error(name: str, error: OSError) -> StoreError:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return StoreError(
-            f"{name} would be written through a link, or a file stands in the place of its folder",
+            f"{name} would be written through a link, or its folder is a file",
             code="STORE-LINK",
-            remedy="Nothing below the output folder may be a link: put the whole folder where there is room.",
+            remedy="Nothing below the output folder may be a link: move the whole folder to where there is room.",
         )
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{name} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some space and run again: what is finished is kept."
+        remedy="Free some space and run again: finished documents are kept."
         if is_full
-        else "Mend the folder's rights or choose another with --output.",
+        else "Correct the folder's rights, or choose another with --output.",
     )

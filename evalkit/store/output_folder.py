@@ -1,6 +1,6 @@
-"""The files of an output folder: what callers may ask for, and what every kind of folder does alike.
+"""The protocol of an output folder's files, and what every kind of folder shares.
 
-:func:`~evalkit.store.folder_factory.open_output_folder` gives a folder on this machine or one in a bucket.
+:func:`~evalkit.store.folder_factory.open_output_folder` opens one on this machine or in a bucket.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OutputFolder(ABC):
     root: Path | str
     """The folder's path, or the URL of a folder in a bucket."""
     database_url: str | None
-    """The PostgreSQL database that is set; None for ``evalkit.sqlite``."""
+    """The PostgreSQL database in the settings; None for ``evalkit.sqlite``."""
 
     @abstractmethod
     def has_folder(self, subfolder: str | None = None) -> bool:
@@ -42,7 +42,7 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        """List the bare names of all that lies in the output folder, or in a folder of it."""
+        """List the bare names in the output folder, or in a folder of it."""
 
     @abstractmethod
     def list_json_files(self, subfolder: str) -> list[str]:
@@ -65,6 +65,9 @@ class OutputFolder(ABC):
     ) -> dict[str, Any]:
         """Read the JSON object of a file. NotFound if there is none.
 
+        StoreError if it is damaged or written by a newer evalkit. ``object_hook`` is called with every object in the
+        file as soon as it is read, and returns its replacement.
+
         StoreError if it is torn or written by a newer evalkit. ``object_hook`` is called with every object in the file
         as soon as it is read, and gives what takes its place.
         """
@@ -85,7 +88,7 @@ class OutputFolder(ABC):
         self._write_atomically(name, encode_canonical_json(value) if compact else _encode_indented_json(value))
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file that is no JSON, whole or not at all, replacing what was there."""
+        """Write a text file whole or not at all, replacing what was there."""
         self._write_atomically(name, text.encode())
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
@@ -94,11 +97,11 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def remove_file(self, name: str) -> bool:
-        """Remove a file and return whether there was one. Of a link, the link alone."""
+        """Remove a file, or a link itself, and return whether there was one."""
 
     @abstractmethod
     def remove_folder(self, name: str) -> list[str]:
-        """Remove a folder with all that is in it and list the files that were there."""
+        """Remove a folder with its content, and list the files that were there."""
 
     @abstractmethod
     def hold_run_lock(self) -> AbstractContextManager[None]:
@@ -106,9 +109,9 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant.
+        """Hold the write lock for one document, or for the whole folder.
 
-        See :func:`evalkit.review.write_lock.hold_write_lock`.
+        Not reentrant. See :func:`evalkit.review.write_lock.hold_write_lock`.
         """
 
     @abstractmethod
@@ -121,11 +124,11 @@ class OutputFolder(ABC):
 
 
 def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
-    """Raise UsageError if there is no output folder, or if it is somebody else's.
+    """Raise UsageError if the folder does not exist, or is not an output folder.
 
-    An empty folder is nobody's. A slip of the pen would put a database among their files.
+    An empty folder is accepted. A typing error would put a database among other people's files.
     """
-    remedy = "Name the output folder of a run, or make one with `evalkit run`."
+    remedy = "Name the output folder of a run, or create one with `evalkit run`."
     if not output_folder.has_folder():
         raise UsageError(f"there is no output folder {output_folder.root}", code="OUTPUT-FOLDER", remedy=remedy)
     names_in_root = output_folder.list_file_and_folder_names()
@@ -133,11 +136,13 @@ def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
         name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(".nfs")
     ]  # .nfs…: removed, but open elsewhere
     if foreign_names and OUTPUT_MARKERS.isdisjoint(names_in_root):
-        raise UsageError(f"{output_folder.root} is no output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy)
+        raise UsageError(
+            f"{output_folder.root} is not an output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy
+        )
 
 
 def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
-    """List what lies in a folder under names that evalkit passes over, sorted."""
+    """List the names in a folder that evalkit ignores, sorted."""
     return sorted(
         name for name in output_folder.list_file_and_folder_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name)
     )
@@ -146,9 +151,9 @@ def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list
 def list_numbered_files_or_raise_on_gap(
     output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str]
 ) -> list[str]:
-    """List the files of a folder in which each JSON file bears the next number, from 1.
+    """List the files of a folder whose JSON files are numbered from 1.
 
-    StoreError if one is lost, and for one that does not belong there.
+    StoreError if one is missing, or does not belong there.
     """
     names = sorted(
         output_folder.list_json_files(subfolder), key=lambda name: (len(name), name)
@@ -156,7 +161,7 @@ def list_numbered_files_or_raise_on_gap(
     for number, name in enumerate(names, 1):
         if name != build_file_name(number):
             raise StoreError(
-                f"{build_file_name(number)} is not there, and {name} is",
+                f"{build_file_name(number)} is missing, but {name} exists",
                 code="STORE-TORN",
                 remedy=f"Restore {subfolder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
             )
@@ -164,7 +169,7 @@ def list_numbered_files_or_raise_on_gap(
 
 
 def split_and_validate_file_name(name: str) -> list[str]:
-    """The parts of a file's name. StoreError for one that could leave the folder."""
+    """Split a file's name. StoreError for one that could leave the folder."""
     if not _FILE_NAME_PATTERN.fullmatch(name):
         raise StoreError(
             "a file name in the output folder has forbidden characters, or is too long",
@@ -181,7 +186,10 @@ def parse_stored_json(
     max_schema_version: int,
     object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """The JSON object of a file of that name and these bytes; ``object_hook`` and StoreError as in ``OutputFolder.read_json``."""
+    """Parse a file's content.
+
+    Arguments and StoreError as in ``OutputFolder.read_json``.
+    """
     try:
         with pause_gc():
             stored = json.loads(content, object_hook=object_hook)
@@ -203,7 +211,7 @@ def parse_stored_json(
 
 
 def add_trailing_newline(content: bytes) -> bytes:
-    """The text of a file, with the end of its last line."""
+    """End the last line of a file's text."""
     return content if content.endswith(b"\n") else content + b"\n"
 
 

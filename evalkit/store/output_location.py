@@ -1,4 +1,4 @@
-"""Where an output folder lies: on this machine, or in a bucket."""
+"""Parse the location of an output folder: on this machine, or in a bucket."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from urllib.parse import unquote, urlsplit
 
 from evalkit.errors import UsageError
 
-#: Also in capitals, or with a slash too few: a folder of that name here would take patients' documents in silence.
+#: Also in capitals, or with a slash too few: a local folder of that name would silently get patients' documents.
 _SCHEME_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+|((?i:s3|gs|file)):")
-#: No ``?``, no ``@``: an address that could hold a key would be printed with it.
+#: No ``?``, no ``@``: a key in the address would be printed with it.
 _BUCKET_URL_PATTERN = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
 
 
 def parse_output_location(output: Path | str) -> Path | str:
-    """The path of a folder on this machine; of one in a bucket its URL (``s3://bucket/prefix``, ``gs://…``), as text.
+    """Parse an output location: a local path or a bucket URL (``s3://…``, ``gs://…``).
 
     UsageError for any other URL.
 
@@ -31,7 +31,7 @@ def parse_output_location(output: Path | str) -> Path | str:
     scheme = (scheme_match[1] or "").lower()
     if scheme == "file" and urlsplit(text).netloc in ("", "localhost"):
         return Path(unquote(urlsplit(text).path))
-    # pathlib makes one slash of two: without this, s3://bucket as a Path would be a folder of that name here.
+    # pathlib merges two slashes: without this, Path("s3://bucket") would be a local folder.
     url = f"{scheme}://{text[scheme_match.end() :].rstrip('/')}"
     if not _BUCKET_URL_PATTERN.fullmatch(url):
         raise UsageError(

@@ -1,7 +1,8 @@
-"""A PostgreSQL database that several machines share: each output folder has a schema of its own in it.
+"""A PostgreSQL database shared by several machines, with one schema a folder.
 
-The schema's name is drawn once and lies in the folder (``database.json``): it stays right when the folder is renamed or
-mounted elsewhere, and says that claims are not to be looked for in ``evalkit.sqlite``. It holds no address and no password.
+The schema's name is generated once and stored in the folder (``database.json``): it stays right when the folder is
+renamed or mounted elsewhere, and tells that claims are not in ``evalkit.sqlite``. The file holds no address and no
+password.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SCHEMA_NAME_PATTERN = re.compile(r"evalkit_[0-9a-f]{16}")
 
 
 def read_schema_name(output_folder: OutputFolder) -> str | None:
-    """The folder's schema, once it has one. StoreError where ``database.json`` cannot be read."""
+    """Read the folder's schema, if any. StoreError if ``database.json`` is damaged."""
     try:
         schema = output_folder.read_json(DATABASE_SCHEMA_FILE).get("schema")
     except NotFound:
@@ -41,21 +42,20 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
 
 
 def open_or_create_schema_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
-    """The folder's schema in the newest version; made where the folder has none.
+    """Open the folder's schema in the newest version.
 
-    UsageError where the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
+    Create it if the folder has none. UsageError if the folder's schema is not in this database; StoreError, OSError,
+    SQLAlchemyError.
     """
     return open_schema_engine(ensure_schema(output_folder, url), url)
 
 
 def ensure_schema(output_folder: OutputFolder, url: str) -> str:
-    """The name of the folder's schema; drawn, and the schema made, where it has none. StoreError, SQLAlchemyError."""
+    """Return the folder's schema, creating it if missing. StoreError, SQLAlchemyError."""
     schema = read_schema_name(output_folder)
     if schema is None:
         schema = generate_schema_name()
-        new_engine = open_schema_engine(
-            schema, url, create_missing=True
-        )  # before the folder says that it belongs there
+        new_engine = open_schema_engine(schema, url, create_missing=True)  # before the folder records it
         try:
             if not try_record_schema_name(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
@@ -66,23 +66,23 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
 
 
 def drop_schema(engine: sa.Engine, schema: str) -> None:
-    """Remove a schema with all that is in it. SQLAlchemyError."""
+    """Remove a schema with its content. SQLAlchemyError."""
     with engine.begin() as connection:
         connection.execute(sa.schema.DropSchema(schema, cascade=True))
 
 
 def has_schema(connection: sa.Connection, schema: str) -> bool:
-    """Whether the database has the schema of that name."""
+    """Tell whether the database has that schema."""
     return schema in sa.inspect(connection).get_schema_names()
 
 
 def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -> sa.Engine:
-    """The schema of that name, brought to the newest version where need be, and made only if told so.
+    """Open a schema in the newest version, and create it only if told so.
 
-    UsageError where it is not there; StoreError, SQLAlchemyError.
+    UsageError if it does not exist; StoreError, SQLAlchemyError.
     """
     session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
-    # To start processes of its own for a look at the queue takes longer than they save; and a plan for any values at all
+    # Parallel processes take longer to start than they save for the queue; and a generic plan
     # expects a third of the rows where a search finds most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
@@ -93,19 +93,19 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
 
 
 def generate_schema_name() -> str:
-    """A name that no other folder's schema has."""
+    """Generate a unique name for a folder's schema."""
     return f"evalkit_{secrets.token_hex(8)}"
 
 
 def try_record_schema_name(output_folder: OutputFolder, schema: str) -> bool:
-    """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
+    """Record the folder's schema. False, and nothing changed, if it has one."""
     return output_folder.create_json_if_absent(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
 def check_server_and_get_version(url: str, schema: str | None) -> str:
-    """The server's version, where it can be reached, and has the schema of that name, or lets one be made.
+    """Check that the server has that schema, or allows creating one.
 
-    UsageError, StoreError, SQLAlchemyError.
+    Return its version. UsageError, StoreError, SQLAlchemyError.
     """
     engine = _create_engine(url, "")
     try:
@@ -115,7 +115,7 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
             may_create_schema = sa.func.has_database_privilege(sa.func.current_database(), "CREATE")
             if not schema and not connection.execute(sa.select(may_create_schema)).scalar_one():
                 raise StoreError(
-                    f"the database {redact_url(url)} lets this user make no schema",
+                    f"the database {redact_url(url)} does not let this user create a schema",
                     code="STORE-INDEX",
                     remedy="As its owner: GRANT CREATE ON DATABASE NAME TO USER.",
                 )
@@ -125,9 +125,9 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
 
 
 def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
-    """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
+    """Wait for the write lock of a schema, or of one document in it, and connect.
 
-    It ends with the connection's transaction, or with its process. SQLAlchemyError.
+    The lock ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
     connection = _get_lock_engine(url).connect()
     try:
@@ -143,7 +143,7 @@ def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) 
 
 
 def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
-    """A connection that has the one run there may be with that schema, until it is closed; None where another has it.
+    """Connect with the run lock of a schema until closed; None if another run has it.
 
     SQLAlchemyError.
     """
@@ -166,17 +166,17 @@ def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
 
 @lru_cache(maxsize=8)
 def _get_lock_engine(url: str) -> sa.Engine:
-    """One for the process: to connect anew for each turn would take longer than most turns."""
+    """Return the process's engine: a new connection takes longer than most locks last."""
     return _create_engine(url, f"-clock_timeout={_LOCK_TIMEOUT_SECONDS}s")
 
 
 def _hash_lock_id(schema: str, purpose: str) -> int:
-    """PostgreSQL's advisory locks are numbers of 64 bits."""
+    """Hash a name to 64 bits, the numbers of PostgreSQL's advisory locks."""
     return int.from_bytes(hashlib.sha256(f"{schema} {purpose}".encode()).digest()[:8], signed=True)
 
 
 def redact_url(url: str) -> str:
-    """The address, without a password."""
+    """Return the address without its password."""
     parsed_url = sa.make_url(url)
     return parsed_url.set(query={}).render_as_string(hide_password=True)
 
@@ -184,11 +184,11 @@ def redact_url(url: str) -> str:
 def _create_engine(
     url: str, session_options: str, connect_args: dict[str, Any] | None = None, **pool_options: Any
 ) -> sa.Engine:
-    """It asks whether a connection still lives before each use, and keeps values out of its errors."""
+    """Create an engine that tests connections and keeps values out of errors."""
     parsed_url = sa.make_url(url)
     url_options = parsed_url.query.get("options", "")
     try:
-        import psycopg  # noqa: F401 - SQLAlchemy would say that in a language of its own
+        import psycopg  # noqa: F401 - SQLAlchemy's own error is harder to understand
     except ModuleNotFoundError as error:
         raise UsageError(
             "psycopg, by which PostgreSQL is reached, is not installed",
@@ -215,13 +215,13 @@ def _lock_and_ensure_schema(connection: sa.Connection, schema: str, *, create_mi
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK_ID)))
     if has_schema(connection, schema):
         return
-    if not create_missing:  # made anew it would be a second queue: a case could be claimed in each
+    if not create_missing:  # a new one would be a second queue: a case could be claimed in each
         raise build_missing_schema_error(schema)
     connection.execute(sa.schema.CreateSchema(schema))
 
 
 def build_missing_schema_error(schema: str) -> UsageError:
-    """A folder belongs to a schema that the database which is set does not have."""
+    """Build the error of a folder whose schema the database does not have."""
     return UsageError(
         f"the schema {schema} of this output folder is not in the database that is set",
         code="DATABASE",

@@ -1,4 +1,4 @@
-"""Locks of an output folder in a bucket: advisory locks of its PostgreSQL database."""
+"""Locks of an output folder in a bucket: PostgreSQL's advisory locks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None
 
 @dataclass
 class PostgreSQLLocks:
-    """The locks of one output folder. Its schema is looked up when a lock is first taken."""
+    """The locks of one output folder; its schema is looked up on first use."""
 
     _schema_and_url: tuple[str, str] | None = None
 
@@ -37,12 +37,12 @@ class PostgreSQLLocks:
             yield
         finally:
             _release_lock_or_warn(
-                lock_connection, "during the run: see that no other run wrote to the output folder meanwhile"
+                lock_connection, "during the run: check that no other run wrote to the output folder meanwhile"
             )
 
     @contextmanager
     def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> Iterator[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given."""
+        """Hold the write lock for one document, or for the whole folder."""
         lock_connection = self._acquire_lock(
             output_folder, partial(postgresql.connect_with_write_lock, document_key=document_key)
         )
@@ -51,7 +51,7 @@ class PostgreSQLLocks:
         finally:
             _release_lock_or_warn(
                 lock_connection,
-                "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
+                "while files were written: run `evalkit reindex`, which rewrites what follows from reviews",
             )
 
     def _acquire_lock(
@@ -67,13 +67,12 @@ class PostgreSQLLocks:
                 raise StoreError(
                     f"others have been writing to {output_folder.root} all the time",
                     code="STORE-BUSY",
-                    remedy="Nothing was saved: try again, and see that no evalkit hangs.",
+                    remedy="Nothing was saved: try again, and check that no evalkit hangs.",
                 ) from None
             raise build_connection_error(url, error) from None
 
 
 def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
-    """Return the folder's schema, made if need be, and the database it is in."""
     url = resolve_postgresql_url(output_folder)
     assert url is not None  # noqa: S101 - a bucket without one is refused
     try:
@@ -83,7 +82,7 @@ def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
 
 
 def _release_lock_or_warn(lock_connection: sa.Connection, lost_lock_warning: str) -> None:
-    """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
+    """Release a lock; warn if it was lost before: others may have written."""
     try:
         lock_connection.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:

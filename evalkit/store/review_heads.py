@@ -1,4 +1,4 @@
-"""Heads: the newest review of each case, by its digest. No later review vouches for it, so the database does."""
+"""The digest of each case's newest review, which no later review vouches for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReviewChainHead:
 
 @dataclass(frozen=True)
 class ReviewChainHeads:
-    """Noted beside each review, or by the next rebuild of the index where a crash came between."""
+    """The heads, saved with each review, or by a rebuild of the index after a crash."""
 
     _database: Database
 
@@ -36,9 +36,9 @@ class ReviewChainHeads:
         self._database.execute(self._database.build_upsert(database_tables.review_heads, asdict(head)))
 
     def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
-        """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
+        """Save heads that are missing or older. None is removed: its review may be lost."""
         head_iterator = iter(heads)
-        # In portions: they may be read from files as they come, and nobody else could write all that time.
+        # In batches: they may be read from files as they come, and others could not write meanwhile.
         while batch := [asdict(head) for head in islice(head_iterator, _HEADS_PER_BATCH)]:
             with self._database.transaction() as connection:
                 upsert = self._database.build_insert(database_tables.review_heads)
@@ -53,11 +53,11 @@ class ReviewChainHeads:
                 )
 
     def find_head(self, case_id: str) -> ReviewChainHead | None:
-        """A case's head; None where none was noted."""
+        """Find a case's head; None if none was saved."""
         query = sa.select(database_tables.review_heads).where(database_tables.review_heads.c.case_id == case_id)
         return next((ReviewChainHead(**row) for row in self._database.fetch_rows(query)), None)
 
     def list_heads(self) -> list[ReviewChainHead]:
-        """Every head, by case_id."""
+        """List all heads, by case_id."""
         query = sa.select(database_tables.review_heads).order_by(database_tables.review_heads.c.case_id)
         return [ReviewChainHead(**row) for row in self._database.fetch_rows(query)]

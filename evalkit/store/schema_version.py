@@ -1,4 +1,4 @@
-"""The schema of a database: its tables are those of ``tables``, made at once, and a number says which they are."""
+"""Create a database's tables, or check the number that says which they are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalkit.errors import StoreError
 from evalkit.store import database_tables
 
 SCHEMA_NUMBER = 1
-"""Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
+"""Nothing was released with another number; an evalkit that changes a table increases it and migrates older ones."""
 
 
 def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
-    """Make the tables where there are none; a database that has them is only asked for its number.
+    """Create the tables, or only check the number of a database that has them.
 
-    ``acquire_lock`` waits, in the connection's transaction, until no other process makes the tables. StoreError where
+    ``acquire_lock`` waits, in the connection's transaction, until no other process creates the tables. StoreError if
     the database is another evalkit's; SQLAlchemyError.
     """
     with engine.connect() as connection:
@@ -31,13 +31,16 @@ def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connec
 
 
 def require_known_tables_or_none(connection: sa.Connection) -> int | None:
-    """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
+    """Return the schema's number, None for an empty database.
+
+    StoreError if another evalkit created it; SQLAlchemyError.
+    """
     number = _read_tables_version(connection)
     if number not in (SCHEMA_NUMBER, None):
         raise StoreError(
             f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
             code="STORE-NEWER",
-            remedy="Install the evalkit that made it.",
+            remedy="Install the evalkit that created it.",
         )
     return number
 

@@ -1,4 +1,4 @@
-"""``evalkit.sqlite`` in the output folder."""
+"""The database file ``evalkit.sqlite`` in the output folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalkit.store.temp_files import generate_process_temp_name
 
 
 def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
-    """The database of that folder with its tables; made where there is none. OSError, SQLAlchemyError."""
+    """Open the folder's database, creating it if missing. OSError, SQLAlchemyError."""
     path = root / SQLITE_FILE
     if path.is_symlink():
         raise FileExistsError(errno.ELOOP, "it is a link")
@@ -30,7 +30,7 @@ def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
 
 
 def verify_database(root: Path) -> None:
-    """See that the database of that folder can be used as it is; nothing is changed. StoreError, SQLAlchemyError."""
+    """Check that the folder's database can be used. StoreError, SQLAlchemyError."""
     path = (root / SQLITE_FILE).absolute()
     engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
     try:
@@ -43,22 +43,22 @@ def verify_database(root: Path) -> None:
 
 
 def _create_engine(path: Path) -> sa.Engine:
-    """It waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
+    """Create an engine that waits 30 s for writers and keeps values out of errors."""
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
     sa.event.listen(engine, "connect", _enable_full_sync)
     return engine
 
 
 def _enable_full_sync(connection: Any, _record: object) -> None:
-    # What is called saved must outlive a power cut; WAL alone syncs only now and then.
+    # Saved work must outlive a power cut; WAL alone syncs only now and then.
     connection.execute("PRAGMA synchronous=FULL")
 
 
 def _create_database_file(path: Path) -> None:
-    """Put an empty database there, private, unless somebody else just did.
+    """Create an empty private database, unless another process just did.
 
-    It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
-    file that others have open already would take their locks away.
+    It is created under another name: if two switch a new database to WAL at once, SQLite fails one; and closing the
+    file that others have open already would release their locks.
     """
     temp_path = path.parent / TEMP_FOLDER / generate_process_temp_name()
     make_private_folder_and_parents(temp_path.parent, path.parent)

@@ -1,4 +1,4 @@
-"""From ``evalkit.sqlite`` to PostgreSQL: all database_tables, in one transaction, row by row as they are."""
+"""Move ``evalkit.sqlite`` to PostgreSQL: all rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _ROWS_PER_BATCH = 1000
 
 
 def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[str, int]:
-    """Move the folder's database to the one at ``url``; how many rows of each table.
+    """Move the folder's database to the one at ``url``, and count the rows by table.
 
-    The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
-    StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
+    The caller holds the run lock and the write lock. UsageError if the folder has no ``evalkit.sqlite``; StoreError if
+    another process has it open, or the server cannot be reached: nothing has changed then.
     """
     if not output_folder.has_file(SQLITE_FILE):
         database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
         raise UsageError(
-            f"the database of this output folder is {database_state}", code="DATABASE", remedy="Nothing is to be moved."
+            f"the database of this output folder is {database_state}", code="DATABASE", remedy="There is nothing to move."
         )
     local_folder = require_local_folder(output_folder)
     sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
-    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # else a move ended just before its last step
+    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # otherwise a move ended just before its last step
         source_engine = sqlite.open_or_create_sqlite_engine(local_folder.root)
         try:
             row_counts = _copy_database(source_engine, local_folder, url)
@@ -64,7 +64,7 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
 
 
 def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
-    """All of it in the one file, and nobody else in it: SQLite leaves WAL only for its last user."""
+    """Leave WAL mode, which needs the last user, and lock the one file."""
     try:
         connection.exec_driver_sql("PRAGMA busy_timeout=1000")
         connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
@@ -73,12 +73,11 @@ def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
         raise StoreError(
             f"somebody has {SQLITE_FILE} open",
             code="STORE-BUSY",
-            remedy="End `evalkit review` and what else works on the folder, then move it.",
+            remedy="End `evalkit review` and anything else that uses the folder, then move it.",
         ) from None
 
 
 def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> None:
-    """The next row gets the number after the last one that was moved: the server counts by itself, and began at 1."""
     last_number = sa.select(sa.func.max(table.c.number)).scalar_subquery()
     sequence = sa.func.pg_get_serial_sequence(table.name, "number")
     target_connection.execute(

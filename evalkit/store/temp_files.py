@@ -1,4 +1,4 @@
-"""What is written before it has its name: who writes it stands in its own, so that what a killed one left can be told."""
+"""Name temporary files after their writer, to recognise a killed writer's."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from pathlib import Path
 
 _TEMP_NAME_PATTERN = re.compile(r"(?:([0-9a-f]{8})\.)?(\d+)-")
 _ORPHAN_AGE_SECONDS = 86_400
-"""Seconds after which nobody writes a file any more that has no name yet."""
+"""Seconds after which a file without its final name is orphaned."""
 
 
 def generate_process_temp_name() -> str:
-    """A name that nobody else takes, of this process on this machine."""
+    """Generate a unique name that contains this process and machine."""
     return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def is_orphaned_temp_file(path: Path) -> bool:
-    """Whether the writer of that file ended without it. OSError where that cannot be seen.
+    """Tell whether the writer of that file has ended.
 
-    Several machines may work in one folder, and each numbers its processes for itself: of another's the age tells.
+    OSError if its times are unknown. Several machines may work in one folder, each with its own process numbers: for
+    another machine's file the age decides.
     """
     name_match = _TEMP_NAME_PATTERN.match(path.name)
     if name_match is None:
@@ -36,7 +37,7 @@ def is_orphaned_temp_file(path: Path) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """Those whose processes are numbered together: on Linux one start of a machine, and one container in it."""
+    """Identify the process numbering: one boot of a machine, one container."""
     try:
         machine_identity = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(
             Path("/proc/self/ns/pid").stat().st_ino

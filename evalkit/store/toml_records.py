@@ -1,4 +1,4 @@
-"""Read records that people write as TOML, and name the line of what is wrong in them."""
+"""Read records that people write as TOML, and name the faulty line."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> RecordT:
-    """Parse a template of ``record_type``. UsageError that names the file, the line and the entry."""
+    """Parse a template of ``record_type``.
+
+    UsageError that names the file, the line and the entry.
+    """
     try:
         table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # says the line itself
+    except (ValueError, RecursionError) as error:  # names the line itself
         raise build_template_error(file_name, str(error)) from error
     try:
         return record_type.model_validate(table)
@@ -31,12 +34,12 @@ def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> 
 
 
 def build_template_error(place: str, problem: str) -> UsageError:
-    """Say what is wrong in a template, and where."""
+    """Build the error of a template, with its place."""
     return UsageError(f"template {place}: {problem}", code="TEMPLATE", remedy="Correct that line.")
 
 
 def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
-    """Name an entry by its path; rows by their names, which are easier to find than their numbers."""
+    """Name an entry by its path; rows by name, which are easier to find than numbers."""
     names: list[str] = []
     for part in entry_path:
         is_row = isinstance(part, int) and isinstance(toml_table, list) and part < len(toml_table)
@@ -47,7 +50,7 @@ def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
 
 
 def _find_entry_line(text: str, entry_path: tuple[int | str, ...]) -> int:
-    """The line (from 1) where the entry is written, else the nearest table around it, else the first."""
+    """Find the entry's line (from 1), else the nearest table's, else the first."""
     best_match, line_number, table_counts, table_path = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
     for line_number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*(\[\[?)\s*([\w.]+)", line):

@@ -1,4 +1,4 @@
-"""Views: who opened which case, and when."""
+"""The view log: who opened which case, and when."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CaseView:
     """One opening of one case."""
 
     case_id: str
-    """The case; of a purged document its SHA-256 and what the case was called behind the document's name."""
+    """The case; for a purged document its SHA-256 and the case's suffix."""
     reviewer: str
     opened_at: str
     """When (ISO 8601, UTC)."""
@@ -23,16 +23,16 @@ class CaseView:
 
 @dataclass(frozen=True)
 class ViewLog:
-    """The view log: it is only added to, and a purge takes the names out of it."""
+    """The view log: append-only, but a purge replaces its case names."""
 
     _database: Database
 
     def add_view(self, case_view: CaseView) -> None:
-        """Append it."""
+        """Append an opening."""
         self._database.execute(sa.insert(database_tables.case_views).values(**asdict(case_view)))
 
     def list_views(self) -> list[CaseView]:
-        """Every opening, oldest first."""
+        """List every opening, oldest first."""
         row = database_tables.case_views.c
         query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
         return [CaseView(**view_row) for view_row in self._database.fetch_rows(query)]

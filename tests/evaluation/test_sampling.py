@@ -108,5 +108,5 @@ def test_a_lost_draw_is_missed_and_a_stray_file_is_none(tmp_path: Path, lost: st
     files = open_folder(tmp_path)
     for name in {"draws/0001.json", "draws/0002.json", found} - {lost}:
         files.write_json(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
-    with pytest.raises(StoreError, match=f"{lost} is not there, and {found} is"):
+    with pytest.raises(StoreError, match=f"{lost} is missing, but {found} exists"):
         read_probability_by_drawn_doc_id(files)

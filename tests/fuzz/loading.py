@@ -25,10 +25,10 @@ from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
 from evalkit.evaluation.template_review_metrics import read_template_review_cycles
 from evalkit.extraction.field_template import FieldTemplate
-from evalkit.pipeline.audit_trail import list_audit_events_and_problems
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline import extract
+from evalkit.pipeline.audit.trail import list_audit_events_and_problems
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.document_discovery import discover_documents
-from evalkit.pipeline.extract import extract
 from evalkit.pipeline.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
 from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import read_all_draws

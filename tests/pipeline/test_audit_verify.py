@@ -21,8 +21,8 @@ from places import open_folder
 import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline import RunSummary
-from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events_and_problems
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.audit.trail import EVENT_COLUMNS, list_audit_events_and_problems
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from evalkit.cli import app
 from evalkit.errors import UsageError
 from evalkit.extraction.extraction_schema import Extractions
-from evalkit.pipeline import run
-from evalkit.pipeline.extract import ExtractSummary, extract
+from evalkit.pipeline import extract, run
+from evalkit.pipeline.fields_run import ExtractSummary
 from evalkit.settings import Settings
 
 SETTINGS = Settings(ocr="none", workers=1)
@@ -84,7 +84,7 @@ def test_a_repeated_run_gives_equal_files_but_for_its_times(forms: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("options", "told"), [({"template": "W-99"}, "no template W-99"), ({"tax_year": 20}, "20 is no tax year")]
+    ("options", "told"), [({"template": "W-99"}, "no template W-99"), ({"tax_year": 20}, "20 is not a tax year")]
 )
 def test_wrong_options_are_one_line(forms: Path, tmp_path: Path, options: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):

@@ -17,7 +17,7 @@ from places import open_folder
 import evalkit
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import find_doc_ids_of_patient
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper

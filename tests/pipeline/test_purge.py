@@ -33,8 +33,8 @@ import evalkit
 from evalkit.cli import app
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
-from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.pipeline.extract import extract
+from evalkit.pipeline import extract
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import (
     ExpiredDocuments,
     PurgeRecord,
@@ -321,7 +321,7 @@ def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monk
 def test_case_added_after_a_killed_purge_is_purged_too(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(before: str, named: Sequence[str]) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(f"evalkit.pipeline.purge.{before}", interrupted)
+            patch.setattr(f"evalkit.pipeline.purge.deletion.{before}", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 purge(open_folder(output), named, purged_at=LATER)
 
@@ -381,9 +381,7 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    "killed", ["ProductionLabelsAndDraws.rewrite_files_without_documents", "_add_remaining_traces"]
-)
+@pytest.mark.parametrize("killed", ["ProductionLabelsAndDraws.rewrite_files_without_documents", "add_remaining_traces"])
 def test_interrupted_purge_is_completed_in_labels_and_draws(
     output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,7 +393,7 @@ def test_interrupted_purge_is_completed_in_labels_and_draws(
     draw = Draw(by="type", drawn_at=NOW, strata=(stratum, Stratum(value="y", probability={DOC: 1.0}, drawn=())))
     files.create_json_if_absent(sample_draw_file_name(number), draw.model_dump(mode="json"))
     with monkeypatch.context() as patch:
-        patch.setattr(f"evalkit.pipeline.purge.{killed}", interrupted)
+        patch.setattr(f"evalkit.pipeline.purge.deletion.{killed}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             purge(open_folder(output), [DOC, OTHER], purged_at=LATER)
     purge(open_folder(output), [], purged_at=LATER)
@@ -589,7 +587,7 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
         helper.reopen(OTHER, "I must look again", base_revision=1)
         helper.close()
 
-    monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", asking)
+    monkeypatch.setattr("evalkit.pipeline.purge.deletion.hold_case_write_lock", asking)
     with ThreadPoolExecutor(1) as thread:
         expert = thread.submit(come_back)
         assert has_turn.wait(SECONDS)
@@ -601,7 +599,7 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
 
 def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
-        monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", hold_case_write_lock)
+        monkeypatch.setattr("evalkit.pipeline.purge.deletion.hold_case_write_lock", hold_case_write_lock)
         desk = ReviewSession(open_folder(output), "dr_first", "tab")
         case = desk.open_and_claim_case(OTHER)
         desk.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
@@ -611,7 +609,7 @@ def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: p
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
     helper.close()
-    monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", asking)
+    monkeypatch.setattr("evalkit.pipeline.purge.deletion.hold_case_write_lock", asking)
     (done,) = purge(open_folder(output), [OTHER], purged_at=LATER)
     assert f"sme_packets/sme_packet_{OTHER}.second.json" in done.removed_files
     assert remembering(output, {b"unpurgeable"}) == {}

@@ -15,7 +15,7 @@ from review.conftest import Build, Workspace
 
 from evalkit.errors import StoreError
 from evalkit.pipeline import reindex as rebuilding
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
     OutputIndex,
@@ -145,7 +145,7 @@ def ended(*_: Any) -> list[Any]:
 def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.index.list_cases_worst_first()
     monkeypatch.setattr(rebuilding, "_rebuild_cases_and_list_rows", ended)
-    with pytest.raises(StoreError, match="the index is as it was") as refused:
+    with pytest.raises(StoreError, match="the index is unchanged") as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"
     assert desk.index.list_cases_worst_first() == before

@@ -15,7 +15,7 @@ from samples.demo_runs import list_file_stamps, read_output_files, run_samples
 import evalkit
 from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
 from evalkit.pipeline import RunSummary
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.expected_decisions import describe_wrong_decisions

@@ -148,7 +148,7 @@ def test_folder_created_in_the_console_is_an_output_folder(
     if is_ours:
         require_evalkit_output_folder(open_folder(url))
     else:
-        with pytest.raises(UsageError, match="no output folder of evalkit"):
+        with pytest.raises(UsageError, match="not an output folder of evalkit"):
             require_evalkit_output_folder(open_folder(url))
 
 
@@ -246,7 +246,7 @@ def test_a_store_that_lets_two_create_one_object_is_refused(
         for name, value in {**server.environment, "EVALKIT_DATABASE": postgresql.url}.items():
             monkeypatch.setenv(name, value)
         for _ in range(2):
-            with pytest.raises(UsageError, match="lets two create one object") as refused:
+            with pytest.raises(UsageError, match="allows creating an object twice") as refused:
                 evalkit.run([tmp_path], output=f"gs://{BUCKET}/output")
             assert refused.value.code == "OUTPUT-STORE"
     finally:

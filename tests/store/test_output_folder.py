@@ -500,7 +500,7 @@ def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: lis
     if is_ours:
         require_evalkit_output_folder(open_folder(tmp_path))
     else:
-        with pytest.raises(UsageError, match="no output folder of evalkit"):
+        with pytest.raises(UsageError, match="not an output folder of evalkit"):
             require_evalkit_output_folder(open_folder(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 

@@ -198,7 +198,7 @@ def test_folder_is_not_bound_if_the_schema_cannot_be_created(own: PostgreSQLServ
     with pytest.raises(StoreError):
         open_index(tmp_path, locked)
     assert not (tmp_path / "database.json").exists()
-    with pytest.raises(StoreError, match="lets this user make no schema"):
+    with pytest.raises(StoreError, match="does not let this user create a schema"):
         check_and_describe_database(open_folder(tmp_path, locked))
     open_index(tmp_path).close()
 
@@ -238,10 +238,10 @@ def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "why", "remedy"),
     [
-        ("postgresql://evalkit@127.0.0.1:{port}/evalkit", "no password was given", "~/.pgpass"),
+        ("postgresql://evalkit@127.0.0.1:{port}/evalkit", "there is no password", "~/.pgpass"),
         ("postgresql://evalkit:x@127.0.0.1:{port}/evalkit", "the password is wrong", "~/.pgpass"),
         ("postgresql://evalkit:{password}@127.0.0.1:{port}/other", "no such database", "createdb"),
-        ("postgresql://nobody:x@127.0.0.1:{port}/evalkit", "lets nobody in", "pg_hba.conf"),
+        ("postgresql://nobody:x@127.0.0.1:{port}/evalkit", "does not allow this connection", "pg_hba.conf"),
         ("postgresql://evalkit@127.0.0.1:1/evalkit", "does not answer", "listens"),
     ],
 )

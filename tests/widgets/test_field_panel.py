@@ -15,7 +15,7 @@ from benchmarks.tax_forms import draw, form_1099, form_w2
 from ipywidgets import Widget
 from places import open_folder
 
-from evalkit.pipeline.extract import extract
+from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings

@@ -1,1 +1,1 @@
-"""Where documents are read and decided about: processes of this machine, or a Dask cluster."""
+"""Read and decide documents in processes of this machine, or on a Dask cluster."""

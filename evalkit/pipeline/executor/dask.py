@@ -1,10 +1,10 @@
-"""Reading on many machines: a Dask cluster does what the local pool does, to the byte.
+"""Read on many machines: a Dask cluster produces the same bytes as the local pool.
 
-Workers get the bytes of a document, and open no path of this machine; each hands them to a reading process of its own, so
-that a file that kills its reader, or takes too long, costs no worker. What asks others (language models, Document AI)
-stays here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and types on its
-dashboard, and may write what it holds to its disk: so tasks never raise, what they take and give is sealed, keys have
-twelve digits of a hash, and what a worker writes only its user can read.
+Workers get the bytes of a document, and open no path of this machine; each passes them to a reading process of its own,
+so that a file that crashes its reader, or takes too long, costs no worker. Steps that call others (language models,
+Document AI) stay here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and
+types on its dashboard, and may spill to its disk: so tasks never raise, their arguments and outcomes are opaque bytes,
+keys have twelve digits of a hash, and files of a worker are readable by its user only.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: Documents under way at once, per thread of a worker: one at work, one that is there, one being fetched or written.
+#: Documents in flight per thread of a worker: one being processed, one waiting, one being transferred.
 _IN_FLIGHT_PER_THREAD = 3
 _MAX_SENT_BYTES = 128 * 1024 * 1024
-"""Bytes of a file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
+"""Largest file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
 _LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
-"""So many files of at least so many bytes are on their way at once."""
+"""At most this many files of at least this size are in transit at once."""
 _CONNECT_TIMEOUT = 20
-"""Seconds until the scheduler has answered, until a first worker is there, and until each has said what it is."""
+"""Seconds to wait for the scheduler, for a first worker, and for each worker's environment."""
 _NOTICE_AFTER_SECONDS = 5
-"""Seconds after which whoever waits for one of these is told so, and after which nobody waits for a scheduler's good-bye."""
+"""Seconds after which such a wait is announced; also the limit for the scheduler to close."""
 _POLL_SECONDS, _NO_WORKER_TIMEOUT = 1.0, 60.0
-"""Seconds between looks at the cluster; seconds without a worker after which nobody waits any longer."""
-_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
+"""Seconds between checks of the cluster; seconds without a worker after which it counts as lost."""
+_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: finished documents are kept."
 
 
 class OpaquePayload:
-    """What goes to a worker or comes back, as bytes that no log and no dashboard can look into."""
+    """The input or output of a task, as bytes that no log and no dashboard can show."""
 
     def __init__(self, content: Any) -> None:
-        """Sealed before it is handed to Dask, opened only in the process that needs it."""
+        """Pickle the content before Dask gets it."""
         self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
 
     def unpickle(self) -> Any:
-        """What was sealed."""
+        """Return the content, in the process that needs it."""
         return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
     def __repr__(self) -> str:
@@ -87,23 +87,23 @@ class OpaquePayload:
 
 
 class _WorkerFault(NamedTuple):
-    """What a step raised that is no error of ours: where, and of which kind, without a word of the document."""
+    """An unexpected error of a step, without a word of the document."""
 
     error_type: str
     function_name: str
 
 
 class _WorkerCrash(NamedTuple):
-    """The step ended the process that did it, twice."""
+    """The outcome of a step that crashed its process twice."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
-    """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
+    """Run a function with its arguments in a process of this worker. Raises nothing."""
     ocr_engine, expected_environment, function, *arguments = payload.unpickle()
     try:
         if (
             own_environment := _describe_environment_once(ocr_engine)
-        ) != expected_environment:  # a worker that came after the run had begun
+        ) != expected_environment:  # a worker that joined after the run had started
             return OpaquePayload(
                 _create_mismatch_error(get_worker().address, expected_environment, own_environment, ExecutorError)
             )
@@ -113,7 +113,7 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
         return OpaquePayload(_WorkerCrash())
     except EvalkitError as error:
         return OpaquePayload(error)
-    except Exception as error:  # noqa: BLE001 - Dask would log it with all that the task was given
+    except Exception as error:  # noqa: BLE001 - Dask would log it with the task's arguments
         last_frame = traceback.extract_tb(error.__traceback__)[-1]
         return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
 
@@ -126,7 +126,7 @@ async def _get_worker_pool() -> ReaderPool:
     global _worker_pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
     if _worker_pool is None:
         os.umask(0o077)
-        # Dask starts workers so that they may have no children. They may: ours end with their parent.
+        # Dask forbids its workers children. Ours are harmless: they end with their parent.
         multiprocessing.current_process().daemon = False
         worker = get_worker()
         _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
@@ -135,7 +135,7 @@ async def _get_worker_pool() -> ReaderPool:
 
 
 class _WorkerCleanup(WorkerPlugin):
-    """Told by Dask when the worker ends: its processes do so first, or it would wait for them."""
+    """A plugin that ends the worker's processes, for which the worker would wait."""
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
         if _worker_pool is not None:
@@ -143,11 +143,11 @@ class _WorkerCleanup(WorkerPlugin):
 
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
-    """What a worker would read and decide with; workers and this machine have to agree."""
+    """Describe reader and tables, which must be the same on all machines."""
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
-#: On a worker, which ends before anything else is installed there, and would ask before every task.
+#: For workers, which would compute it before every task; their environment does not change while they run.
 _describe_environment_once = cache(_describe_environment)
 
 
@@ -155,9 +155,9 @@ _NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
 
 
 def _disable_message_logs(dask_scheduler: Any) -> None:
-    """On the scheduler, which keeps for debugging the last thousand messages to each worker: documents of patients.
+    """Keep the scheduler from storing its last messages: patients' documents.
 
-    What is on its way is not touched, and what comes later is not kept.
+    Messages in transit are not affected.
     """
     dask.config.set(_NO_MESSAGE_LOG)  # for workers that come later
     for stream in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
@@ -180,10 +180,9 @@ def _create_mismatch_error(
 
 
 def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
-    """On a worker: as ``_describe_environment``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
     try:
         return _describe_environment(ocr_engine)
-    except Exception as error:  # noqa: BLE001 - whatever is missing there
+    except Exception as error:  # noqa: BLE001 - anything may be missing there
         return type(error).__name__
 
 
@@ -193,10 +192,10 @@ class DaskCluster(Executor):
     def __init__(
         self, executor_url: str, reader_config: ReaderConfig, *, local_workers: int, decides_on_workers: bool
     ) -> None:
-        """``executor_url``: ``dask://HOST:PORT`` of the scheduler.
+        """Prepare a cluster of the scheduler at ``executor_url``: ``dask://HOST:PORT``.
 
-        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: documents are decided about on the
-        workers too, and their fields read, because no language model is asked.
+        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: decisions and field
+        extraction run on the workers too, because no language model is asked.
         """
         self._executor_url = executor_url
         self._reader_config = reader_config
@@ -222,7 +221,7 @@ class DaskCluster(Executor):
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
-        ):  # before it is loaded: it is memory here, too
+        ):  # before it is loaded into this machine's memory
             file_bytes = await asyncio.to_thread(read_source_file, path)
             document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
@@ -245,7 +244,7 @@ class DaskCluster(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # On a worker, or here where a language model's journal is.
+        # On a worker, or here if a language model is asked: its journal is here.
         if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
@@ -254,13 +253,13 @@ class DaskCluster(Executor):
     async def _run_on_worker(
         self, step_name: str, document_sha256: str, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """What the function makes of these on a worker, or here where workers were lost over it again and again.
+        """Run a function on a worker, or here if it repeatedly cost workers.
 
-        BrokenProcessPool where it ends the process that does it; what the function raises of ours; ExecutorError.
+        BrokenProcessPool if it crashes its process; the function's own EvalkitErrors; ExecutorError.
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
-        if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
+        if self._client.status != "running":  # its tasks are lost, even if it reconnects
             raise self._record_loss("the scheduler was lost")
         # Never the same key twice: to Dask that would be one task, also of two runs.
         task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
@@ -280,7 +279,7 @@ class DaskCluster(Executor):
             log_event(
                 log,
                 logging.WARNING,
-                "workers were lost over it, so it is done here",
+                "workers were lost over it, so it is processed here",
                 document_sha256=document_sha256,
                 step=step_name,
             )
@@ -299,7 +298,10 @@ class DaskCluster(Executor):
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
-        """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
+        """Connect as a run would, and describe how many matching workers there are.
+
+        UsageError as for a run.
+        """
         async with self:
             silent_workers = [
                 worker for worker, environment in self._environment_by_worker.items() if environment is None
@@ -319,14 +321,13 @@ class DaskCluster(Executor):
         return self
 
     async def _connect_and_check(self, address: str) -> None:
-        """Have the scheduler's answer, a worker, and the word of all workers that they are such as this machine. UsageError."""
         try:
             await self._connect(address)
             await self._wait_for_worker()
             await self._check_environments()
         except EvalkitError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever Dask makes of one that is lost, hangs or is no scheduler
+        except Exception as error:  # noqa: BLE001 - Dask raises anything if it is lost, hangs or is no scheduler
             raise UsageError(
                 f"the Dask scheduler at {self._executor_url} does not answer ({type(error).__name__})",
                 code="EXECUTOR-UNREACHABLE",
@@ -340,7 +341,7 @@ class DaskCluster(Executor):
             )
             async with self._limit_and_announce_wait(
                 f"the Dask scheduler at {self._executor_url}"
-            ):  # Dask waits for ever for its greeting
+            ):  # Dask itself has no limit for the handshake
                 await self._client
 
     async def _wait_for_worker(self) -> None:
@@ -355,20 +356,20 @@ class DaskCluster(Executor):
         return UsageError(
             f"the Dask scheduler at {self._executor_url} has no worker that is ready",
             code="EXECUTOR-NO-WORKERS",
-            remedy="Start one on each machine: dask worker with the scheduler's address. One that lacks memory is not ready.",
+            remedy="Start one on each machine: dask worker with the scheduler's address. A worker that lacks memory is not ready.",
         )
 
     async def _check_environments(self) -> None:
-        """See that the scheduler runs this evalkit, and which workers do, such as this machine. UsageError.
+        """Check that the scheduler and the workers run this evalkit. UsageError.
 
-        One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
+        A worker that is lost or hangs is only logged: the scheduler will give it up.
         """
         async with self._limit_and_announce_wait(f"the Dask scheduler at {self._executor_url}"):
             try:
                 await self._client.run_on_scheduler(_disable_message_logs)
             except OSError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
+            except Exception as error:  # noqa: BLE001 - its Python raises anything if it lacks our code
                 raise UsageError(
                     f"the Dask scheduler at {self._executor_url} does not run this evalkit ({type(error).__name__})",
                     code="EXECUTOR-DIFFERS",
@@ -380,14 +381,17 @@ class DaskCluster(Executor):
         )
         for worker, environment in self._environment_by_worker.items():
             if environment is None:
-                log.warning("the Dask worker %s does not answer: what it is given waits until Dask gives it up", worker)
+                log.warning("the Dask worker %s does not answer: its tasks wait until Dask gives it up", worker)
             elif environment != self._own_environment:
                 raise _create_mismatch_error(worker, self._own_environment, environment, UsageError)
         if not any(self._environment_by_worker.values()):
             raise self._create_no_worker_error()
 
     async def _ask_worker_environment(self, worker: str) -> dict[str, str] | str | None:
-        """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
+        """Return a worker's environment, or the type of its error.
+
+        None if it is lost or hangs.
+        """
         try:
             async with self._limit_and_announce_wait(f"the Dask worker {worker}"):
                 answer_by_worker = await self._client.run(
@@ -402,7 +406,7 @@ class DaskCluster(Executor):
 
     @asynccontextmanager
     async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
-        """For a step on the way to the cluster: who waits is told for ``awaited_description``, and TimeoutError ends it."""
+        """Announce a long wait for the cluster, and raise TimeoutError at its limit."""
         notice = asyncio.get_running_loop().call_later(
             _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
         )
@@ -413,28 +417,26 @@ class DaskCluster(Executor):
             notice.cancel()
 
     async def _count_workers_and_update_threads(self) -> int:
-        """How many workers there are now."""
         scheduler_info = await self._client.scheduler.identity(n_workers=0)
         self._thread_count = max(scheduler_info["total_threads"], 1)
         return int(scheduler_info["n_workers"])
 
     async def _watch_cluster(self) -> None:
-        """Follow the cluster as it grows and shrinks; nobody waits for ever for one that is gone."""
         last_seen = time.monotonic()
         while not self._cluster_loss.done():
             await asyncio.sleep(_POLL_SECONDS)
             if self._client.status in ("closing", "closed"):
                 self._record_loss("the scheduler was lost")
                 return
-            with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
+            with suppress(Exception):  # Dask raises anything if it is lost or hangs
                 async with asyncio.timeout(_CONNECT_TIMEOUT):
                     if await self._count_workers_and_update_threads():
                         last_seen = time.monotonic()
             if time.monotonic() - last_seen > _NO_WORKER_TIMEOUT:
-                self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
+                self._record_loss(f"no worker, or no answer, for {_NO_WORKER_TIMEOUT:.0f} s")
 
     def _record_loss(self, reason: str) -> ExecutorError:
-        """The one error of the run's end, for all who wait."""
+        """Record the loss of the cluster; return the error that all waiting tasks raise."""
         if not self._cluster_loss.done():
             self._cluster_loss.set_result(
                 ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
@@ -456,7 +458,10 @@ class DaskCluster(Executor):
 
 
 def _get_file_size(path: Path) -> int:
-    """Of the file, in bytes; 0 where it cannot be seen, which ``load`` tells."""
+    """Return the file's size in bytes.
+
+    0 if it is not accessible, which reading reports.
+    """
     try:
         return path.stat().st_size
     except OSError:
@@ -468,16 +473,16 @@ class RemoteTaskError(Exception):
 
 
 def parse_scheduler_address(executor_url: str) -> str:
-    """The scheduler's address as Dask writes it: TLS where Dask is set up for it.
+    """Return the scheduler's address as Dask writes it: TLS if Dask is set up for it.
 
-    UsageError where it is none, and where documents would leave the machine in clear for more than a private network.
+    UsageError if it is not an address, or if documents would leave a private network unencrypted.
     """
     try:
         url_parts = urlsplit(executor_url)
         _ = url_parts.port  # which has a range
     except ValueError:
         raise UsageError(
-            f"{executor_url} is no address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
+            f"{executor_url} is not an address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
         ) from None
     has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
     if not has_tls and not is_local_host(url_parts.hostname or "", allow_private_network=True):

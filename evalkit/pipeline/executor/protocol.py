@@ -1,4 +1,4 @@
-"""What an executor does, and what it has to know about reading."""
+"""The executor's protocol, and how it is to read."""
 
 from __future__ import annotations
 
@@ -18,42 +18,45 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class ReaderConfig(NamedTuple):
-    """What reads, and how long it may take."""
+    """The reader, and its limits."""
 
     timeout_seconds: int
     """Seconds for one file, or until its next page is recognised or its next portion sent."""
     ocr_engine: OcrEngineName = "none"
-    """What recognises pages that are pictures."""
+    """The OCR engine for scanned pages."""
     ocr_page_seconds: int = 30
     """Seconds that recognising one page once may take."""
     documentai: DocumentAiReader | None = None
-    """What reads instead of this machine."""
+    """The reader instead of this machine."""
     memory_limit_mb: int = 0
-    """Megabytes of address space that reading one file may take; 0: as much as there is."""
+    """Megabytes of address space that reading one file may take; 0: no limit."""
 
     @property
     def reader_version(self) -> str:
-        """Name and version of what reads, as bundles carry them. UsageError if it is not installed or not reached."""
+        """The reader's name and version, as in bundles.
+
+        UsageError if it is not installed or not reached.
+        """
         return resolve_reader_version(self.ocr_engine, self.documentai)
 
 
 class BundleWithTimings(NamedTuple):
-    """A document that was read, and what that took."""
+    """A document's bundle, and how long reading took."""
 
     bundle: DocumentBundle
     seconds_by_step: dict[str, float]
-    """``recognising`` pages that are pictures, all other ``reading``, and ``waiting`` for a process that reads."""
+    """``recognising`` scanned pages, all other ``reading``, and ``waiting`` for a reading process."""
 
 
 class Executor(Protocol):
-    """Reads documents, and takes steps about them where no language model has to be asked."""
+    """A reader of documents that also runs steps for which no language model is asked."""
 
     @property
     def max_in_flight(self) -> int:
-        """How many documents should be under way to keep it busy; this may change."""
+        """The number of documents that keep it busy; it may change."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
-        """Read a PDF. DocumentError if it cannot be read, also if it ends the process that reads it."""
+        """Read a PDF. DocumentError if it cannot be read, or crashes its process."""
 
     async def run_step(
         self,
@@ -62,7 +65,7 @@ class Executor(Protocol):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        """Answer ``function(bundle, argument)``, from another machine if there is one for it.
+        """Run ``function(bundle, argument)``, on another machine if there is one for it.
 
         ``step_name`` is its name on a dashboard.
         """

@@ -1,4 +1,4 @@
-"""Reading PDFs in processes of their own: MuPDF is not thread-safe, and a file that kills it must not end the run."""
+"""Read PDFs in separate processes: MuPDF is not thread-safe, and can crash."""
 
 from __future__ import annotations
 
@@ -34,18 +34,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Documents under way at once, per reading process: enough that none waits for the others' writing.
+#: Documents in flight per reading process: enough that none waits while others are written.
 _IN_FLIGHT_PER_WORKER = 3
 _PARENT_POLL_SECONDS = 2
-"""Seconds between looks at whether the run still lives."""
+"""Seconds between checks that the run is still alive."""
 _MEMORY_ERROR_CODE = "READER-MEMORY"
 
 
 class ReaderPool(Executor):
-    """A pool of reading processes; they end with it, and with the run if that is killed."""
+    """A pool of reading processes.
+
+    They end with it, and with the run if that is killed.
+    """
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
-        """``worker_count`` processes."""
+        """Start ``worker_count`` processes."""
         self._worker_count = worker_count
         self._reader_config = reader_config
         self._process_pool = create_process_pool(worker_count)
@@ -71,11 +74,14 @@ class ReaderPool(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # Here, where the model's journal is.
+        # In this process, which has the model's journal.
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""
+        """Run the function in one of the processes.
+
+        BrokenProcessPool if it crashes that, twice.
+        """
         process_pool = self._process_pool
         try:
             return await _submit_to_pool(process_pool, function, *arguments)
@@ -85,21 +91,19 @@ class ReaderPool(Executor):
         except DocumentError as error:
             if error.code != _MEMORY_ERROR_CODE:
                 raise
-            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
+            # Memory may be left over from earlier files: retry in a fresh process, and give the next file one too.
             if self._process_pool is process_pool:
                 self._process_pool = create_process_pool(self._worker_count)
-                process_pool.shutdown(wait=False)  # what it is reading it reads to the end
-        # All that was under way fails together; done alone, only the guilty one fails again.
+                process_pool.shutdown(wait=False)  # files being read are finished
+        # All running reads fail together; alone, only the file that crashed the process fails again.
         single_process_pool = create_process_pool(1)
         try:
             return await _submit_to_pool(single_process_pool, function, *arguments)
         finally:
-            single_process_pool.shutdown(
-                kill_workers=True
-            )  # who is interrupted waits for nothing that is not wanted any more
+            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait
 
     def close(self) -> None:
-        """End the processes; whatever is still being read is not wanted any more."""
+        """End the processes and abandon what they are reading."""
         self._process_pool.shutdown(kill_workers=True)
 
     def __enter__(self) -> Self:
@@ -112,11 +116,11 @@ class ReaderPool(Executor):
 
 
 class WorkerReadResult(NamedTuple):
-    """What the process that read says."""
+    """The outcome of reading in a worker process."""
 
     bundle: DocumentBundle
     total_seconds: float
-    """From beginning to end."""
+    """From start to end."""
     ocr_seconds: float
     """Of these, those of the OCR engine."""
 
@@ -124,7 +128,7 @@ class WorkerReadResult(NamedTuple):
 async def await_read_result(
     pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
 ) -> BundleWithTimings:
-    """What reading came to; ``file_name`` is the file's, for the error where it ended its process."""
+    """Await a worker's reading of ``file_name``; a crash becomes a DocumentError."""
     monotonic_start = time.monotonic()
     try:
         worker_result = await pending_read
@@ -134,7 +138,7 @@ async def await_read_result(
             code="READER-CRASHED",
             remedy="Print it to a new PDF and run that one.",
         ) from error
-    # Clocks of two machines do not agree on the time, but on how long something took.
+    # Two machines' clocks differ, but agree on durations.
     waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
         "waiting": waiting_seconds,
@@ -151,7 +155,7 @@ def run_async_step(
     bundle: DocumentBundle,
     argument: ArgumentT,
 ) -> OutcomeT:
-    """What comes of it, in a process of its own."""
+    """Run a coroutine function to its end, in a worker process."""
     return asyncio.run(function(bundle, argument))
 
 
@@ -161,9 +165,9 @@ async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[
 
 
 def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
-    """What the function makes of these; what it raises leaves the process without what that was raised over.
+    """Call a function, and strip cause and context from its error.
 
-    That may quote the document, and some of it cannot be sent. Where Dask is loaded it would be sent all the same; when
+    They may quote the document, and not all of them can be pickled. If Dask is loaded it would try all the same; when
     that fails, the process ends and prints all of it to the log.
     """
     try:
@@ -174,12 +178,12 @@ def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> 
 
 
 def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
-    """So many processes, which end with this one."""
+    """Create a pool of processes that end with this one."""
     return ProcessPoolExecutor(max_workers=worker_count, initializer=_exit_with_parent, initargs=(os.getpid(),))
 
 
 def _exit_with_parent(parent_pid: int) -> None:
-    """End this process when the run that it reads for was killed: nobody else would."""
+    """End this process once its run was killed: nobody else would."""
 
     def watch_parent() -> None:
         while os.getppid() == parent_pid:
@@ -192,9 +196,10 @@ def _exit_with_parent(parent_pid: int) -> None:
 def read_with_limits(
     reader_config: ReaderConfig, path: Path, doc_id: str, processing_timestamp: str, file_bytes: bytes | None = None
 ) -> WorkerReadResult:
-    """Read in this process; past the limit the system ends the process, which no library can hold up.
+    """Read in this process.
 
-    ``file_bytes`` are the file's bytes where it is on another machine.
+    Past the time limit the system kills it, whatever library is busy. ``file_bytes`` is the file's content if the file
+    is on another machine.
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None
@@ -224,7 +229,7 @@ def read_with_limits(
         raise DocumentError(
             f"{path.name} takes more than {'all' if effective_limit_mb is None else effective_limit_mb} MB of memory to read",
             code=_MEMORY_ERROR_CODE,
-            remedy=f"Print it to a new PDF and run that one; if it is to be so large, raise {limit_source}.",
+            remedy=f"Print it to a new PDF and run that one; if it has to be so large, raise {limit_source}.",
         ) from None
     finally:
         signal.alarm(0)
@@ -232,7 +237,6 @@ def read_with_limits(
 
 
 def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
-    """Made in the process that reads."""
     if reader_config.ocr_engine == "none":
         return None
     from evalkit.documents.ocr import resolve_ocr_engine
@@ -244,7 +248,7 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
 def _create_page_ocr_settings(
     engine: _TimedOcrEngine, max_page_seconds: int, restart_kill_timer: Callable[[], None]
 ) -> PageOcrSettings:
-    """Each page that it has done gives the file its whole time again."""
+    """Create settings with which each recognised page restarts the file's time limit."""
     from evalkit.documents.scanned_pages import PageOcrSettings
 
     return PageOcrSettings(engine, max_page_seconds, restart_kill_timer)
@@ -252,8 +256,6 @@ def _create_page_ocr_settings(
 
 @dataclass
 class _TimedOcrEngine:
-    """An OCR engine, and how long it has been at work."""
-
     engine: OcrEngine
     seconds_used: float = field(default=0.0, init=False)
 

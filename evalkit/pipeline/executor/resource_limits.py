@@ -1,4 +1,4 @@
-"""What a process may take of the machine while it reads one file: a bomb ends its own reading, and nothing else."""
+"""Limit a reading process's resources: a bomb ends only its own reading."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from contextlib import contextmanager, suppress
 
 _MEGABYTE = 2**20
 _MAX_FILE_BYTES = 1024 * _MEGABYTE
-"""What a reader may write; it writes nothing but pictures for an OCR engine."""
+"""Largest file that a reader may write; it only writes images for an OCR engine."""
 
 
 @contextmanager
 def limit_process_resources(max_memory_mb: int) -> Iterator[int | None]:
-    """So much address space at most (0: as much as there is), no large files, and no memory written to disk in a crash.
+    """Limit address space (0: no limit) and file size, and disable core dumps.
 
-    It gives the megabytes that hold, fewer where the process has a narrower limit already; None: there is no limit.
-
-    Afterwards all is as it was. Processor time has no limit of its own: whoever waits for the file gives up on it. Programs
-    that are started meanwhile are confined as well. MemoryError where the space is used up.
+    Yields the effective megabytes, fewer if the process has a narrower limit already; None: there is no limit. The
+    former limits are restored afterwards. Processor time has no limit: the caller has a time limit. Child processes are
+    limited as well. MemoryError if the space is used up.
     """
     wanted_limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _MAX_FILE_BYTES}
     if max_memory_mb:

@@ -1,4 +1,4 @@
-"""The executor that the settings name."""
+"""Open the executor that the settings name."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from evalkit.pipeline.executor.dask import DaskCluster
 
 _PARALLEL_THRESHOLD_BYTES = 64 * 1024
-"""Bytes of documents below which one process reads them one after the other.
+"""Bytes of documents below which one process reads them all.
 
-A second one costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small file of text of two
-pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A page that is a picture has 30 KiB and
-more and takes a second: with 64 KiB no more than two or three of those wait for each other. Measured by
+A second process costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small text file of two
+pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A scanned page has 30 KiB and more and
+takes a second: below 64 KiB at most two or three of those wait for each other. Measured by
 ``tests/benchmarks/executing.py``.
 """
 
 
 def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
-    """How many processes are worth starting to read these, at least one.
+    """Choose how many processes are worth starting to read these files, at least one.
 
-    One even for a single document: a file that kills its reader must not end the run.
+    One even for a single document: a file that crashes its reader must not end the run.
     """
     total_bytes = 0
     for path in paths:
-        with suppress(OSError):  # whoever reads it says so
+        with suppress(OSError):  # reading it reports the error
             total_bytes += path.stat().st_size
         if total_bytes >= _PARALLEL_THRESHOLD_BYTES:
             return max(min(max_workers, len(paths)), 1)
@@ -45,9 +45,10 @@ def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
 async def open_executor(
     settings: Settings, reader_config: ReaderConfig, paths: Sequence[Path], *, decides_on_workers: bool
 ) -> AsyncIterator[Executor]:
-    """What reads, and ``decides_on_workers`` where it may, as the settings say.
+    """Open the executor that the settings name.
 
-    UsageError where a cluster cannot be used; ExecutorError where it is lost meanwhile.
+    ``decides_on_workers``: a cluster's workers may decide, too. UsageError if a cluster cannot be used; ExecutorError
+    if it is lost meanwhile.
     """
     if settings.executor == LOCAL_EXECUTOR:
         with ReaderPool(choose_worker_count(paths, _get_max_workers(settings)), reader_config) as reader_pool:
@@ -58,7 +59,10 @@ async def open_executor(
 
 
 def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_on_workers: bool) -> DaskCluster:
-    """The Dask cluster that the settings name. UsageError where Dask is not installed, or its own settings are broken."""
+    """Create the Dask cluster.
+
+    UsageError if Dask is not installed, or its own settings are broken.
+    """
     try:
         from evalkit.pipeline.executor.dask import DaskCluster
     except ImportError as error:
@@ -82,5 +86,4 @@ def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_o
 
 
 def _get_max_workers(settings: Settings) -> int:
-    """How many processes of this machine may read."""
     return settings.workers or os.cpu_count() or 1

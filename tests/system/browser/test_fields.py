@@ -17,7 +17,7 @@ from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
 from system.browser.test_accessibility import grave, missed_by_tab
 
-from evalkit.pipeline.extract import extract
+from evalkit.pipeline import extract
 from evalkit.settings import Settings
 
 Login = Callable[..., Screen]

@@ -30,11 +30,11 @@ import evalkit
 from evalkit.doctor import DoctorCheck, run_doctor_checks
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
+from evalkit.pipeline import extract
 from evalkit.pipeline.executor import dask as on_dask
 from evalkit.pipeline.executor.dask import OpaquePayload, parse_scheduler_address
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
-from evalkit.pipeline.extract import extract
 from evalkit.pipeline.run_summary import DocumentSummary
 from evalkit.settings import Settings
 

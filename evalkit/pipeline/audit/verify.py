@@ -1,10 +1,10 @@
-"""Integrity: whether everything in the output folder still is what machines and people left there.
+"""Verify that the output folder's files are as machines and people left them.
 
-Reviews are chained by SHA-256, packets are named in them by theirs, ground truth follows from reviews: what was changed,
-exchanged or taken out does not fit any more, and is named with its file and what mends it. The newest review of a case,
-which no other is chained to, is vouched for by the database. What `purge` removed fits: its record has the digests. Nothing
-here is signed: who may write files and database can forge all of it. An export of the decisions that is kept elsewhere
-shows that too (``against``).
+Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
+that was changed, exchanged or removed no longer fits, and is reported with what to do. The database vouches for the
+newest review of a case, which no other review is chained to. What `purge` removed fits: its record has the digests.
+Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the decisions is
+kept elsewhere (``against``).
 """
 
 from __future__ import annotations
@@ -99,12 +99,12 @@ _CHECKED_FOLDERS = (
     PURGE_RECORDS_FOLDER,
 )
 _RESTORE_REMEDY = "Restore it from a backup: it is never changed."
-_REINDEX_REMEDY = "`evalkit reindex` makes it again from the reviews."
+_REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 
 
 @dataclass(frozen=True)
 class IntegrityFault:
-    """One thing that is not as it was left."""
+    """A file that is not as it was left."""
 
     file: str
     """Relative to the output folder."""
@@ -114,22 +114,22 @@ class IntegrityFault:
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """What was looked at, and what is wrong with it."""
+    """The counts of checked files, and the faults found in them."""
 
     count_by_kind: Mapping[str, int]
-    """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
-    that nothing vouches for it: `evalkit reindex` notes them, as they are then."""
+    """The numbers of reviews, cases, results …, and of chains whose newest review the database does not know, so that nothing
+    vouches for it: `evalkit reindex` records them as they are then."""
     faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """For a program."""
+        """Return the report for a program."""
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
-    """Look at every file; experts may work meanwhile. ``earlier_export_path`` is an earlier ``audit export`` as JSON.
+    """Check every file; experts may work meanwhile.
 
-    UsageError where that cannot be read.
+    ``earlier_export_path`` is an earlier ``audit export`` as JSON. UsageError if that cannot be read.
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
@@ -152,11 +152,21 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
 
 
 def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
-    """What the look finds; a file that cannot be read is a fault itself."""
+    """Run a check; a file that cannot be read is a fault itself."""
     try:
         yield from check()
     except EvalkitError as error:
         yield IntegrityFault(file_name, error.message, error.remedy)
+
+
+def _run_check_under_lock(
+    output_folder: OutputFolder,
+    case_id: str,
+    file_name: str,
+    check: Callable[[OutputFolder, str], Iterable[IntegrityFault]],
+) -> list[IntegrityFault]:
+    with hold_case_write_lock(output_folder, case_id):
+        return list(_run_check_as_faults(file_name, partial(check, output_folder, case_id)))
 
 
 # -------------------------------------------------------------------------------------------------- documents
@@ -173,23 +183,21 @@ def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[Integr
     name = result_file_name(doc_id)
     result = read_result(output_folder, doc_id)
     if result.doc_id != doc_id:
-        yield IntegrityFault(name, "it is about another document", "Run the document with --fresh.")
+        yield IntegrityFault(name, "its document is not the one of its name", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
     if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
         yield IntegrityFault(
-            packet_file_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
+            packet_file_name(doc_id), "its document was escalated, but the packet is missing", "Run the document again."
         )
     bundle = read_bundle(output_folder, doc_id)
     if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
-        yield IntegrityFault(
-            bundle_file_name(doc_id), "it is another document than the result is about", "Run it with --fresh."
-        )
+        yield IntegrityFault(bundle_file_name(doc_id), "its document is not the result's", "Run it with --fresh.")
 
 
 def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
     if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
-        yield IntegrityFault(name, "it is about another document", "Extract the document with --fresh.")
+        yield IntegrityFault(name, "its document is not the one of its name", "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
@@ -197,12 +205,7 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(
-                    f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id)
-                )
-            )
+        yield from _run_check_under_lock(output_folder, case_id, f"{REVIEWS_FOLDER}/{case_id}", _check_review_chain)
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -215,7 +218,7 @@ def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[I
         name = review_file_name(case_id, revision)
         if review.prev_sha256 != previous_sha256:
             explanation = (
-                "the first one has none before it"
+                "the first review has none before it"
                 if revision == 1
                 else f"{review_file_name(case_id, revision - 1)} is another"
             )
@@ -236,12 +239,12 @@ def _check_reviewed_packet(
     for revision, review in chain:
         if review.packet_sha256 != packet_sha256:
             yield IntegrityFault(
-                packet_file_name(case_id), f"it is not what review {revision} was given on", _RESTORE_REMEDY
+                packet_file_name(case_id), f"it is not the packet of review {revision}", _RESTORE_REMEDY
             )
         if review.seeded != packet.is_attention_check:
             yield IntegrityFault(
                 review_file_name(case_id, revision),
-                "it and its packet differ in whether a fault was planted",
+                "review and packet disagree on a planted fault",
                 _RESTORE_REMEDY,
             )
 
@@ -257,12 +260,7 @@ def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> It
     }
     result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
     for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(
-                    ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id)
-                )
-            )
+        yield from _run_check_under_lock(output_folder, case_id, ground_truth_file_name(case_id), _check_ground_truth)
 
 
 def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -274,10 +272,10 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
     if find_newest_revision(output_folder, case_id):
         record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
         if not _is_equal_to_projection(stored_truth, record):
-            yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
+            yield IntegrityFault(name, "it differs from the reviews", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
-            name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup."
+            name, "it claims to be an expert's, but there is no review", "Restore the reviews from a backup."
         )
     else:
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
@@ -286,7 +284,10 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
 def _is_equal_to_projection(
     stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
 ) -> bool:
-    """Whether stored ground truth is what the reviews say; patients' keys of corrected pages are not looked at again."""
+    """Compare stored ground truth with what the reviews say.
+
+    Patients' keys of corrected pages are not compared.
+    """
     if isinstance(record, GroundTruth) and stored_truth is not None:
         try:
             stored_classification = GroundTruth.model_validate(stored_truth).ground_truth_classification
@@ -306,7 +307,7 @@ def _is_equal_to_projection(
 def _check_silver_truth(
     output_folder: OutputFolder, case_id: str, stored_truth: Mapping[str, Any] | None
 ) -> Iterator[IntegrityFault]:
-    """Whether what nobody looked at is what the machine accepted."""
+    """Check that ground truth without a review is what the machine accepted."""
     name, doc_id = ground_truth_file_name(case_id), case_id.removesuffix(EXTRACTION_SUFFIX)
     rerun_remedy = "Run the document with --fresh."
     if case_id != doc_id:
@@ -316,38 +317,35 @@ def _check_silver_truth(
             read_extractions(output_folder, doc_id), accepted_at=_get_accepted_at_and_probability(stored_truth)[0]
         )
         if stored_truth != expected_fields.model_dump(mode="json"):
-            yield IntegrityFault(name, "it is not what was extracted", rerun_remedy)
+            yield IntegrityFault(name, "it differs from the extracted fields", rerun_remedy)
         return
     result = read_result(output_folder, doc_id) if output_folder.has_file(result_file_name(doc_id)) else None
     is_accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
     if is_accepted != (stored_truth is not None):
-        yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+        yield IntegrityFault(name, "it differs from the accepted result", rerun_remedy)
     elif isinstance(result, DocumentResult) and stored_truth is not None:
         accepted_at, probability = _get_accepted_at_and_probability(stored_truth)
         if stored_truth != build_silver_ground_truth(
             result, accepted_at=accepted_at, inclusion_probability=probability
         ).model_dump(mode="json"):
-            yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+            yield IntegrityFault(name, "it differs from the accepted result", rerun_remedy)
 
 
 def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
-    """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
+    """Return what only a silver record has: acceptance time, inclusion probability."""
     probability = stored_truth.get("inclusion_probability")
     is_probability = isinstance(probability, float) and 0 <= probability <= 1
     return str(stored_truth.get("reviewed_at")), probability if is_probability else None
 
 
-# ------------------------------------------------------------------------------------------ what else there is
+# ---------------------------------------------------------------------------------------------- other files
 
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for name in list_stray_attention_check_files(output_folder):
-        yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
+        yield IntegrityFault(name, "it belongs to no attention check", "Move it elsewhere.")
     for case_id in list_case_ids_with_packet(output_folder):
-        with hold_case_write_lock(output_folder, case_id):
-            yield from list(
-                _run_check_as_faults(packet_file_name(case_id), partial(_check_packet, output_folder, case_id))
-            )
+        yield from _run_check_under_lock(output_folder, case_id, packet_file_name(case_id), _check_packet)
 
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
@@ -367,9 +365,9 @@ def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[Integri
 
 
 def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
-    """Whether what nobody has answered yet is what was decided: no review vouches for it so far.
+    """Check that a packet without a review is what was decided.
 
-    Of a run that found the case open the packet is older than the result, and stays what that person saw.
+    If a run found the case open, the packet is older than the result, and stays what that person saw.
     """
     result = read_result(output_folder, packet.doc_id)
     if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
@@ -381,7 +379,7 @@ def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Ite
     )
     if not is_same:
         yield IntegrityFault(
-            packet_file_name(packet.case_id), "it is not what was decided", "Run the document with --fresh."
+            packet_file_name(packet.case_id), "it differs from the result", "Run the document with --fresh."
         )
 
 
@@ -413,21 +411,19 @@ def _check_sample_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]
             yield IntegrityFault(
                 result_file_name(lost_ids[0]),
                 explanation,
-                "Restore it from a backup; `evalkit purge` takes documents out of draws.",
+                "Restore it from a backup; `evalkit purge` removes documents from draws.",
             )
 
 
 def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if isinstance(output_folder, LocalOutputFolder):
         for name in output_folder.list_symlinks():
-            yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
+            yield IntegrityFault(name, "it is a link", "Replace it with its target.")
 
 
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
-        yield IntegrityFault(
-            PURGE_INTENT_FILE, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it."
-        )
+        yield IntegrityFault(PURGE_INTENT_FILE, "a purge is unfinished", "`evalkit purge` without a name finishes it.")
     yield from _run_check_as_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
 
 
@@ -447,10 +443,10 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
 
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
-    """No later review vouches for the newest one; the database noted its digest when it was saved."""
+    """Check the newest reviews, which no later one vouches for, by the database."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
         with hold_case_write_lock(output_folder, case_id):
-            # As it is now: a purge may have been here since.
+            # Read again: a purge may have removed it since.
             if head := index.review_heads.find_head(case_id):
                 yield from list(
                     _run_check_as_faults(
@@ -462,7 +458,7 @@ def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iter
 def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> Iterator[IntegrityFault]:
     if not is_newest_review_unchanged(output_folder, head):
         name = review_file_name(head.case_id, head.revision)
-        yield IntegrityFault(name, "it is not the review that was saved, or is gone", _RESTORE_REMEDY)
+        yield IntegrityFault(name, "it was changed after it was saved, or is missing", _RESTORE_REMEDY)
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
@@ -470,7 +466,7 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
         for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
-                f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
+                f"{subfolder}/{name}", "evalkit did not write it, and ignores it", "Move it elsewhere."
             )
 
 
@@ -488,7 +484,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
 
 
 class _ExportedEvent(BaseModel):
-    """Of an export's event what does not change, whatever is purged later."""
+    """The part of an exported event that no later purge changes."""
 
     model_config = ConfigDict(strict=True)
 
@@ -507,7 +503,6 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 def _check_against_export(
     output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
-    """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
         exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -518,7 +513,7 @@ def _check_against_export(
         ) from None
     try:
         purge_records = read_purge_records(output_folder)
-    except StoreError:  # `_purges` names it
+    except StoreError:  # `_check_purges` reports it
         purge_records = []
     purged_sha256s = {
         stored_record.sha256 for record in purge_records for chain in record.chains for stored_record in chain.reviews
@@ -529,7 +524,7 @@ def _check_against_export(
             and exported_event.sha256 not in purged_sha256s
             and not _is_exported_review_unchanged(output_folder, exported_event)
         ):
-            explanation = f"review {exported_event.revision} is not the one that was exported, or is gone"
+            explanation = f"review {exported_event.revision} was changed since the export, or is missing"
             yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
     recorded_purges = {(stored_record.sha256, stored_record.purged_at) for stored_record in purge_records}
     for exported_event in exported_events:
@@ -539,10 +534,10 @@ def _check_against_export(
         ):
             yield IntegrityFault(
                 PURGE_RECORDS_FOLDER,
-                f"the purge of {exported_event.at} that was exported has no record any more",
+                f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # By who and when: of a purged document, the case has another name since.
+    # By reviewer and time: a purge renames the case.
     missing_views = Counter(
         (exported_event.who, exported_event.at)
         for exported_event in exported_events
@@ -553,12 +548,11 @@ def _check_against_export(
         - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
     ).total():
         yield IntegrityFault(
-            "the view log", f"{lost_count} of the openings that were exported are gone", "Restore the database."
+            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database."
         )
 
 
 def _is_exported_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
-    """Whether an exported review still is what it was."""
     try:
         return (
             hash_review_file(output_folder, exported_event.case_id or "", exported_event.revision or 0)

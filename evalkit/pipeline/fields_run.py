@@ -1,27 +1,26 @@
-"""Fields of many documents: ``evalkit extract``."""
+"""Extract the fields of many documents: ``evalkit extract``."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
-from evalkit.errors import EvalkitError, ExecutorError, StoreError
+from evalkit.errors import EvalkitError, ExecutorError
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
     load_bundle_if_current,
     log_and_wrap_unexpected_error,
+    map_doc_ids_by_sha256,
     read_document_and_save_bundle,
 )
-from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import (
@@ -32,35 +31,62 @@ from evalkit.pipeline.field_extraction import (
 )
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
-from evalkit.review.loaders import read_extractions
+from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.settings import Settings
-from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, open_output_folder
+from evalkit.store import OutputFolder, OutputIndex, open_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True)
+class ExtractOptions:
+    """The options of an extraction.
+
+    The others are as for :class:`~evalkit.pipeline.options.RunOptions`.
+
+    Args:
+        template: the template of every document; ``auto``: the templates of the reports and forms found in it.
+        tax_year: the required year; forms of another year go to a person.
+        model: the model that extracts and judges.
+    """
+
+    paths: Iterable[Path | str]
+    _: KW_ONLY
+    template: str = AUTO_TEMPLATE
+    tax_year: int | None = None
+    output: Path | str | None = None
+    model: str | None = None
+    reader: str | None = None
+    workers: int | None = None
+    executor: str | None = None
+    fresh: bool = False
+    even_purged: bool = False
+    on_progress: Callable[[ExtractedDocument, int, int], None] | None = None
+    settings: Settings | None = None
+
+
+@dataclass(frozen=True)
 class ExtractedDocument:
-    """What was extracted from one document."""
+    """The fields extracted from one document."""
 
     doc_id: str
     pdf_filename: str
     extractions: tuple[Extraction, ...] = ()
     resumed: bool = False
-    """Extracted by an earlier run; nothing was done now."""
+    """True if an earlier run extracted it and nothing was done now."""
     error: str | None = None
-    """Why it failed, and the remedy."""
+    """The reason of its failure, and the remedy."""
 
 
 @dataclass(frozen=True)
 class ExtractSummary(BatchSummary[ExtractedDocument]):
-    """What became of ``evalkit extract``."""
+    """The outcome of ``evalkit extract``."""
 
     def list_field_rows(self) -> list[dict[str, Any]]:
-        """One row per field of every report and form, for a table."""
+        """List one row per field of every report and form, for a table."""
         return [
             {
                 "doc_id": document.doc_id,
@@ -82,7 +108,7 @@ class ExtractSummary(BatchSummary[ExtractedDocument]):
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """``list_field_rows`` as a table."""
+        """Return ``list_field_rows`` as a table."""
         import pandas as pd
 
         return pd.DataFrame(self.list_field_rows(), columns=FIELD_COLUMNS, dtype=object)
@@ -93,87 +119,26 @@ FIELD_COLUMNS = [
     "page", "confidence",
 ]  # fmt: skip
 
-ExtractProgressCallback = Callable[[ExtractedDocument, int, int], None]
 
-
-def extract(
-    paths: Iterable[Path | str],
-    *,
-    template: str = AUTO_TEMPLATE,
-    tax_year: int | None = None,
-    output: Path | str | None = None,
-    model: str | None = None,
-    reader: str | None = None,
-    workers: int | None = None,
-    executor: str | None = None,
-    fresh: bool = False,
-    even_purged: bool = False,
-    on_progress: ExtractProgressCallback | None = None,
-    settings: Settings | None = None,
-) -> ExtractSummary:
-    """Extract the fields of reports and forms in PDFs and folders of PDFs; writes ``extractions/{doc_id}.json``.
-
-    Works inside Jupyter too. Documents that fail are named in the summary; the others are finished.
-
-    Args:
-        paths: PDF files, and folders that are searched.
-        template: the name of the template that every document is taken for; ``auto``: whatever stands in it.
-        tax_year: the year that is needed; forms of another year go to a person.
-        output: the folder to write to.
-        model: who extracts and judges.
-        reader: ``local`` or ``documentai``.
-        workers: processes that read PDFs; 0 is one per core.
-        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read, and their fields without a language model.
-        fresh: do everything again, also what an earlier run finished.
-        even_purged: take documents in again that were purged.
-        on_progress: called after each document.
-        settings: instead of the environment and ``evalkit.toml``.
-
-    Raises:
-        UsageError: nothing could be begun.
-    """
-    resolved_settings = resolve_settings(
-        settings, output=output, model=model, workers=workers, reader=reader, executor=executor
-    )
-    output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
-    return run_sync(
-        _extract_documents(
-            paths,
-            output_folder,
-            resolved_settings,
-            template,
-            tax_year,
-            on_progress,
-            fresh=fresh,
-            even_purged=even_purged,
-        )
-    )
-
-
-async def _extract_documents(
-    paths: Iterable[Path | str],
-    output_folder: OutputFolder,
-    settings: Settings,
-    template_name: str,
-    tax_year: int | None,
-    on_progress: ExtractProgressCallback | None,
-    *,
-    fresh: bool,
-    even_purged: bool,
-) -> ExtractSummary:
+async def extract_documents(options: ExtractOptions) -> ExtractSummary:
+    """Extract the fields of these documents as :func:`evalkit.pipeline.extract` does."""
+    settings = resolve_settings(**vars(options))
+    output_folder = open_output_folder(options.output or settings.output, settings.database)
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        doc_id_by_sha256 = _map_doc_ids_by_sha256(output_folder, index)
-        discovered = discover_documents(paths, doc_id_by_sha256)
-        discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
-        async with ModelSession(settings, index.call_journal, fresh=fresh, for_extraction=True) as model_session:
+        doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
+        discovered = discover_documents(options.paths, doc_id_by_sha256)
+        discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
+        async with ModelSession(
+            settings, index.call_journal, fresh=options.fresh, for_extraction=True
+        ) as model_session:
             field_extraction = FieldExtractionPipeline(
                 settings,
                 model_session,
                 collect_versions(),
-                template_name=template_name,
-                tax_year=parse_tax_year(tax_year),
+                template_name=options.template,
+                tax_year=parse_tax_year(options.tax_year),
             )
             process_document = partial(
                 _extract_document,
@@ -182,7 +147,7 @@ async def _extract_documents(
                 field_extraction=field_extraction,
                 reader_version=reader_config.reader_version,
                 run_started_at=format_zulu_now(),
-                fresh=fresh,
+                fresh=options.fresh,
             )
             executor = open_executor(
                 settings,
@@ -190,7 +155,9 @@ async def _extract_documents(
                 [source.path for source in discovered.sources],
                 decides_on_workers=not model_session.has_language_models,
             )
-            documents = await process_documents(discovered.sources, executor, process_document, on_progress=on_progress)
+            documents = await process_documents(
+                discovered.sources, executor, process_document, on_progress=options.on_progress
+            )
             model_session.mark_run_finished()
     return ExtractSummary.create(
         documents,
@@ -199,16 +166,6 @@ async def _extract_documents(
         monotonic_start=monotonic_start,
         by_agent=model_session.ledger.usage_by_role,
     )
-
-
-def _map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
-    """The doc_id of every document that was run, or of which fields were extracted, by SHA-256."""
-    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
-    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        with suppress(StoreError):
-            stored_extractions = read_extractions(output_folder, PurePath(name).stem)
-            doc_id_by_sha256.setdefault(stored_extractions.sha256, stored_extractions.doc_id)
-    return doc_id_by_sha256
 
 
 async def _extract_document(
@@ -222,7 +179,7 @@ async def _extract_document(
     run_started_at: str,
     fresh: bool,
 ) -> ExtractedDocument:
-    """One document, whatever happens to it."""
+    """Extract one document's fields; a failure becomes part of its summary."""
     if source.read_error:
         return _create_failed_document(source, source.read_error)
     try:
@@ -239,7 +196,7 @@ async def _extract_document(
         raise
     except EvalkitError as error:
         return _create_failed_document(source, error)
-    except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
+    except Exception as error:  # noqa: BLE001 - one document's defect must not end the run
         return _create_failed_document(source, log_and_wrap_unexpected_error(source, error))
     return ExtractedDocument(
         source.doc_id, encode_path_as_text(source.path.name), document_extractions.extractions, resumed

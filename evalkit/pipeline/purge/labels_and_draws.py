@@ -1,7 +1,7 @@
-"""What lists many documents: production's labels and the draws. A purge takes documents out of them.
+"""Production's labels and the draws, which list many documents.
 
-For whoever has the run's lock: nobody else writes these files. They are read once and written once for many documents,
-since each of them has a row for every document that there is.
+A purge removes documents from them. The caller holds the run lock: nobody else writes these files. They are read once
+and written once for many documents, since each of them has a row for every document.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from evalkit.store import PRODUCTION_LABELS_FILE, OutputFolder, sample_draw_file
 
 
 class ProductionLabelsAndDraws:
-    """The lists of an output folder, as they were when they were read or last written."""
+    """Production's labels and the draws of an output folder, as last read or written."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """StoreError for one that is damaged."""
+        """Read them. StoreError if one is damaged."""
         self._output_folder = output_folder
         self._label_by_doc_id = read_stored_production_labels(output_folder)
         self._draws = read_all_draws(output_folder)
 
     def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
-        """The strata that could have drawn the document, each with the number of its draw, from 1."""
+        """Iterate over the strata with the document, each with its draw's number from 1."""
         for number, draw in enumerate(self._draws, 1):
             for stratum in draw.strata:
                 if doc_id in stratum.probability:
                     yield number, stratum
 
     def count_naming_files_by_kind(self, doc_id: str) -> dict[str, int]:
-        """In how many files of each kind the document stands; kinds in which it does not are left out."""
+        """Count the files that list the document, by kind; kinds without any are left out."""
         count_by_kind = {
             "production": int(doc_id in self._label_by_doc_id),
             "draws": len({number for number, _ in self.iterate_draw_numbers_and_strata(doc_id)}),
@@ -38,7 +38,10 @@ class ProductionLabelsAndDraws:
         return {kind: count for kind, count in count_by_kind.items() if count}
 
     def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
-        """Write the files anew without these documents; the probabilities of the others stay what they are."""
+        """Rewrite the files without these documents.
+
+        The other documents' probabilities do not change.
+        """
         removed_ids = frozenset(doc_ids)
         if removed_ids & self._label_by_doc_id.keys():
             self._label_by_doc_id = {

@@ -1,4 +1,7 @@
-"""Decisions: who decided what, when, with which versions; who opened what; what was purged. One row an event."""
+"""List decisions, openings and purges: who, what, when, with which versions.
+
+One row per event.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex
 
-#: What is said of each event. No quote, note or word of a document is among it, but names of files may tell a patient.
+#: The columns of each event: no quote, note or word of a document, but file names may name a patient.
 EVENT_COLUMNS = (
     "event",  # decided (by the arbiter), reviewed, opened, purged
     "at",
-    "who",  # a reviewer, or the model whose answer was decided about
-    "role",  # of a reviewer, when they decided
+    "who",  # a reviewer, or the model that answered
+    "role",  # the reviewer's, at that time
     "is_simulated",
     "case_id",
     "doc_id",
@@ -50,7 +53,10 @@ AuditEvent = dict[str, Any]
 
 
 def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
-    """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
+    """List the events by time, and a sentence for each file that cannot be read.
+
+    Columns ``EVENT_COLUMNS``; times are ISO 8601, UTC.
+    """
     problems: list[str] = []
     with OutputIndex(output_folder) as index:
         opened_events = [
@@ -139,7 +145,6 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
 
 
 def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
-    """The purge itself, and what its record kept of reviews."""
     yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:
         for review in chain.reviews:
@@ -162,7 +167,6 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
 
 
 def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
-    """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
     if answer is None:
         return None
     if isinstance(answer, ClassificationOutput):
@@ -173,7 +177,7 @@ def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
 
 
 def _format_versions(versions: Mapping[str, Any]) -> str:
-    """``evalkit 0.1.0; types 1``."""
+    """Format versions as ``evalkit 0.1.0; types 1``."""
     return "; ".join(
         f"{name} {version}" for name, version in sorted(versions.items()) if isinstance(version, str | int)
     )

@@ -1,0 +1,1 @@
+"""Draw documents for audits, list decisions, verify that no file was altered."""

@@ -1,0 +1,34 @@
+"""Delete documents and everything derived from them.
+
+Only hashes of reviews are kept. ``purged/0001.json``, ``0002.json`` …: one record per purge, never changed, chained by
+hash. A record has no name and no word of the document: its SHA-256, and for each of its reviews the SHA-256 of the
+file, the hash it was chained to, who submitted it, when, and with what outcome. So a purged chain still verifies, a
+removed one does not, and a later run of the same bytes recognises them.
+
+``purging.json`` names what is being purged until all is done: after a kill, the next purge finishes it first.
+"""
+
+from evalkit.pipeline.purge.deletion import map_purge_file_names_by_doc_id, purge
+from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_purge_records
+from evalkit.pipeline.purge.reimport import exclude_purged
+from evalkit.pipeline.purge.remaining_traces import PurgedDocument
+from evalkit.pipeline.purge.selection import (
+    ExpiredDocuments,
+    find_doc_ids_of_patient,
+    find_expired_documents,
+    find_restored_purged_doc_ids,
+)
+
+__all__ = [
+    "ExpiredDocuments",
+    "PurgeRecord",
+    "PurgedDocument",
+    "exclude_purged",
+    "find_doc_ids_of_patient",
+    "find_expired_documents",
+    "find_restored_purged_doc_ids",
+    "is_purge_unfinished",
+    "map_purge_file_names_by_doc_id",
+    "purge",
+    "read_purge_records",
+]

@@ -1,0 +1,270 @@
+"""Delete documents, so that a killed purge can be finished."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from evalkit.errors import StoreError
+from evalkit.pipeline.purge.folder_contents import FolderContents
+from evalkit.pipeline.purge.labels_and_draws import ProductionLabelsAndDraws
+from evalkit.pipeline.purge.purge_record import (
+    PurgedChain,
+    PurgedDraw,
+    PurgedReview,
+    PurgeIntent,
+    PurgeRecord,
+    is_purge_unfinished,
+    read_intent,
+    read_purge_record,
+    read_purge_records,
+    save_intent,
+)
+from evalkit.pipeline.purge.remaining_traces import PurgedDocument, add_remaining_traces
+from evalkit.pipeline.purge.selection import assess_expiry
+from evalkit.review.attention_checks import get_attention_check_file_name
+from evalkit.review.ground_truth import hash_review_file, list_revisions, read_review
+from evalkit.review.write_lock import hold_case_write_lock
+from evalkit.store import (
+    MOVED_SQLITE_FILE,
+    PURGE_INTENT_FILE,
+    REVIEWS_FOLDER,
+    LocalOutputFolder,
+    OutputFolder,
+    OutputIndex,
+    packet_file_name,
+    purge_record_file_name,
+)
+
+_ORPHAN_AGE_SECONDS = 60
+"""Seconds after which a file without its final name is an orphan: nobody else writes meanwhile."""
+_REGISTRY_BATCH_SIZE = 200
+"""Documents that are removed from the labels and draws at once: each file has a row for every document."""
+
+
+def purge(
+    output_folder: OutputFolder,
+    doc_ids: Iterable[str],
+    *,
+    purged_at: str,
+    expired_ids: Iterable[str] = (),
+    expired_before: datetime | None = None,
+) -> list[PurgedDocument]:
+    """Delete documents and everything derived from them.
+
+    A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
+    ``find_expired_documents`` found for ``expired_before``; one that was reopened since stays. NotFound for a document
+    of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a reader
+    of the database prevented it: the same call continues.
+    """
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        contents = FolderContents.read(output_folder, index)
+        purged_documents = [*_finish_interrupted_purge(contents)]
+        requested_ids = [
+            candidate_id
+            for candidate_id in dict.fromkeys(doc_ids)
+            if candidate_id not in {purged.doc_id for purged in purged_documents}
+        ]
+        for doc_id in requested_ids:  # a typing error is reported before anything is gone
+            contents.require_document_case_ids(doc_id)
+        limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
+        limit_by_doc_id |= {
+            candidate_id: expired_before
+            for candidate_id in expired_ids
+            if expired_before and candidate_id not in limit_by_doc_id
+        }
+        if limit_by_doc_id:
+            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at)
+        if purged_documents:
+            purged_documents = add_remaining_traces(contents, purged_documents)
+            # Only now: after a kill before this, the last document is purged again, and its traces are reported.
+            save_intent(output_folder, PurgeIntent(doc_id=None))
+        if is_purge_unfinished(output_folder) and not index.document_erasure.vacuum():
+            raise StoreError(
+                "the files are gone, but the database was being read: its log may still contain the document's words",
+                code="PURGE-BUSY",
+                remedy="End what else uses the folder, and run `evalkit purge` again without a name to finish.",
+            )
+        output_folder.remove_file(PURGE_INTENT_FILE)
+    return purged_documents
+
+
+def _purge_documents(
+    contents: FolderContents, expiry_limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
+) -> Iterator[PurgedDocument]:
+    """Purge these documents; one with a limit only if it is finished and older."""
+    output_folder = contents.output_folder
+    registries, record_number = ProductionLabelsAndDraws(output_folder), len(read_purge_records(output_folder))
+    unregistered_ids: list[str] = []
+    for doc_id, time_limit in expiry_limit_by_doc_id.items():
+        # Nobody may submit, draft, open or reopen anything between the decision and the deletion.
+        with hold_case_write_lock(output_folder):
+            case_ids = contents.list_possible_case_ids(doc_id)
+            if time_limit is not None and assess_expiry(contents, doc_id, case_ids, time_limit) != "finished":
+                continue
+            record_number += 1
+            intent = PurgeIntent(
+                doc_id=doc_id,
+                sha256=contents.find_sha256(doc_id),
+                cases=case_ids,
+                number=record_number,
+                purged_at=purged_at,
+                listed=tuple(unregistered_ids),
+            )
+            save_intent(output_folder, intent)
+            purged_document = _execute_purge(contents, registries, intent)
+        yield purged_document
+        unregistered_ids.append(doc_id)
+        if len(unregistered_ids) == _REGISTRY_BATCH_SIZE:
+            registries.rewrite_files_without_documents(unregistered_ids)
+            unregistered_ids.clear()
+    registries.rewrite_files_without_documents(unregistered_ids)
+
+
+def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Map each document to the files that ``purge`` would remove, sorted.
+
+    NotFound as there.
+    """
+    with OutputIndex(output_folder) as index:
+        contents = FolderContents.read(output_folder, index)
+        possible_files_by_doc_id = {
+            doc_id: contents.list_possible_document_files(
+                doc_id, contents.find_sha256(doc_id), contents.require_document_case_ids(doc_id)
+            )
+            for doc_id in doc_ids
+        }
+        return {
+            doc_id: sorted(filter(output_folder.has_file, (*possible_files, MOVED_SQLITE_FILE)))
+            for doc_id, possible_files in possible_files_by_doc_id.items()
+        }
+
+
+def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocument]:
+    output_folder = contents.output_folder
+    if not is_purge_unfinished(output_folder):
+        return
+    intent = read_intent(output_folder)
+    doc_id = intent.doc_id
+    if doc_id is None:
+        return
+    with hold_case_write_lock(output_folder):
+        # A case added since then is noted too: its packet, by which it is found, is removed first.
+        case_ids = tuple(sorted({*intent.cases, *contents.list_possible_case_ids(doc_id)}))
+        intent = intent.model_copy(update={"cases": case_ids})
+        save_intent(output_folder, intent)
+        registries = ProductionLabelsAndDraws(output_folder)
+        purged_document = _execute_purge(contents, registries, intent)
+    registries.rewrite_files_without_documents((doc_id, *intent.listed))
+    yield purged_document
+
+
+def _execute_purge(
+    contents: FolderContents, registries: ProductionLabelsAndDraws, intent: PurgeIntent
+) -> PurgedDocument:
+    """Do what the intent says, except for labels and draws.
+
+    Those are rewritten for many documents at once. The caller holds the write lock, and looks for remaining traces.
+    """
+    output_folder, index = contents.output_folder, contents.index
+    doc_id, case_ids = intent.doc_id or "", intent.cases
+    claim_by_case = index.claims.map_live_claims_by_case_id(intent.purged_at)
+    open_case_notes = tuple(
+        f"{claim_by_case[affected_case].reviewer} had {affected_case} open"
+        for affected_case in case_ids
+        if affected_case in claim_by_case
+    )
+    # Without packets no further review can come: the record is complete.
+    removed_files = [
+        name
+        for name in (*map(get_attention_check_file_name, case_ids), *map(packet_file_name, case_ids))
+        if output_folder.remove_file(name)
+    ]
+    record_name = purge_record_file_name(intent.number)
+    if not output_folder.has_file(record_name):
+        output_folder.create_json_if_absent(
+            record_name, _create_purge_record(output_folder, registries, intent).model_dump(mode="json")
+        )
+    for case_id in case_ids:
+        removed_files += output_folder.remove_folder(f"{REVIEWS_FOLDER}/{case_id}")
+    removed_files += [
+        name
+        for name in (*contents.list_possible_document_files(doc_id, intent.sha256, case_ids), MOVED_SQLITE_FILE)
+        if output_folder.remove_file(name)
+    ]
+    new_name_by_case = {
+        affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
+        for affected_case in case_ids
+    }
+    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.document_erasure.delete_document_rows(
+        doc_id, case_ids, intent.sha256, new_name_by_case
+    )
+    if isinstance(output_folder, LocalOutputFolder):
+        output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
+    review_count = sum(len(chain.reviews) for chain in read_purge_record(output_folder, record_name).chains)
+    return PurgedDocument(
+        doc_id,
+        intent.sha256,
+        tuple(sorted(removed_files)),
+        deleted_row_counts,
+        review_count,
+        open_case_notes,
+        remaining_traces=(),
+    )
+
+
+def _create_purge_record(
+    output_folder: OutputFolder, registries: ProductionLabelsAndDraws, intent: PurgeIntent
+) -> PurgeRecord:
+    doc_id = intent.doc_id or ""
+    previous_number = intent.number - 1
+    reviews_by_case = ((subject, tuple(_create_purged_reviews(output_folder, subject))) for subject in intent.cases)
+    return PurgeRecord(
+        sha256=intent.sha256,
+        purged_at=intent.purged_at,
+        chains=tuple(
+            PurgedChain(case=_get_case_suffix(doc_id, subject), reviews=purged_reviews)
+            for subject, purged_reviews in reviews_by_case
+            if purged_reviews
+        ),
+        draws=tuple(
+            PurgedDraw(draw=draw_number, probability=subject.probability[doc_id], was_drawn=doc_id in subject.drawn)
+            for draw_number, subject in registries.iterate_draw_numbers_and_strata(doc_id)
+        ),
+        prev_sha256=hashlib.sha256(output_folder.read_bytes(purge_record_file_name(previous_number))).hexdigest()
+        if previous_number
+        else None,
+    )
+
+
+def _get_case_suffix(doc_id: str, case_id: str) -> str:
+    """Return the case's name without the document's.
+
+    A template's name, which may be a patient's, is dropped too.
+    """
+    return case_id.removeprefix(doc_id) if case_id.startswith(doc_id) else case_id[len(case_id.partition(".")[0]) :]
+
+
+def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterator[PurgedReview]:
+    for revision in list_revisions(output_folder, case_id):
+        sha256 = hash_review_file(output_folder, case_id, revision)
+        try:
+            review = read_review(output_folder, case_id, revision)
+        except StoreError:  # a damaged review is removed as well, and its chain does not verify
+            yield PurgedReview(revision=revision, sha256=sha256, prev_sha256=None)
+            continue
+        yield PurgedReview(
+            revision=revision,
+            sha256=sha256,
+            prev_sha256=review.prev_sha256,
+            packet_sha256=review.packet_sha256,
+            reviewer=review.reviewer,
+            submitted_at=review.submitted_at,
+            outcome=review.outcome,
+            seconds_active=review.seconds_active,
+            versions=review.versions,
+            role=review.role,
+            seeded=review.seeded,
+        )

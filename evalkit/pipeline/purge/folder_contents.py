@@ -1,0 +1,185 @@
+"""Everything that depends on a document: its cases, its files, its SHA-256."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from evalkit.errors import NotFound, StoreError
+from evalkit.review.attention_checks import get_attention_check_file_name, map_check_case_ids_by_doc_id
+from evalkit.review.ground_truth import list_revisions
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
+from evalkit.store import (
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    extraction_file_name,
+    ground_truth_file_name,
+    packet_file_name,
+    result_file_name,
+    review_file_name,
+)
+
+_ANY_VERSION = 1 << 31
+"""Files of a newer evalkit are purged too."""
+
+
+@dataclass(frozen=True)
+class FolderContents:
+    """An output folder's documents, read once for any number of questions.
+
+    Valid while the run lock is held: runs, draws, planted faults and templates, which add documents and cases, take
+    that lock too. Experts can only add further opinions meanwhile.
+    """
+
+    output_folder: OutputFolder
+    index: OutputIndex
+    row_by_doc_id: Mapping[str, Mapping[str, Any]]
+    """The index's rows as they were at first: purged documents stay in here."""
+    case_ids_by_stem: Mapping[str, list[str]]
+    """The case_ids by the part before the first dot: the name of a document or of an attention check."""
+    check_case_ids_by_doc_id: Mapping[str, list[str]]
+    """The attention checks, by document."""
+    template_case_ids_by_doc_id: Mapping[str, list[str]]
+    """By the document that a template was tried on: these cases have the template's name."""
+
+    @classmethod
+    def read(cls, output_folder: OutputFolder, index: OutputIndex) -> FolderContents:
+        """Read the contents of an output folder."""
+        case_ids_by_stem, template_case_ids_by_doc_id = defaultdict(list), defaultdict(list)
+        for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
+            case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
+        for subfolder, prefix in ((PACKETS_FOLDER, "sme_packet_"), (GROUND_TRUTH_FOLDER, "gt_")):
+            for name in output_folder.list_json_files(subfolder):
+                case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
+                case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
+                if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
+                    doc_id = read_json_or_empty(output_folder, name).get("doc_id")
+                    if isinstance(doc_id, str):
+                        template_case_ids_by_doc_id[doc_id].append(case_id)
+        return cls(
+            output_folder,
+            index,
+            {row["doc_id"]: row for row in index.list_documents()},
+            case_ids_by_stem,
+            map_check_case_ids_by_doc_id(output_folder),
+            template_case_ids_by_doc_id,
+        )
+
+    @cached_property
+    def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
+        """The reviews of templates, by the SHA-256 of the statement."""
+        names_by_sha256 = defaultdict(list)
+        for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
+            for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
+                sha256 = read_json_or_empty(self.output_folder, name).get("statement_sha256")
+                if isinstance(sha256, str):
+                    names_by_sha256[sha256].append(name)
+        return names_by_sha256
+
+    def list_doc_ids(self) -> list[str]:
+        """List the documents with any machine-made file, sorted.
+
+        Of statements only the bundle exists.
+        """
+        file_names = (
+            name
+            for subfolder in (RESULTS_FOLDER, EXTRACTIONS_FOLDER, BUNDLES_FOLDER)
+            for name in self.output_folder.list_json_files(subfolder)
+        )
+        return sorted({*self.row_by_doc_id, *(PurePath(name).stem for name in file_names)})
+
+    def list_possible_case_ids(self, doc_id: str) -> tuple[str, ...]:
+        """List the case_ids of every case that exists or could exist about the document.
+
+        Further opinions on each are included, whether they exist or not: one may be requested at any time, and of a
+        withdrawn one the database still has the words.
+        """
+        check_ids = {
+            *self.check_case_ids_by_doc_id.get(doc_id, ()),
+            *self.index.document_erasure.list_case_ids_showing_document(doc_id),
+        }
+        own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.case_ids_by_stem.get(name, ()))
+        base_ids = {
+            doc_id,
+            doc_id + EXTRACTION_SUFFIX,
+            *check_ids,
+            *own_ids,
+            *self.template_case_ids_by_doc_id.get(doc_id, ()),
+        }
+        return tuple(
+            sorted(
+                {
+                    get_base_case_id(base_id) + suffix
+                    for base_id in base_ids
+                    for suffix in ("", SECOND_SUFFIX, ADJUDICATION_SUFFIX)
+                }
+            )
+        )
+
+    def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
+        """Return ``list_possible_case_ids``. NotFound if nothing of the document exists."""
+        if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
+            case_ids = self.list_possible_case_ids(doc_id)
+            if doc_id in self.row_by_doc_id or any(
+                map(self.output_folder.has_file, self.list_possible_document_files(doc_id, None, case_ids))
+            ):
+                return case_ids
+        raise NotFound(
+            f"there is no document {doc_id!r}",
+            code="PURGE-NOT-FOUND",
+            remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
+        )
+
+    def list_possible_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
+        """List the names of all files about the document; some may not exist.
+
+        In the order in which they may be removed: an attention check's packet would be recreated from its record, and
+        results are looked up in bundles.
+        """
+        all_case_ids = tuple(case_ids)
+        yield from map(get_attention_check_file_name, all_case_ids)
+        yield from map(packet_file_name, all_case_ids)
+        yield from (
+            review_file_name(case_id, revision)
+            for case_id in all_case_ids
+            for revision in list_revisions(self.output_folder, case_id)
+        )
+        yield from map(ground_truth_file_name, all_case_ids)
+        yield from (extraction_file_name(doc_id), result_file_name(doc_id), bundle_file_name(doc_id))
+        if sha256 is not None:
+            yield from self.template_review_files_by_sha256.get(sha256, ())
+
+    def find_sha256(self, doc_id: str) -> str | None:
+        """Find the document's SHA-256 in the index, else in its files."""
+        if (row := self.row_by_doc_id.get(doc_id)) and row["sha256"]:
+            return str(row["sha256"])
+        for name in (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id)):
+            stored_sha256 = read_json_or_empty(self.output_folder, name).get("sha256")
+            if isinstance(stored_sha256, str):
+                return stored_sha256
+        return None
+
+
+def read_json_or_empty(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
+    """Read a file of any version.
+
+    Empty if it cannot be read, which `audit verify` reports.
+    """
+    try:
+        return output_folder.read_json(name, max_schema_version=_ANY_VERSION)
+    except StoreError:
+        return {}

@@ -1,0 +1,153 @@
+"""Report a purge: what it removed, and what may still be about the document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from evalkit.pipeline.purge.folder_contents import FolderContents
+from evalkit.store import (
+    GROUND_TRUTH_FOLDER,
+    REVIEWS_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    TEMPLATES_FOLDER,
+    OutputFolder,
+    template_file_name,
+)
+
+_FREE_TEXT_FOLDERS = (
+    REVIEWS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    TEMPLATES_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+)
+"""Folders whose files may name a document in a person's own words."""
+
+
+@dataclass(frozen=True)
+class PurgedDocument:
+    """What a purge removed."""
+
+    doc_id: str
+    sha256: str | None
+    removed_files: tuple[str, ...]
+    """The removed files below the output folder."""
+    deleted_row_counts: Mapping[str, int]
+    """Rows of the database, by table; of ``production`` and ``draws`` entries of those files."""
+    digested_review_count: int
+    """The number of reviews that left their digests."""
+    open_case_notes: tuple[str, ...]
+    """Who had one of its cases open; they get a message when they save."""
+    remaining_traces: tuple[str, ...]
+    """A sentence for each thing that was left and may be about the document."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report for a program."""
+        return {
+            "doc_id": self.doc_id,
+            "sha256": self.sha256,
+            "files": list(self.removed_files),
+            "rows": dict(self.deleted_row_counts),
+            "reviews": self.digested_review_count,
+            "was_open": list(self.open_case_notes),
+            "stays": list(self.remaining_traces),
+        }
+
+
+def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[PurgedDocument]) -> list[PurgedDocument]:
+    """Add to each purged document a sentence for everything left that may be about it."""
+    output_folder, purged_ids = contents.output_folder, {document.doc_id for document in purged_documents}
+    path_by_doc_id = {
+        document: str(row["file_path"])
+        for document, row in contents.row_by_doc_id.items()
+        if row["file_path"] is not None
+    }
+    ids_by_shared_path = defaultdict(list)
+    for doc_id, path in path_by_doc_id.items():
+        if doc_id not in purged_ids:
+            ids_by_shared_path[path].append(doc_id)
+    mentions_by_doc_id = _map_mentions_by_doc_id(
+        output_folder,
+        {
+            document: PurePath(path_by_doc_id[document]).name if document in path_by_doc_id else None
+            for document in purged_ids
+        },
+    )
+    return [
+        replace(
+            document,
+            remaining_traces=(
+                *_describe_remaining_traces(
+                    output_folder, document.doc_id, path_by_doc_id.get(document.doc_id), ids_by_shared_path
+                ),
+                *mentions_by_doc_id[document.doc_id],
+            ),
+        )
+        for document in purged_documents
+    ]
+
+
+def _describe_remaining_traces(
+    output_folder: OutputFolder, doc_id: str, pdf_path: str | None, ids_by_shared_path: Mapping[str, list[str]]
+) -> Iterator[str]:
+    if pdf_path is not None:
+        yield f"the PDF itself, {pdf_path}: only files below the output folder were removed"
+        for other_id in ids_by_shared_path.get(pdf_path, ()):
+            yield f"document {other_id}, which was read from the same path: purge it too if it is the same patient's"
+    if isinstance(output_folder.root, str):
+        yield "the bucket's copies of removed objects (versions, soft delete, replicas): remove them there"
+    if output_folder.has_file(template_file_name(doc_id)):
+        yield f"{template_file_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
+
+
+def _map_mentions_by_doc_id(
+    output_folder: OutputFolder, filename_by_doc_id: Mapping[str, str | None]
+) -> Mapping[str, list[str]]:
+    """Map each document to a sentence for each file that names it.
+
+    Every file is read once. ``filename_by_doc_id`` has each document's PDF.
+    """
+    encoded_filenames = {
+        candidate_id: json.dumps(file_name, ensure_ascii=False)[1:-1].encode()
+        for candidate_id, file_name in filename_by_doc_id.items()
+        if file_name
+    }
+    id_by_encoded_id = {candidate_id.encode(): candidate_id for candidate_id in filename_by_doc_id}
+    mentions_by_doc_id: dict[str, list[str]] = {candidate_id: [] for candidate_id in filename_by_doc_id}
+    for subfolder in _FREE_TEXT_FOLDERS:
+        for file_name, content in output_folder.iterate_files_recursively(subfolder):
+            mentioned_ids = {
+                id_by_encoded_id[candidate_id]
+                for candidate_id in _extract_name_candidates(content) & id_by_encoded_id.keys()
+            }
+            for doc_id in mentioned_ids | {
+                candidate_id for candidate_id, filename in encoded_filenames.items() if filename in content
+            }:
+                mentions_by_doc_id[doc_id].append(f"{file_name}, which names the document: look at it")
+    return mentions_by_doc_id
+
+
+def _extract_name_candidates(content: bytes) -> set[bytes]:
+    r"""Extract the words of a JSON file that may name a document.
+
+    Plain words count only if they are quoted alone.
+
+    >>> sorted(_extract_name_candidates(b'{"notes": "see:\\nscan_2 or my scan-3", "of": "scan"}'))
+    [b'notes', b'of', b'scan', b'scan-3', b'scan_2']
+    """
+    candidates = {
+        candidate for candidate in _NAME_PATTERN.findall(content) if candidate and not _PLAIN_WORD.fullmatch(candidate)
+    }
+    return candidates | {*_QUOTED_WORD.findall(content)}
+
+
+#: The letter of an escape is no part of the name that follows it.
+_NAME_PATTERN = re.compile(rb"\\[\\bfnrt]|([A-Za-z0-9_-]+)")
+_PLAIN_WORD, _QUOTED_WORD = re.compile(rb"[a-z]+"), re.compile(rb'(?<=")[a-z]+(?=")')

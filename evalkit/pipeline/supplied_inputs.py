@@ -1,0 +1,75 @@
+"""Read a run's further files: production's labels, patients, classifications."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalkit.documents.bundle import Identifier
+from evalkit.errors import UsageError
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.options import RunOptions
+from evalkit.pipeline.patient_roster import read_patient_roster
+from evalkit.pipeline.supplied_labels import (
+    list_unknown_production_labels,
+    list_unused_label_problems,
+    merge_stored_production_labels,
+    read_production_labels,
+    read_supplied_classifications,
+    translate_production_row,
+)
+from evalkit.settings import Settings
+from evalkit.store import OutputFolder
+
+
+@dataclass(frozen=True)
+class SuppliedInputs:
+    """The contents of these files, by doc_id."""
+
+    label_by_doc_id: Mapping[str, Mapping[str, Any]] | None
+    """Production's labels; None without such a file."""
+    unknown_production_labels: tuple[str, ...]
+    """Production's words that are none of the five types and that no setting maps to one."""
+    identity_by_doc_id: Mapping[str, tuple[Identifier, ...]]
+    """The patient whom the document should be about."""
+    classification_by_doc_id: Mapping[str, Any]
+    """Answers to be verified instead of asking."""
+    problems: tuple[UsageError, ...]
+    """The rows and files that belong to no document, or to several."""
+
+
+def read_supplied_inputs(
+    options: RunOptions,
+    settings: Settings,
+    output_folder: OutputFolder,
+    sources: Sequence[SourceDocument],
+    path_by_earlier_doc_id: Mapping[str, str | None],
+) -> SuppliedInputs:
+    """Read the files that the options name, and store production's labels.
+
+    ``path_by_earlier_doc_id`` are the documents of earlier runs. UsageError if a file cannot be used.
+    """
+    label_by_doc_id, unknown_labels, problems = None, (), list[UsageError]()
+    if options.production is not None:
+        supplied_labels = read_production_labels(Path(options.production))
+        row_by_doc_id = supplied_labels.map_labels_by_doc_id(sources)
+        merge_stored_production_labels(output_folder, row_by_doc_id)
+        label_by_doc_id = {
+            doc_id: translate_production_row(row, settings.foreign_types) for doc_id, row in row_by_doc_id.items()
+        }
+        unknown_labels = list_unknown_production_labels(row_by_doc_id.values(), settings.foreign_types)
+        problems += list_unused_label_problems(supplied_labels, sources, path_by_earlier_doc_id)
+    identity_by_doc_id: Mapping[str, tuple[Identifier, ...]] = {}
+    if options.patients_file is not None:
+        roster = read_patient_roster(Path(options.patients_file))
+        identity_by_doc_id = roster.map_identities_by_doc_id(sources)
+        problems += roster.list_unused_row_problems(sources, path_by_earlier_doc_id)
+    classification_by_doc_id: Mapping[str, Any] = {}
+    if options.classifications is not None:
+        classification_by_doc_id, file_problems = read_supplied_classifications(Path(options.classifications), sources)
+        problems += file_problems
+    return SuppliedInputs(
+        label_by_doc_id, unknown_labels, identity_by_doc_id, classification_by_doc_id, tuple(problems)
+    )
