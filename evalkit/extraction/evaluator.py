@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationInfo, model_validator
 
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_reader import (
+from evalkit.extraction.clinical.clinical_reader import (
     LIKELY_CONFIDENCE,
     MAX_VALUES_PER_FIELD,
     SURE_CONFIDENCE,
@@ -29,7 +29,7 @@ from evalkit.extraction.clinical_reader import (
     find_line_mentioning_field,
     list_first_pass_values,
 )
-from evalkit.extraction.clinical_rules import (
+from evalkit.extraction.clinical.clinical_rules import (
     ACCURACY_RULES,
     CONSISTENCY_RULES,
     VALIDITY_RULES,
@@ -38,9 +38,9 @@ from evalkit.extraction.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model

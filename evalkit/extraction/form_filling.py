@@ -13,8 +13,8 @@ from typing import NamedTuple
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_extractor import FormAnswer, FormPart, FormQuestion
-from evalkit.extraction.form_reader import (
+from evalkit.extraction.forms.form_extractor import FormAnswer, FormPart, FormQuestion
+from evalkit.extraction.forms.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -23,7 +23,7 @@ from evalkit.extraction.form_reader import (
     is_continuation_page,
     is_tax_office_form_page,
 )
-from evalkit.extraction.form_sheet import FormSheet
+from evalkit.extraction.forms.form_sheet import FormSheet
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
     FormAttempt,

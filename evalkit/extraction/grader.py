@@ -19,9 +19,9 @@ from pydantic import Field as Named
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.form_extractor import build_template_prompt_data
-from evalkit.extraction.form_labels import is_only_form_print
-from evalkit.extraction.form_reader import GENERIC_FORM, PRINTED_FIELDS
+from evalkit.extraction.forms.form_extractor import build_template_prompt_data
+from evalkit.extraction.forms.form_labels import is_only_form_print
+from evalkit.extraction.forms.form_reader import GENERIC_FORM, PRINTED_FIELDS
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template

@@ -16,8 +16,9 @@ from typing import Literal, TypeVar
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ClinicalExtractor, RetryContext
-from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
+from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name, get_found_values
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
     EvaluationFeedback,
@@ -30,7 +31,6 @@ from evalkit.extraction.evaluator import (
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
-from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model

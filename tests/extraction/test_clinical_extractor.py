@@ -16,7 +16,7 @@ from servers.gemini import HANG, GeminiServer, scripted
 from servers.openai import ModelServer
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import (
+from evalkit.extraction.clinical.clinical_extractor import (
     ClaimedField,
     ClaimedFields,
     ClinicalExtractor,

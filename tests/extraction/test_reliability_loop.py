@@ -16,7 +16,7 @@ from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, claims, judgement_of
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ClinicalExtractor
+from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import get_field_template

@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 
 from evalkit.core.grouping import group_by
 from evalkit.extraction.field_template import FieldTemplate, TemplateField
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
 #: What engines read for the number of a box.
 _CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")

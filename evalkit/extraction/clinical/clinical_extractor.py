@@ -16,8 +16,9 @@ from pydantic import BaseModel
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import find_boxes_of_text_span
-from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
-from evalkit.extraction.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
     EvaluationFeedback,
@@ -28,7 +29,6 @@ from evalkit.extraction.evaluator import (
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
 from evalkit.extraction.optimizer import ExtractionOptimizer
-from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise

@@ -123,7 +123,7 @@ class ClinicalReport:
 @cache
 def load_clinical_lexicon() -> dict[str, Any]:
     """``clinical.toml``."""
-    return tomllib.loads((files("evalkit.extraction") / "clinical.toml").read_text("utf-8"))
+    return tomllib.loads((files("evalkit.extraction.clinical") / "clinical.toml").read_text("utf-8"))
 
 
 @cache

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_reader import (
+from evalkit.extraction.forms.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -24,7 +24,7 @@ from evalkit.extraction.form_reader import (
     read_form,
     read_generic_form,
 )
-from evalkit.extraction.form_sheet import FormSheet, FormWord
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord
 from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template

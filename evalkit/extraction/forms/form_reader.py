@@ -16,9 +16,10 @@ from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
-from evalkit.extraction.box_entries import FormEntry, locate_entry_area, read_entry
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_labels import (
+from evalkit.extraction.formats import FieldFormat, normalise_value
+from evalkit.extraction.forms.box_entries import FormEntry, locate_entry_area, read_entry
+from evalkit.extraction.forms.form_labels import (
     FormLabel,
     collect_printed_words,
     collect_word_indices,
@@ -26,8 +27,7 @@ from evalkit.extraction.form_labels import (
     find_labels,
     group_fields_by_box,
 )
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
-from evalkit.extraction.formats import FieldFormat, normalise_value
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
 GENERIC_FORM = "OTHER"
 #: Fields that the form itself prints: where they alone are found, nobody has filled it in.

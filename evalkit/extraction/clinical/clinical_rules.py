@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from evalkit.extraction.clinical.report_structure import load_clinical_lexicon
 from evalkit.extraction.clinical_formats import (
     HGVS_PATTERN,
     normalise_grade,
@@ -18,7 +19,6 @@ from evalkit.extraction.clinical_formats import (
     strip_grading_system,
 )
 from evalkit.extraction.extraction_schema import FieldValue
-from evalkit.extraction.report_structure import load_clinical_lexicon
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context

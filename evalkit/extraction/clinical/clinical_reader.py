@@ -15,6 +15,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from evalkit.documents.bundle import Page
+from evalkit.extraction.clinical.report_structure import (
+    ClinicalReport,
+    PageTextSpan,
+    ReportCell,
+    ReportLine,
+    load_clinical_lexicon,
+)
 from evalkit.extraction.clinical_formats import (
     ALTERATION_PATTERN,
     GENE_PATTERN,
@@ -31,13 +38,6 @@ from evalkit.extraction.clinical_formats import (
     normalise_variant,
 )
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.report_structure import (
-    ClinicalReport,
-    PageTextSpan,
-    ReportCell,
-    ReportLine,
-    load_clinical_lexicon,
-)
 from evalkit.grounding.omitted_context import find_omitted_context
 
 SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8

@@ -17,9 +17,9 @@ from rapidfuzz import fuzz
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.form_labels import FormLabel
-from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
 from evalkit.extraction.formats import correct_misread_digits, normalise_currency
+from evalkit.extraction.forms.form_labels import FormLabel
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
 
 #: An entry is not further below its label than this, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
