@@ -1,4 +1,4 @@
-"""What the loop costs and gains, and when somebody should look (specification 002, section 8.1)."""
+"""Metrics of the reliability loop and their alerts (specification 002, 8.1)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from evalkit.extraction.reliability_loop import ReliabilityLoopResult
 
 
 class LoopMetric(NamedTuple):
-    """A figure of the loop."""
+    """A metric of the loop."""
 
     name: str
     measure: Callable[[ReliabilityLoopResult], Sequence[float]]
-    """What one report gives: nothing where nothing was observed."""
+    """Values for one report; empty if nothing was measured."""
     is_alert: Callable[[float], bool]
     alert_message: str
-    """What a figure beyond the threshold says."""
+    """Meaning of a value beyond the threshold."""
 
 
 LOOP_METRICS = (

@@ -1,4 +1,4 @@
-"""What the reviewer ``semantic_financial`` measures: whether the template understands what the statement says."""
+"""Checks of the reviewer ``semantic_financial``: is the data interpreted right?"""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import ColumnName, PrintedSumLabels, StatementTemplate
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.template_builder import derive_sum_labels
+from evalkit.statements.template_parts import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
 
 _OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
-#: Columns that are taken for one another.
+#: Columns that are easily confused.
 _CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
     ("amount", "balance"),
     ("debit", "balance"),
     ("credit", "balance"),
 )
-#: Two blanks beside each other, one at an end, or one between each letter and the next.
+#: Two adjacent blanks, one at an end, or one between each letter and the next.
 _EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
-#: A heading of a table has so many titles that are known.
+#: Fewest known titles of a table header.
 _MIN_KNOWN_TITLES = 3
 
 
 class _LeftoverRule(NamedTuple):
-    """What rows that were left over for a reason say of the template."""
+    """The finding for leftover rows with this reason."""
 
     reason: LeftoverReason
     category: TemplateIssueCategory
@@ -77,7 +77,7 @@ def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
+    """Report unmet sums, and the cause if other signs or columns would meet them."""
     yield from _find_unused_sums(applied_template)
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
     for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
@@ -90,7 +90,7 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
 
 
 def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Sums that are printed and not used: what the template reads is held against them all the same."""
+    """Report printed sums that the template does not use; check them too."""
     own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
     sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
     applied_with_all_sums = applied_template.apply_other_template(
@@ -121,7 +121,7 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
-    """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
+    """Build templates with one opposite interpretation, each with its finding."""
     message = "signs are inverted: debits are shown as credits"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
@@ -147,7 +147,7 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Blanks that nobody printed."""
+    """Report blanks that are not printed."""
     affected_rows = [
         transaction
         for transaction in applied_template.statement.transactions
@@ -161,7 +161,7 @@ def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFi
 
 
 def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Amounts beside the columns: most often balances, whose column is too narrow."""
+    """Report amounts outside the columns: mostly balances whose column is too narrow."""
     decimal_separator = applied_template.template.amounts.decimal
     leftovers = [
         leftover
@@ -176,7 +176,7 @@ def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[Templa
 
 
 def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Numbers below the title of check numbers that the rows do not have."""
+    """Report numbers under a check-number title that the rows lack."""
     printed_numbers = [
         word
         for lines in applied_template.lines_by_page
@@ -197,7 +197,7 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
-    """Where a heading of a table names check numbers; a row that speaks of a check is none."""
+    """Find check-number titles in table headers, not in rows that mention a check."""
     title_patterns = load_bank_vocabulary().columns
     for line in lines:
         title_cells = [
@@ -212,7 +212,7 @@ def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
 
 
 def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Formats of dates that no row is written in."""
+    """Report date formats that no row uses."""
     date_formats = applied_template.template.dates.formats
     rows = [
         row
@@ -238,7 +238,7 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
 
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """A year that is guessed although the statement prints its period."""
+    """Report a guessed year if the statement prints its period."""
     date_rules = applied_template.template.dates
     if (
         not date_rules.period
@@ -269,7 +269,7 @@ def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[T
 
 
 def _invert_directions(template: StatementTemplate) -> StatementTemplate:
-    """The same template, with deposits and withdrawals exchanged."""
+    """Exchange deposits and withdrawals in the template."""
     amount_rules, row_rules = template.amounts, template.rows
     inverted_marks = {
         "deposit": amount_rules.withdrawal,
@@ -288,7 +288,7 @@ def _invert_directions(template: StatementTemplate) -> StatementTemplate:
 
 
 def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
-    """The same template, with balances held and owed exchanged."""
+    """Exchange held and owed balances in the template."""
     other_meaning = "held" if template.amounts.balance == "owed" else "owed"
     return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
 

@@ -1,4 +1,4 @@
-"""What the reviewer ``layout_geometry`` measures: whether the template finds where the data stands."""
+"""Checks of the reviewer ``layout_geometry``: does the template find the data?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
 
 _NO_TRANSACTION_REASON = "it belongs to no transaction"
-#: A description's next line stands so near below, in heights of a line.
+#: Farthest distance of a description's next line, in heights of a line.
 _MAX_CONTINUATION_DISTANCE = 2.2
 
 
-#: Why a row that was found was not read.
+#: Reasons for which a found row was not read.
 _UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "its date cannot be read",
     "its year is not known",
@@ -34,7 +34,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
         and not applied_template.statement.transactions
         and not applied_template.select_leftovers(*_UNREAD_ROW_REASONS)
     ):
-        # A template that finds nothing has nothing wrong, and nobody may rely on it.
+        # A template that finds nothing makes no mistakes, but is useless.
         yield TemplateFinding("critical", "bbox_accuracy", "no transaction is read", None, "region")
     elif rows_outside and not applied_template.statement.transactions:
         yield TemplateFinding(
@@ -54,7 +54,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Columns that reach out of a region: their words are cut off."""
+    """Report columns that reach out of a region, so that words are cut off."""
     region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
     for column in applied_template.template.columns:
         if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
@@ -64,7 +64,7 @@ def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[Templat
 
 
 def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
-    """Whether the rows have words in the column that stand outside of the region's sides."""
+    """Check for row words in the column outside the region's sides."""
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
     row_lines = (
         line
@@ -95,7 +95,7 @@ def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[Tem
 
 
 def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Texts below a row that no row took."""
+    """Report description lines below a row that no row includes."""
     column = applied_template.template.find_column("description")
     for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON):
         if (
@@ -110,7 +110,7 @@ def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[
 
 
 def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Lines above the first row of a page or below its last, that the box need not hold."""
+    """Report lines outside a page's rows that the region need not hold."""
     for page in range(1, len(applied_template.lines_by_page) + 1):
         count = sum(
             leftover.page == page and not _is_among_rows(applied_template, leftover)
@@ -122,7 +122,7 @@ def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[Templ
 
 
 def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
-    """Whether it stands between the first row of its page and the last, or so near below that as a further line does."""
+    """Check that it is among the page's rows, or just below like a further line."""
     row_boxes = [
         box for row in applied_template.statement.transactions if row.page == leftover.page for box in row.boxes
     ]
@@ -135,7 +135,7 @@ def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) ->
 
 
 def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Titles that are not printed where their column stands."""
+    """Report titles that are not printed above their column."""
     for column in applied_template.template.columns:
         printed_words = {
             word.text.casefold()

@@ -1,1 +1,1 @@
-"""Clinical reports: their structure, what they say in each field, and the rules for it."""
+"""Clinical reports: structure, fields, rules, extractor."""

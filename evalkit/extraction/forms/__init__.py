@@ -1,1 +1,1 @@
-"""Forms: their words on the page, their labels, what is entered in each box, and the extractor."""
+"""Forms: words on the page, labels, entries, extractor."""
