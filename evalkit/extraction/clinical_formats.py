@@ -226,7 +226,10 @@ def normalise_variant(text: str) -> str | None:
     """
     if fusion := _GENE_FUSION.search(text):
         return f"{fusion['first']}::{fusion['second']} fusion"
-    changes = list(dict.fromkeys(_drop_unopened_bracket(match.group()) for match in HGVS_PATTERN.finditer(text)))
+    # A bracket may have been opened earlier: c.35G>A (p.Gly12Asp).
+    changes = list(
+        dict.fromkeys(change if "(" in change else change.rstrip(")") for change in HGVS_PATTERN.findall(text))
+    )
     gene = next(
         (
             match.group()
@@ -240,11 +243,6 @@ def normalise_variant(text: str) -> str | None:
     if changes:
         return " ".join(filter(None, (gene, *changes)))
     return "none detected" if NO_VARIANT_PATTERN.search(text) else None
-
-
-def _drop_unopened_bracket(change: str) -> str:
-    """Remove a closing bracket that was opened earlier: ``c.35G>A (p.Gly12Asp)``."""
-    return change if "(" in change else change.rstrip(")")
 
 
 _NON_GENE_WORDS = frozenset(

@@ -190,7 +190,7 @@ def score_accuracy(
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
         elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, ("What the source says cannot be told",))
+            scores[name] = FieldScore(name, False, 0.5, ("The source is unclear here",))
     for issue in grounding_issues:
         issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))

@@ -80,7 +80,6 @@ class Extraction(StrictRecord):
     """The fields of one report or form within the document."""
 
     template: str
-    """Name of the template."""
     document_type: str
     """The clinical document type, or the form: ``W-2``."""
     start_page: int

@@ -95,7 +95,7 @@ class TemplateField(StrictRecord):
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:
         if (self.format == "pattern") != (self.pattern is not None):
-            raise ValueError("format 'pattern' and a pattern are given together, or neither")
+            raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
 
     def normalise(self, text: str) -> str | None:
@@ -131,9 +131,9 @@ class FieldTemplate(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [field.name for field in self.fields]
         if repeated_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"fields {', '.join(repeated_names)} are there twice")
+            raise ValueError(f"fields {', '.join(repeated_names)} appear twice")
         if self.min_required > len(self.get_fields_by_need(FieldNeed.REQUIRED)):
-            raise ValueError("min_required asks for more required fields than there are")
+            raise ValueError("min_required exceeds the number of required fields")
         return self
 
     def get_fields_by_need(self, *needs: FieldNeed) -> tuple[TemplateField, ...]:
@@ -157,7 +157,7 @@ def get_field_template(name: str) -> FieldTemplate:
         raise UsageError(
             f"there is no template {name}",
             code="TEMPLATE-NAME",
-            remedy=f"There are {', '.join(sorted(_load_shipped_templates()))}.",
+            remedy=f"Choose one of {', '.join(sorted(_load_shipped_templates()))}.",
         )
     return template
 
@@ -183,7 +183,7 @@ def _load_shipped_templates() -> dict[str, FieldTemplate]:
             if file.name.endswith(".toml"):
                 template = parse_toml_record(file.read_text("utf-8"), f"{kind}/{file.name}", FieldTemplate)
                 if template.name in templates_by_name or template.kind != kind:
-                    message = f"{template.name} is there twice, or not of kind {kind}"
+                    message = f"{template.name} appears twice, or is not of kind {kind}"
                     raise build_template_error(f"{kind}/{file.name}", message)
                 templates_by_name[template.name] = template
     return templates_by_name

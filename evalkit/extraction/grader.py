@@ -108,7 +108,6 @@ class FormAttempt:
     attempt_number: int = 1
     """From 1."""
     page_text: str = ""
-    """Text of the form's pages."""
     has_ocr_pages: bool = False
     """True if any of them was read by OCR."""
     stray_amount_count: int = 0
@@ -151,7 +150,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
             FormIssue(
                 "WARNING",
                 "incomplete",
-                f"FormAmounts on the form whose box was not recognised: {attempt.stray_amount_count}",
+                f"Amounts on the form whose box was not recognised: {attempt.stray_amount_count}",
             )
         )
     amounts = _parse_amounts(fields)
@@ -296,9 +295,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
             severity: FormIssueSeverity = (
                 "WARNING" if field.need is FieldNeed.REQUIRED or attempt.has_ocr_pages else "INFO"
             )
-            yield FormIssue(
-                severity, "ambiguous", f"{field.description}: what is entered cannot be told", field=field.name
-            )
+            yield FormIssue(severity, "ambiguous", f"{field.description}: the entry is unclear", field=field.name)
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
         elif attempt.has_ocr_pages and field.need is FieldNeed.REQUIRED and problems.get(field.name):
@@ -311,9 +308,9 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
     """Explain why a value may not be one although it appears on the page."""
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
-        return "what was read for it is printed on the form"
+        return "the text read for it is printed on the form"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
-        return "what was read for it is hardly a name"
+        return "the text read for it is hardly a name"
     if not attempt.has_ocr_pages:
         return None
     if value.confidence < _MIN_SURE_CONFIDENCE or (field.format == "text" and _MISREAD_WORD.search(text)):
@@ -426,9 +423,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
             if field.name in missing
         ]
     if attempt.stray_amount_count:
-        lines.append(
-            f"FormAmounts on the form that no field has: {attempt.stray_amount_count}. Find the boxes that they stand in."
-        )
+        lines.append(f"Amounts on the form that no field has: {attempt.stray_amount_count}. Find their boxes.")
     if attempt.attempt_number == 1:
         other_types = ", ".join(attempt.alternative_types) or "none named"
         lines.append(f"Try alternative interpretation: Could this be a different form type? Check: {other_types}")

@@ -57,11 +57,6 @@ class ReliabilityLoopConfig:
     enabled: bool = True
     """False: one attempt, evaluated once."""
 
-    @property
-    def effective_max_iterations(self) -> int:
-        """Most attempts, given ``enabled``."""
-        return self.max_iterations if self.enabled else 1
-
 
 LOOP_PROFILES: Mapping[str, ReliabilityLoopConfig] = {
     "real-time": ReliabilityLoopConfig(quality_threshold=0.85, max_iterations=2),
@@ -156,7 +151,7 @@ class ExtractionOptimizer:
         """Check the threshold first, then the number of attempts, then the plateau."""
         if current_score >= config.quality_threshold:
             return ContinuationDecision(False, THRESHOLD_MET)
-        if iteration >= config.effective_max_iterations:
+        if iteration >= (config.max_iterations if config.enabled else 1):
             return ContinuationDecision(False, MAX_ITERATIONS_REACHED)
         # Scores are rounded to four decimals, and so is their difference.
         if (

@@ -425,7 +425,6 @@ def _make_issue_key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _number_issues(issues: Sequence[Issue]) -> list[Issue]:
-    """Assign each agent's issues numbers from 1."""
     counts: dict[str, int] = {}
     numbered_issues = []
     for issue in issues:

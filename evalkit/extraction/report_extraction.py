@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.reliability_loop import (
     ReliabilityLoop,
     ReliabilityLoopResult,
@@ -43,6 +43,30 @@ class ReportPageRange:
     """One of the five clinical types."""
     template_name: str | None = None
     """Overrides the template chosen by type and text."""
+
+
+class LoopMetric(NamedTuple):
+    """A metric of the loop and its alert threshold (specification 002, section 8.1)."""
+
+    name: str
+    measure: Callable[[ReliabilityLoopResult], Sequence[float]]
+    """Values for one report; empty if nothing was measured."""
+    is_alert: Callable[[float], bool]
+    alert_message: str
+    """Meaning of a value beyond the threshold."""
+
+
+LOOP_METRICS = (
+    LoopMetric("marc.iteration_count", lambda result: [result.iteration_count], lambda count: count > 3,
+               "more than 3 attempts: look at the prompts"),
+    LoopMetric("marc.final_score", lambda result: [] if result.final_score is None else [result.final_score],
+               lambda score: score < 0.8, "a final score below 0.8: a person looks first"),
+    LoopMetric("marc.processing_time_ms", lambda result: [result.processing_seconds * 1000],
+               lambda milliseconds: milliseconds > 45_000, "longer than 45 seconds"),
+    LoopMetric("marc.improvement_per_iteration",
+               lambda result: [attempt.improvement for attempt in result.history if attempt.improvement is not None],
+               lambda improvement: improvement < 0.02, "an attempt that gained less than 0.02"),
+)  # fmt: skip
 
 
 async def extract_reports(

@@ -85,7 +85,6 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
 def _find_entry_line_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, page_numbers: Sequence[int]
 ) -> list[tuple[Page, int, int]] | None:
-    """Find the lines of a multi-line entry on one page; None if they are not there."""
     value = claim.value or ""
     if claim.entry_line_spans and claim.page in page_numbers:
         page = bundle.page(claim.page or 0)
@@ -201,11 +200,11 @@ def _build_absent_value_and_issue(
     is_recognised = bool(located.page_spans) and located.page_spans[0][0].status is PageStatus.OCR
     is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised
     if is_elsewhere and claim.raw and canonicalise(claim.value or "") not in canonicalise(claim.raw):
-        explanation = "the passage that was quoted for it does not say so"
+        explanation = "the quoted passage does not say so"
     elif is_elsewhere:
-        explanation = "it stands outside the pages of this document"
+        explanation = "it is outside the pages of this document"
     else:
-        explanation = located.difference_text or "nothing on the page is like it"
+        explanation = located.difference_text or "nothing on the page is similar"
     issue = Issue.create(
         agent,
         "EXTRACTION-NOT-ON-PAGE",
@@ -224,7 +223,6 @@ def _build_absent_value_and_issue(
 
 
 def _extract_passage(page: Page, start: int, end: int) -> str:
-    """Cut out the block's words around the value."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
     line_end = page.text.find("\n", end)
     last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)

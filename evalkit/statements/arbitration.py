@@ -165,9 +165,7 @@ def arbitrate_reports(
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
         unresolved_issues=unresolved_ids,
-        recommendation=""
-        if is_passed
-        else model_recommendation or "Build the template again with the issues that stand",
+        recommendation="" if is_passed else model_recommendation or "Build the template again with the open issues",
         arbitrated_at=arbitrated_at,
     )
 
@@ -183,7 +181,7 @@ def _resolve_disputed_issue(
             resolution_by_rules.final_severity == "dismissed"
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
-            reasoning = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
+            reasoning = "the reviewer of this field did not find it, and it was not resolved: caution keeps it"
             cautious_fields = {
                 "winning_reviewer": reporting_reviewer,
                 "final_severity": issue.severity,
@@ -225,7 +223,6 @@ def _resolve_disputed_issue(
 
 
 def _resolve_by_rules(issue: TemplateIssue, reporting_reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
-    """Resolve an issue without a model's opinion."""
     expert = EXPERT_BY_CATEGORY[issue.category]
     decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:

@@ -31,7 +31,6 @@ def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
 
 
 def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> tuple[PersistentIssue, ...]:
-    """Find the last cycle's issues that earlier cycles had too."""
     persistent_issues: list[PersistentIssue] = []
     for last_issue in cycles[-1].issues:
         occurrences = [

@@ -34,8 +34,6 @@ _MIN_KNOWN_TITLES = 3
 
 
 class _LeftoverRule(NamedTuple):
-    """The finding for leftover rows with this reason."""
-
     reason: LeftoverReason
     category: TemplateIssueCategory
     message: str
@@ -44,23 +42,23 @@ class _LeftoverRule(NamedTuple):
 
 _LEFTOVER_RULES = (
     _LeftoverRule("its date cannot be read", "date_format", "the dates of {count} rows cannot be read", "dates"),
-    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows cannot be told", "dates"),
+    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows is unknown", "dates"),
     _LeftoverRule(
         "it has an amount and no date",
         "column_mapping",
-        "{count} rows are not read: it has an amount and no date",
+        "{count} rows are not read: they have an amount and no date",
         "columns",
     ),
     _LeftoverRule(
         "it has a date and no amount",
         "column_mapping",
-        "{count} rows are not read: it has a date and no amount",
+        "{count} rows are not read: they have a date and no amount",
         "columns",
     ),
     _LeftoverRule(
         "it does not say what it was",
         "column_mapping",
-        "{count} rows are not read: it does not say what it was",
+        "{count} rows are not read: they have no description",
         "columns",
     ),
     _LeftoverRule(
@@ -101,7 +99,7 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
     unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
         check.account for check in own_checks
     }
-    suggested_fix = "Name the words beside the printed balances and totals"
+    suggested_fix = "Name the labels of the printed balances and totals"
     if lost_row_count > 0:
         message = f"{lost_row_count} rows are taken for printed sums"
         yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
@@ -127,7 +125,7 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
         TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
         _invert_directions(template),
     )
-    message = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
+    message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
         _invert_balance_sign(template),
@@ -147,7 +145,6 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report blanks that are not printed."""
     affected_rows = [
         transaction
         for transaction in applied_template.statement.transactions
@@ -169,7 +166,7 @@ def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[Templa
         if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
     ]
     if leftovers:
-        message = f"amounts of {len(leftovers)} rows stand in no column: that of the balance could be more precise"
+        message = f"amounts of {len(leftovers)} rows are in no column: the balance's could be more precise"
         yield TemplateFinding(
             "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
         )
@@ -212,7 +209,6 @@ def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
 
 
 def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report date formats that no row uses."""
     date_formats = applied_template.template.dates.formats
     rows = [
         row
@@ -234,18 +230,17 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
     }
     if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
         message = f"no row is dated as {', '.join(unused_formats)}"
-        yield TemplateFinding("low", "date_format", message, None, "dates", "Leave out what no row is written in")
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Remove formats that no row uses")
 
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report a guessed year if the statement prints its period."""
     date_rules = applied_template.template.dates
     if (
         not date_rules.period
         and not all(map(has_year, date_rules.formats))
         and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
     ):
-        message = "the year is told by the latest date, although the statement prints its period"
+        message = "the year is taken from the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
 
 
@@ -262,14 +257,13 @@ def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[T
         yield TemplateFinding(
             "low",
             "provenance",
-            f"amounts of {len(corrected_rows)} rows were misread and mended",
+            f"amounts of {len(corrected_rows)} rows were misread and corrected",
             corrected_rows[0].page,
             "amounts",
         )
 
 
 def _invert_directions(template: StatementTemplate) -> StatementTemplate:
-    """Exchange deposits and withdrawals in the template."""
     amount_rules, row_rules = template.amounts, template.rows
     inverted_marks = {
         "deposit": amount_rules.withdrawal,
@@ -288,7 +282,6 @@ def _invert_directions(template: StatementTemplate) -> StatementTemplate:
 
 
 def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
-    """Exchange held and owed balances in the template."""
     other_meaning = "held" if template.amounts.balance == "owed" else "owed"
     return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
 

@@ -49,7 +49,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
             count = sum(leftover.page == page for leftover in rows_outside)
             suggested_fix = "Move the edge of the region beyond these rows"
             yield TemplateFinding(
-                "high", "bbox_accuracy", f"the box cuts off rows: {count} stand outside", page, "region", suggested_fix
+                "high", "bbox_accuracy", f"the box cuts off rows: {count} are outside", page, "region", suggested_fix
             )
 
 
@@ -64,7 +64,6 @@ def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[Templat
 
 
 def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
-    """Check for row words in the column outside the region's sides."""
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
     row_lines = (
         line
@@ -117,7 +116,7 @@ def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[Templ
             for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON)
         )
         if count:
-            message = f"the box is larger than necessary: {count} of its lines are no part of the table"
+            message = f"the box is larger than necessary: {count} of its lines are not part of the table"
             yield TemplateFinding("low", "bbox_accuracy", message, page, "region", "Move its edges to the table's")
 
 
@@ -135,7 +134,6 @@ def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) ->
 
 
 def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report titles that are not printed above their column."""
     for column in applied_template.template.columns:
         printed_words = {
             word.text.casefold()
@@ -156,7 +154,7 @@ def _find_words_outside_columns(applied_template: AppliedTemplate) -> Iterator[T
         yield TemplateFinding(
             "medium",
             "column_mapping",
-            f"words of {len(leftovers)} rows stand in no column",
+            f"words of {len(leftovers)} rows are in no column",
             leftovers[0].page,
             "columns",
         )

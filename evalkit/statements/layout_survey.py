@@ -81,14 +81,12 @@ class LayoutSurvey:
     decimal_separator: DecimalSeparator
     cents_optional: bool
     date_column: AlignedColumn
-    """The dates of the rows."""
     value_date_column: AlignedColumn | None
     amount_columns: tuple[AlignedColumn, ...]
     """From the left."""
     header_lines: tuple[TextLine, ...]
     """The lines with the columns' titles, on all pages."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
-    """Labelled sums."""
 
     def is_row_start(self, line: TextLine) -> bool:
         """Check that a row begins in the line."""
@@ -276,7 +274,6 @@ def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSepa
 
 
 def _group_into_columns(dates_or_amounts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
-    """Group those that overlap horizontally, from the left."""
     groups = split_into_runs(
         sorted(dates_or_amounts, key=lambda placed_text: placed_text.x0),
         lambda group, placed_text: placed_text.x0 < _find_right_edge(group),

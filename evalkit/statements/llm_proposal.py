@@ -104,7 +104,6 @@ def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -
 
 
 def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int, ...]:
-    """Count issues by severity, worst first."""
     ranks = [
         SeverityRank[finding.severity]
         for checks in CHECKS_BY_REVIEWER.values()
@@ -123,7 +122,6 @@ _PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening
 
 
 def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
-    """Collect all patterns of a template."""
     if isinstance(value, dict):
         for name, child in value.items():
             yield from _collect_patterns(child, name)
@@ -135,7 +133,6 @@ def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
 
 
 def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = "") -> Any:
-    """Escape every unknown pattern to plain words."""
     if isinstance(value, dict):
         return {name: _escape_unknown_patterns(child, known_patterns, name) for name, child in value.items()}
     if isinstance(value, list):

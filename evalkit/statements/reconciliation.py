@@ -50,17 +50,12 @@ class ReconciliationReport(LazyStrictRecord):
     @property
     def has_only_met_checks(self) -> bool:
         """True if there are checks of sums, and every check is met."""
-        return self.has_sums_to_check and all(check.is_met for check in self.checks)
-
-    @property
-    def has_sums_to_check(self) -> bool:
-        """True if the statement prints any sum to check by."""
-        return any(check.name != "repeated_rows" for check in self.checks)
+        return any(check.name != "repeated_rows" for check in self.checks) and all(
+            check.is_met for check in self.checks
+        )
 
 
 class _AccountRowsAndSums(NamedTuple):
-    """The rows and sums of one account."""
-
     rows: Sequence[Transaction]
     sums: Sequence[PrintedSum]
     is_newest_first: bool
@@ -190,7 +185,6 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check for rows that are already on an earlier page."""
     if repeated_rows := find_rows_repeated_across_pages(account.rows):
         amount = sum((row.amount for row in repeated_rows), Decimal(0))
         pages = ", ".join(str(number) for number in sorted({row.page for row in repeated_rows}))

@@ -16,7 +16,7 @@ from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, Te
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the measured checks; raise it with every change that alters an issue.
-RULE_REVIEWER_VERSION = "measured-4"
+RULE_REVIEWER_VERSION = "measured-5"
 
 
 #: The checks of each reviewer.

@@ -193,8 +193,6 @@ def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPer
 
 @dataclass
 class _OpenTransaction:
-    """A transaction that is still being read."""
-
     partial_date: PartialDate
     first_line: TextLine
     section: str

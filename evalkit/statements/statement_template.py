@@ -184,11 +184,11 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     def _validate_columns(self) -> Self:
         names = [column.name for column in self.columns if column.name != "other"]
         if duplicate_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"columns {', '.join(duplicate_names)} are there twice")
+            raise ValueError(f"columns {', '.join(duplicate_names)} appear twice")
         if "date" not in names or not {"amount", "debit", "credit"} & set(names):
             raise ValueError("a row needs a column date, and amount or debit and credit")
         if "amount" in names and {"debit", "credit"} & set(names):
-            raise ValueError("amount stands for debit and credit: there is one or the others")
+            raise ValueError("use either amount, or debit and credit")
         return self
 
     def find_column(self, name: ColumnName) -> Column | None:

@@ -93,7 +93,6 @@ class TemplateBuildResult:
     statement: ParsedStatement
     reconciliation: ReconciliationReport
     hypotheses_tried: int
-    """Number of hypotheses."""
 
 
 #: Evidence for and against a hypothesis: a sum counts more than a title, a title more than a habit.
@@ -123,9 +122,9 @@ def build_draft_template(
     layout = survey_layout(lines_by_page)
     if layout is None:
         raise DocumentError(
-            "no dates and amounts stand below one another",
+            "no aligned dates and amounts were found",
             code="STATEMENT-NO-TABLE",
-            remedy="Name a bank statement, with pages that can be read.",
+            remedy="Choose a bank statement with readable pages.",
         )
     writer = _TemplateAssembler(layout, template_id, retry)
     hypotheses = list(generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {}))
@@ -146,7 +145,6 @@ def build_draft_template(
 
 
 def _score_by_met_sums(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
-    """Score how well the sums support a reading."""
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
@@ -160,15 +158,15 @@ def _score_by_met_sums(statement: ParsedStatement, reconciliation: Reconciliatio
 
 
 class _TemplateAssembler:
-    """Builds templates for one statement."""
-
     def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: BuilderRetryInput | None) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
         self._complaints = retry.weigh_issues_by_category() if retry else {}
         bank = find_bank_name(layout)
         self._template_id = template_id or (
-            self._prior_template.template_id if self._prior_template else f"{_slugify(bank)}_draft_v1"
+            self._prior_template.template_id
+            if self._prior_template
+            else f"{re.sub(r'[^a-z0-9]+', '_', bank.casefold()).strip('_') or 'statement'}_draft_v1"
         )
         self._identity = StatementIdentity(bank=bank, signs=(bank,))
         self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
@@ -222,7 +220,3 @@ class _TemplateAssembler:
             if get_aspect(template) != get_aspect(self._prior_template)
         )
         return _COMPLAINT_WEIGHT * changed_weight / len(complained_aspects)
-
-
-def _slugify(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", text.casefold()).strip("_") or "statement"

@@ -78,7 +78,6 @@ def generate_hypotheses(
 
 
 def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnName, ...], float]]:
-    """Generate names for the amount columns, with a score for their titles."""
     amount_columns = layout.amount_columns[-_MAX_AMOUNT_COLUMNS:]
     skipped_names: tuple[ColumnName, ...] = tuple("other" for _ in layout.amount_columns[:-_MAX_AMOUNT_COLUMNS])
     title_names = [_match_titles_to_column_names(layout, amount_column) for amount_column in amount_columns]
@@ -108,7 +107,6 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
 
 
 def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str]:
-    """Match the titles above the column to column names."""
     title_names: set[str] = set()
     for line in layout.header_lines:
         for cell in line.cells:

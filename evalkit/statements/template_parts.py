@@ -98,7 +98,6 @@ def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[flo
 
 
 def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
-    """Find the column with a check-number title and numbers below it."""
     pattern = load_bank_vocabulary().columns["check_number"]
     for line in layout.header_lines:
         for cell in line.cells:
@@ -185,7 +184,6 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
 
 
 def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
-    """Find the labels of lines with a total below each column."""
     for lines in layout.lines_by_page:
         for line in lines:
             if (
@@ -216,7 +214,6 @@ def _make_label_pattern(kind: str, text: str) -> str:
 
 
 def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
-    """Select the page's lines from its first row to the one after its last."""
     row_positions = layout.find_row_start_positions(lines)
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 

@@ -84,7 +84,6 @@ class TemplateQuestionContext:
     """The statement that an attempt's questions are about, for both reviewers."""
 
     document_sha256: str
-    """Hash of the document."""
     applied_template: AppliedTemplate
     page_images: tuple[PageImage, ...] = ()
     prior_issues: tuple[TemplateIssue, ...] = ()
@@ -134,8 +133,6 @@ class TemplateQuestionContext:
 
 @dataclass(frozen=True)
 class _TemplateQuestion(Question[AnswerT]):
-    """A question about a template, with the statement's pages."""
-
     context: TemplateQuestionContext
     temperature: float = field(default=0.0, kw_only=True)
     time_limit_seconds: float | None = field(default=None, kw_only=True)

@@ -7,10 +7,10 @@ Specification 004, contract ruling 18. The decisions are in the tables of :mod:`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
@@ -63,6 +63,8 @@ from evalkit.statements.template_questions import (
 )
 from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import hash_canonical_json
+
+CallT = TypeVar("CallT")
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
 #: The reviewer if ``[vllm_review] enabled`` is false: matching sums are the hardest for a person to check.
@@ -225,7 +227,6 @@ class TemplateReviewLoop:
     ) -> None:
         """Run one reviewer, which sees nothing of the other; record its report or failure."""
         config, model = self._config, self._get_model(role)
-        times = attempt.times[role] = {"began_at": self._clock()}
         question = ReviewerQuestion(
             context, role=role, temperature=config.temperature_by_role[role], time_limit_seconds=config.reviewer_seconds
         )
@@ -240,19 +241,11 @@ class TemplateReviewLoop:
                 max_issues_by_severity=config.max_issues_by_severity,
             )
 
-        try:
-            async with asyncio.timeout(config.reviewer_seconds):
-                report, answer = await asyncio.gather(run_in_daemon_thread(build_measured_report), model.ask(question))
-        except TimeoutError:
-            attempt.record_timeout_of_silent_roles([role], config.reviewer_seconds)
+        measured_and_answer = asyncio.gather(run_in_daemon_thread(build_measured_report), model.ask(question))
+        result = await self._await_role(attempt, role, config.reviewer_seconds, measured_and_answer)
+        if result is None:
             return
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
-            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
-            return
-        finally:
-            times["ended_at"] = self._clock()
+        report, answer = result
         attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role[role] = answer.failure or "it gave no answer"
@@ -269,8 +262,26 @@ class TemplateReviewLoop:
             )
         tokens_used = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
         attempt.report_by_role[role] = report.model_copy(
-            update={"tokens_used": tokens_used, "reviewed_at": times["ended_at"]}
+            update={"tokens_used": tokens_used, "reviewed_at": attempt.times[role]["ended_at"]}
         )
+
+    async def _await_role(
+        self, attempt: _ReviewAttempt, role: ReviewerRole, seconds: float, call: Awaitable[CallT]
+    ) -> CallT | None:
+        """Await a role's call; record its times, and a timeout or failure."""
+        times = attempt.times[role] = {"began_at": self._clock()}
+        try:
+            async with asyncio.timeout(seconds):
+                return await call
+        except TimeoutError:
+            attempt.record_timeout_of_silent_roles([role], seconds)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
+        finally:
+            times["ended_at"] = self._clock()
+        return None
 
     async def _run_arbitration(
         self, attempt: _ReviewAttempt, context: TemplateQuestionContext, history: _ReviewHistory
@@ -283,7 +294,6 @@ class TemplateReviewLoop:
             layout_report.is_passed, semantic_report.is_passed
         ).outcome != "arbitration" or has_critical_disagreement(disputed_issues):
             return
-        times = attempt.times["arbitrator"] = {"began_at": self._clock()}
         arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
         measured_issue_ids = collect_measured_issue_ids(layout_report, semantic_report)
         report_by_rules = arbitrate_reports(
@@ -305,19 +315,9 @@ class TemplateReviewLoop:
             temperature=config.temperature_by_role["arbitrator"],
             time_limit_seconds=config.arbitration_seconds,
         )
-        try:
-            async with asyncio.timeout(config.arbitration_seconds):
-                answer = await model.ask(question)
-        except TimeoutError:
-            attempt.record_timeout_of_silent_roles(["arbitrator"], config.arbitration_seconds)
+        answer = await self._await_role(attempt, "arbitrator", config.arbitration_seconds, model.ask(question))
+        if answer is None:
             return
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
-            attempt.failure_by_role["arbitrator"] = f"it failed ({type(error).__name__})"
-            return
-        finally:
-            times["ended_at"] = self._clock()
         attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role["arbitrator"] = answer.failure or "it gave no answer"
@@ -327,14 +327,13 @@ class TemplateReviewLoop:
             layout_report,
             semantic_report,
             arbitration_id=arbitration_id,
-            arbitrated_at=times["ended_at"],
+            arbitrated_at=attempt.times["arbitrator"]["ended_at"],
             measured_issue_ids=measured_issue_ids,
             max_issues_by_severity=config.max_issues_by_severity,
             model_answer=model_answer,
         )
 
     def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> ReviewCycle:
-        """Decide the attempt by the tables."""
         config, arbitration = self._config, attempt.arbitration
         reported_issues = _merge_reported_issues(attempt)
         convergence = measure_convergence(
@@ -466,8 +465,6 @@ def build_retry_input(
 
 @dataclass
 class _ReviewAttempt:
-    """An attempt in progress."""
-
     number: int
     template: StatementTemplate
     times: dict[str, Any]
@@ -490,8 +487,6 @@ class _ReviewAttempt:
 
 
 class _ReviewHistory:
-    """The cycles of one review."""
-
     def __init__(self, review_cycle_id: str, template_id: str, statement_sha256: str) -> None:
         self.review_cycle_id = review_cycle_id
         self.template_id = template_id
@@ -549,7 +544,6 @@ class _ReviewHistory:
 
 
 def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]:
-    """Merge the reports' issues, each fault once."""
     resolution_by_issue_id = (
         {candidate.issue_id: candidate for candidate in attempt.arbitration.resolutions} if attempt.arbitration else {}
     )
@@ -566,7 +560,7 @@ def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, i
     if attempt.failure_by_role:
         return f"no report of {', '.join(sorted(attempt.failure_by_role))}"
     if not is_dual_review_enabled:
-        return "the review by two is switched off: a person decides"
+        return "the review by two reviewers is switched off: a person decides"
     if attempt.arbitration:
         return f"{consensus_reason}: the arbitrator's decision is to {attempt.arbitration.final_decision}"
-    return consensus_reason or "nobody has reviewed it"
+    return consensus_reason or "no reviewer has reported"

@@ -119,7 +119,6 @@ def compute_bounding_box(boxes: Iterable[Box]) -> Box:
 
 
 def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
-    """Check for a gap wider than a blank between two neighbours."""
     min_gap = _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (word.height + next_word.height) / 2
     return next_word.box[0] - word.box[2] > min_gap
 

@@ -184,7 +184,6 @@ def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate)
 
 
 def _collect_criticised_raw_values(retry: RetryContext) -> dict[str, set[str]]:
-    """Collect the words of criticised values; missing fields have none."""
     criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
     wrong_values = group_pairs(
         (get_base_field_name(name), value.raw)

@@ -269,7 +269,6 @@ def _read_measurements(
 
 
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read the text under one of the field's headings."""
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     for label in labels:
         for section in report.sections:

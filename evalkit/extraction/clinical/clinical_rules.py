@@ -59,7 +59,6 @@ class AccuracyRule:
 
     name: str
     field_names: tuple[str, ...]
-    """Field names of the template."""
     describe_error: Callable[[ValueContext], str | None]
     """The error in a sentence, or None. A value that appears twice in the passage is wrong if both places are."""
     score_if_violated: float
@@ -117,13 +116,11 @@ def _describe_denial(context: ValueContext) -> str | None:
 
 
 def _describe_birth_date_as_report_date(context: ValueContext) -> str | None:
-    """Describe a report's date that is the patient's date of birth."""
     birth_match = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", context.text_before[-24:])
     return f'"{context.value_text}" is a date of birth in the source' if birth_match else None
 
 
 def _describe_nuclear_grade(context: ValueContext) -> str | None:
-    """Describe a nuclear grade, which is not the tumor's grade."""
     is_nuclear = re.search(
         r"(?i)\bnuclear\s+(?:grade\W*)?$", context.text_before[-18:]
     ) or context.value_text.lower().startswith("nuclear")

@@ -205,7 +205,6 @@ def _find_variant_in_row(line: ReportLine) -> Iterator[_VariantSpan]:
 
 
 def _find_affirmed_variants(line: ReportLine, pattern: re.Pattern[str], confidence: float) -> Iterator[_VariantSpan]:
-    """Find variants that are affirmed, not denied."""
     for match in pattern.finditer(line.text):
         start, end = line.start + match.start(), line.start + match.end()
         if is_gene_symbol(match["gene"]) and find_omitted_context(line.page.text, start, end) is None:
@@ -273,5 +272,4 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
 
 
 def _clean_test_name(text: str) -> str:
-    """Clean a test's name for use as a key."""
     return re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")[:60]

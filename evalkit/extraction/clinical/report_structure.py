@@ -93,7 +93,12 @@ class ClinicalReport:
     @cached_property
     def furniture_lines(self) -> tuple[ReportLine, ...]:
         """Headers, footers and stamps, which may hold a label with its value."""
-        return tuple(_iter_furniture_lines(self.pages))
+        return tuple(
+            ReportLine(page, start, start + len(block.text), "text", "", "")
+            for page in self.pages
+            for block, start in _iter_blocks_with_starts(page)
+            if block.furniture
+        )
 
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
@@ -165,25 +170,19 @@ def _compile_embedded_heading_pattern() -> re.Pattern[str]:
 def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
     tracker = _SectionTracker()
     for page in pages:
-        position = 0
-        for block in page.visible_blocks:
+        for block, start in _iter_blocks_with_starts(page):
             if not block.furniture:
-                yield from tracker.split_block_into_lines(page, block, position)
-            position += len(block.text) + 1
+                yield from tracker.split_block_into_lines(page, block, start)
 
 
-def _iter_furniture_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
-    for page in pages:
-        position = 0
-        for block in page.visible_blocks:
-            if block.furniture:
-                yield ReportLine(page, position, position + len(block.text), "text", "", "")
-            position += len(block.text) + 1
+def _iter_blocks_with_starts(page: Page) -> Iterator[tuple[Block, int]]:
+    position = 0
+    for block in page.visible_blocks:
+        yield block, position
+        position += len(block.text) + 1
 
 
 class _SectionTracker:
-    """Splits blocks into lines and tracks the current heading."""
-
     def __init__(self) -> None:
         self._section = ""
         self._group: SectionGroup = ""

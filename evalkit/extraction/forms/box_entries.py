@@ -85,7 +85,6 @@ class EntryArea:
     foreign_cells: frozenset[int] = frozenset()
     """Ruled cells of other labels."""
     printed_words: frozenset[str] = frozenset()
-    """Words printed on the form."""
 
     def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
         """List the area's free words by rows: within the borders, then also beyond them."""

@@ -84,7 +84,6 @@ class FormPart:
     form_number: int = 1
     """Number among the forms on its page, from 1."""
     form_count: int = 1
-    """Number of forms on its page."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return _merge_readings(readings, missed_readings, second_readings, template)
 
     def _answer_unknown_form(self) -> FormAnswer:
-        """Read a document that only the generic template fits."""
         fields_by_name: dict[str, PlacedFormField] = {}
         pages = list(self.bundle.iter_pages(self.part.start_page, self.part.end_page))
         has_official_page = any(map(is_tax_office_form_page, pages))
@@ -182,7 +180,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
 
 
 def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormFieldReading]) -> float:
-    """Compute the share of required fields that were read."""
     required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
     valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
     return valid_count / len(required_fields) if required_fields else 0.0
@@ -274,7 +271,6 @@ def _list_document_types(template_name: str | None) -> tuple[str, ...]:
 
 @cache
 def _render_templates(template_name: str | None) -> str:
-    """Render the templates for a prompt."""
     chosen_templates = (get_field_template(template_name),) if template_name else list_field_templates("tax")
     return dump_compact_json([build_template_prompt_data(template) for template in chosen_templates])
 

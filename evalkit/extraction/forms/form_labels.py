@@ -52,7 +52,6 @@ class FormLabel:
     match_score: float
     """Share of its letters that were found, 0..1."""
     letter_count: int
-    """Number of letters of the label."""
     has_box_number: bool
     """True if the box's number is before it."""
     text: str = ""
@@ -210,7 +209,6 @@ def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, all
 
 
 def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple[FormWord, ...]:
-    """Add dashes and other symbols between the words."""
     symbols = [
         neighbour
         for word, next_word in pairwise(words)

@@ -60,7 +60,6 @@ class DetectedForm:
 
     sheet: FormSheet
     template_name: str
-    """Name of the likeliest template."""
     evidence: float
     """Share of that template's title and labels on the page, 0..1."""
     alternative_templates: tuple[str, ...] = ()
@@ -158,9 +157,7 @@ def _read_left_over_amount(
         return {}
     free_amounts = [
         candidate
-        for row in sheet.rows
-        if not _is_prose_row(row)
-        for candidate in _find_amounts(missing_fields[0].format, row, require_cents=False)
+        for candidate in _find_amounts(missing_fields[0].format, sheet, require_cents=False)
         if not used_indices & {word.index for word in candidate.words}
     ]
     return (
@@ -174,10 +171,7 @@ def count_stray_amounts(sheet: FormSheet, template: FieldTemplate, used_texts: I
     """Count amounts that are in none of ``used_texts``: their box was not found."""
     known_counts = Counter(_keep_digits(word) for text in used_texts for word in text.split())
     written_counts = Counter(
-        _keep_digits(amount.words[0].text)
-        for row in sheet.rows
-        if not _is_prose_row(row)
-        for amount in _find_amounts("currency", row, require_cents=False)
+        _keep_digits(amount.words[0].text) for amount in _find_amounts("currency", sheet, require_cents=False)
     )
     printed_words = collect_printed_words(template)
     return sum(count for digits, count in (written_counts - known_counts).items() if digits not in printed_words)
@@ -213,16 +207,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
     ):
         readings["tax_year"] = year_reading
     field = template.get_field("any_amounts")
-    amounts = (
-        [
-            candidate
-            for row in sheet.rows
-            if not _is_prose_row(row)
-            for candidate in _find_amounts(field.format, row, require_cents=is_official_form)
-        ]
-        if field
-        else []
-    )
+    amounts = list(_find_amounts(field.format, sheet, require_cents=is_official_form)) if field else []
     if field and amounts:
         largest_amount = max(amounts, key=lambda amount: abs(Decimal(field.normalise(amount.value) or 0)))
         readings["any_amounts"] = FormFieldReading(largest_amount, 0.6)
@@ -313,7 +298,6 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
 
 
 def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
-    """Detect the number of another form in the heading: "Form 1042-S"."""
     own_key = make_match_key(template.signs[0])
     for word in sheet.words:
         next_words = sheet.get_next_two_words(word)[:1] if word.match_key == "form" else ()
@@ -430,7 +414,6 @@ def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
 
 
 def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
-    """Select the best label of each box."""
     seen_boxes: set[tuple[str, tuple[str, ...]]] = set()
     for label in sorted(
         labels, key=lambda candidate: (not candidate.has_box_number, -candidate.match_score * candidate.letter_count)
@@ -524,15 +507,16 @@ def _is_prose_row(row: Sequence[FormWord]) -> bool:
     return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
 
 
-def _find_amounts(value_format: FieldFormat, row: Sequence[FormWord], *, require_cents: bool) -> Iterator[FormEntry]:
-    """Find amounts with cents, or with a dollar sign unless ``require_cents``."""
-    for word_before, word in pairwise((None, *row)):
-        text = word.text.strip(";:") if word else ""
-        if word is None or normalise_value(text, value_format) is None:
-            continue
-        has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
-        if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
-            yield _build_valid_entry((word,), text)
+def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
+    """Find amounts with cents, or with a dollar sign unless ``require_cents``; none in running text."""
+    for row in sheet.rows:
+        for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
+            text = word.text.strip(";:") if word else ""
+            if word is None or normalise_value(text, value_format) is None:
+                continue
+            has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
+            if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
+                yield _build_valid_entry((word,), text)
 
 
 def _build_valid_entry(words: tuple[FormWord, ...], text: str | None = None) -> FormEntry:

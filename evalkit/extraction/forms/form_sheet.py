@@ -41,7 +41,6 @@ class FormWord:
     """One word; lengths in page widths, x to the right, y downwards, deskewed."""
 
     index: int
-    """Its number on the sheet."""
     text: str
     """Without box borders."""
     match_key: str
