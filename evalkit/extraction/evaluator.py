@@ -165,8 +165,7 @@ class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
     @model_validator(mode="after")
     def _require_all_asked_fields(self, info: ValidationInfo) -> Self:
         """Reject an answer that leaves out a value: silence is not a judgement."""
-        asked_names = (info.context or {}).get("asked", ())
-        if set(asked_names) - {judgement.field for judgement in self.field_scores}:
+        if set((info.context or {}).get("asked", ())) - {judgement.field for judgement in self.field_scores}:
             raise ValueError("not every field was judged")
         return self
 
@@ -210,8 +209,7 @@ def score_accuracy(
             if field.reader == "whole_text" and get_found_values(fields, field.name)
         ]
         required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-        is_text_enough = bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)
-        return float(is_text_enough), ()
+        return float(bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
 
 

@@ -139,8 +139,7 @@ class FormFieldExtractor:
         graded_attempts: list[_GradedAttempt] = []
         feedback = ""
         for attempt_number in range(1, MAX_ATTEMPTS + 1):
-            question = FormQuestion(bundle, part, attempt_number, feedback, self._template_name)
-            answer = await self._model.ask(question)
+            answer = await self._model.ask(FormQuestion(bundle, part, attempt_number, feedback, self._template_name))
             if answer.value is None:
                 issue = _build_agent_failure("extractor", answer.failure)
                 return _build_failed_extraction(part, NOT_EXTRACTED, issue, graded_attempts)

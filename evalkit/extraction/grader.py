@@ -176,11 +176,10 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         "no_errors": 0.0 if has_error else 10.0,
     }
     score = sum(score_parts.values())
-    is_sure = attempt.confidence >= template.threshold
     passed = (
         not has_error
         and not is_blank_form
-        and is_sure
+        and attempt.confidence >= template.threshold
         and required_ratio >= _MIN_REQUIRED_SHARE
         and filled_count >= template.min_required
         and (not failure_reasons or score >= _SUFFICIENT_SCORE)
@@ -513,12 +512,11 @@ def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, con
         )
     score = min(rule_grade.score, max(answer.score, 0.0))
     confidence = min(rule_grade.confidence, max(answer.confidence, 0.0))
-    has_error = any(issue.severity == "ERROR" for issue in issues)
     passed = (
         rule_grade.passed
         and answer.passed
         and not has_other_type
-        and not has_error
+        and not any(issue.severity == "ERROR" for issue in issues)
         and confidence >= confidence_threshold
     )
     return replace(

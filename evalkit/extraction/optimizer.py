@@ -112,7 +112,6 @@ class ExtractionOptimizer:
     ) -> str:
         """Append the feedback section (appendix A.2) to the base prompt."""
         section = self.build_feedback_section(feedback, iteration, target)
-        previous = fence_json(dict(previous_attempt), "previous", base_prompt)
         return "\n".join(
             [
                 base_prompt.rstrip(),
@@ -120,7 +119,7 @@ class ExtractionOptimizer:
                 section,
                 "",
                 "PREVIOUS ATTEMPT (for reference):",
-                previous,
+                fence_json(dict(previous_attempt), "previous", base_prompt),
                 "",
                 "Please re-extract the clinical data, addressing ALL issues above.",
                 "Ensure extracted values EXACTLY match what appears in the source document.",

@@ -269,8 +269,7 @@ def _read_measurements(
 
 
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
-    for label in labels:
+    for label in (*field.labels, *field.more_labels) if is_second_pass else field.labels:
         for section in report.sections:
             if section.name == label:
                 (page, start, end), *further_spans = section.spans

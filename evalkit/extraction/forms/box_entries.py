@@ -254,8 +254,7 @@ def _read_formatted_entry(
     # The label's own line is read last: it seldom holds an entry, often the rest of a label.
     rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
     label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
-    correction_modes = (False, True) if sheet.is_ocr_text else (False,)
-    for is_ocr_corrected in correction_modes:
+    for is_ocr_corrected in (False, True) if sheet.is_ocr_text else (False,):
         for row in (*rows_below, *label_line_rows):
             runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
             candidates = [

@@ -478,8 +478,7 @@ def _read_tax_year(
             score = min(relative_height, 3.0) - 2 * title_distance + label_bonus
             if best is None or score > best[0]:
                 text = "".join(word.text for word in run).strip("().,;:")
-                confidence = min(word.confidence for word in run)
-                best = score, FormEntry((tuple(run),), text, is_valid=True), confidence
+                best = score, FormEntry((tuple(run),), text, is_valid=True), min(word.confidence for word in run)
     return FormFieldReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
 
 

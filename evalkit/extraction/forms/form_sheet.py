@@ -185,8 +185,7 @@ def make_match_key(text: str) -> str:
     >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —")
     ('payersnamestreet', '12a', '')
     """
-    folded = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(_LETTERS_OR_DIGITS.findall(folded))
+    return "".join(_LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold()))
 
 
 def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
