@@ -1,1 +1,1 @@
-"""Task 2: the fields of a report or form, each with its proof on the page."""
+"""Task 2: the fields of reports and forms, each with its proof on the page."""

@@ -1,8 +1,8 @@
-"""How good an extraction is: complete, accurate, consistent, clinically valid; and what the next attempt should mend.
+"""Score an extraction in four dimensions, and build feedback.
 
-Source: specification 002, section 3.3.1; contract ruling 16. Each dimension is its own pure function over rules that are
-rows. Accuracy is computed from the page first; a model's judgement may only lower it. A judge that could not answer gives
-no score: the case goes to a person.
+Source: specification 002, section 3.3.1; contract ruling 16. Each dimension is a pure function over rules that are table
+rows. Accuracy is computed from the page first; a model's judgement may only lower it. If a judge could not answer, there
+is no score and the case goes to a person.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import BaseModel, ValidationInfo, model_validator
 
 from evalkit.core.grouping import group_by
-from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_reader import (
-    LIKELY_CONFIDENCE,
-    MAX_VALUES_PER_FIELD,
-    SURE_CONFIDENCE,
-    LocatedClinicalValue,
-    find_field_values,
-    find_line_mentioning_field,
-    list_first_pass_values,
+from evalkit.extraction.clinical.clinical_attempt import (
+    ClinicalAttempt,
+    find_fields_absent_from_document,
+    list_missing_items,
+    split_pages_by_size,
 )
-from evalkit.extraction.clinical_rules import (
+from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
+from evalkit.extraction.clinical.clinical_rules import (
     ACCURACY_RULES,
     CONSISTENCY_RULES,
     VALIDITY_RULES,
@@ -38,15 +35,15 @@ from evalkit.extraction.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
+from evalkit.extraction.clinical.labelled_values import LIKELY_CONFIDENCE, SURE_CONFIDENCE, LocatedClinicalValue
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.report_structure import ClinicalReport
+from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
 from evalkit.llm.prompts import fence_document, fence_model_output, fill_prompt_template
-
-EvaluationSeverity = Literal["critical", "major", "minor"]
 
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "completeness": 0.30,
@@ -55,13 +52,13 @@ DIMENSION_WEIGHTS: Mapping[str, float] = {
     "clinical_validity": 0.15,
 }
 NEED_WEIGHTS: Mapping[FieldNeed, float] = {FieldNeed.REQUIRED: 1.0, FieldNeed.IMPORTANT: 0.7, FieldNeed.OPTIONAL: 0.3}
-"""What a field weighs in the completeness."""
+"""Weight of a field in the completeness score."""
 MISSING_FIELD_SCORES: Mapping[FieldNeed, float] = {
     FieldNeed.REQUIRED: 0.0,
     FieldNeed.IMPORTANT: 0.5,
     FieldNeed.OPTIONAL: 0.8,
 }
-"""The score of a field that is not there."""
+"""Score of a missing field."""
 _MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
     FieldNeed.REQUIRED: "critical",
     FieldNeed.IMPORTANT: "major",
@@ -70,14 +67,14 @@ _MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
 INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
 INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
 MAX_NAMED_ITEMS = 10
-"""So many items are named in one sentence."""
+"""Most items that one sentence names."""
 DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
-"""Below the first a field's score is an issue, below the second a critical one."""
+"""A field score below the first is an issue, below the second a critical one."""
 
 
 @dataclass(frozen=True)
 class FieldScore:
-    """One field in one dimension."""
+    """The score of one field in one dimension."""
 
     field: str
     present: bool
@@ -86,21 +83,11 @@ class FieldScore:
 
 
 @dataclass(frozen=True)
-class EvaluationIssue:
-    """What is wrong with one field."""
-
-    severity: EvaluationSeverity
-    field: str
-    description: str
-    suggested_fix: str = ""
-
-
-@dataclass(frozen=True)
 class EvaluationScore:
     """The scores of one attempt, each 0..1."""
 
     overall: float | None
-    """None where a judge could not answer."""
+    """None if a judge could not answer."""
     completeness: float
     accuracy: float | None
     consistency: float
@@ -108,118 +95,19 @@ class EvaluationScore:
 
     @property
     def dimension_scores(self) -> dict[str, float]:
-        """The dimensions that have a score, by name."""
+        """Scores by dimension, without those that could not be computed."""
         scores = {name: getattr(self, name) for name in DIMENSION_WEIGHTS}
         return {name: score for name, score in scores.items() if score is not None}
 
 
 @dataclass(frozen=True)
-class EvaluationFeedback:
-    """What the next attempt is told. The truth is not known here, and cannot be in it."""
-
-    overall_score: float | None
-    issues: tuple[EvaluationIssue, ...] = ()
-    missing_fields: tuple[str, ...] = ()
-    priority_fields: tuple[str, ...] = ()
-    """To look at first in the next attempt."""
-    suggestions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class ExtractionEvaluation:
-    """Scores and feedback of one attempt."""
+    """Scores and feedback for one attempt."""
 
     score: EvaluationScore
     feedback: EvaluationFeedback
     failure: str | None = None
-    """Why a judge could not answer, in words that quote nothing of the document."""
-
-
-@dataclass(frozen=True)
-class FieldMentions:
-    """What a look at the report itself shows, whatever an extractor says."""
-
-    mentioned_names: frozenset[str]
-    """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
-    readings_by_multi_value_field: Mapping[str, tuple[LocatedClinicalValue, ...]]
-    """The values of each field of many values, as far as the embedded model can read them."""
-
-
-@dataclass(frozen=True)
-class ClinicalAttempt:
-    """What an extractor made of one report."""
-
-    bundle: DocumentBundle
-    page_numbers: tuple[int, ...]
-    """The readable ones that it was read from."""
-    template: FieldTemplate
-    report: ClinicalReport
-    field_mentions: FieldMentions
-    fields: dict[str, FieldValue]
-    grounding_issues: tuple[Issue, ...] = ()
-    """Values that were claimed and are not on the page."""
-    reasoning: str = ""
-    failure: str | None = None
-    """Why the extractor could not answer."""
-
-
-# ------------------------------------------------------------------------------------------------- what is there
-
-
-def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
-    """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
-    mentioned_names: set[str] = set()
-    readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
-    for field in template.scored_fields:
-        # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
-        readings = tuple(find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS))
-        if readings or find_line_mentioning_field(field, report) is not None:
-            mentioned_names.add(field.name)
-        if readings and field.many:
-            readings_by_multi_value_field[field.name] = readings
-    return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
-
-
-#: Formats of fields whose values have names.
-_NAMED_FORMATS = ("marker", "lab")
-
-
-def list_missing_items(
-    field: TemplateField, fields: FieldValues, readings: Sequence[LocatedClinicalValue]
-) -> tuple[str, ...]:
-    """The items of a field of many values that the report shows and the extraction lacks.
-
-    Stains are told apart by their names; other values by themselves, as their names can be given in many ways.
-    """
-    held_values = [
-        (name.partition(".")[2].lower(), value.value) for name, value in get_found_values(fields, field.name).items()
-    ]
-    if field.format == "marker":
-        return tuple(
-            reading.item for reading in readings if reading.item.lower() not in {item for item, _ in held_values}
-        )
-    values = {value for _, value in held_values}
-    return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
-
-
-def find_fields_absent_from_document(
-    template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
-) -> frozenset[str]:
-    """The fields that the document does not have: no value, no doubt, no word of them (specification 002, 7.3)."""
-    mentioned = frozenset(mentioned_names)
-    return frozenset(
-        field.name
-        for field in template.scored_fields
-        if field.name not in mentioned
-        and not get_found_values(fields, field.name)
-        and not any(
-            get_base_field_name(key) == field.name and value.status is FieldStatus.AMBIGUOUS
-            for key, value in fields.items()
-        )
-    )
-
-
-# ------------------------------------------------------------------------------------------------- completeness
+    """The reason why a judge could not answer; quotes nothing of the document."""
 
 
 def score_completeness(
@@ -228,10 +116,10 @@ def score_completeness(
     mentioned_names: Iterable[str],
     readings_by_multi_value_field: Mapping[str, Sequence[LocatedClinicalValue]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
+    """Compute the weighted share of the document's fields that were found.
 
-    Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
-    many values counts by the share of them that was found, as far as ``readings_by_multi_value_field`` tells how many there are.
+    Required fields weigh 1, important ones 0.7, optional ones 0.3. Fields that the document does not have are left out. A
+    field of many values counts by the share of ``readings_by_multi_value_field`` that was found.
     """
     absent_fields = find_fields_absent_from_document(template, fields, mentioned_names)
     total = earned = 0.0
@@ -257,11 +145,8 @@ def score_completeness(
     return (earned / total if total else 0.0), tuple(scores)
 
 
-# ------------------------------------------------------------------------------------------------- accuracy
-
-
 class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
-    """What a judge says about one field."""
+    """A judge's opinion on one field."""
 
     reasoning: str = ""
     field: str
@@ -269,7 +154,7 @@ class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
     score: float
     """0..1."""
     issue: str | None = None
-    """What the source says instead."""
+    """The source's own words, if they differ."""
 
 
 class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
@@ -279,9 +164,8 @@ class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _require_all_asked_fields(self, info: ValidationInfo) -> Self:
-        """Silence about a value is no judgement of it."""
-        asked_names = (info.context or {}).get("asked", ())
-        if set(asked_names) - {judgement.field for judgement in self.field_scores}:
+        """Reject an answer that leaves out a value: silence is not a judgement."""
+        if set((info.context or {}).get("asked", ())) - {judgement.field for judgement in self.field_scores}:
             raise ValueError("not every field was judged")
         return self
 
@@ -293,10 +177,10 @@ def score_accuracy(
     judgements: Sequence[AccuracyJudgement] = (),
     contradictions: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """The mean over all values that were claimed; 0 where none was.
+    """Compute the mean over all claimed values; 0 if there are none.
 
-    A value that is not on the page scores 0, one that is in doubt or ``contradictions`` 0.5, one that breaks a rule of
-    ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
+    A value that is not on the page scores 0, a doubtful or contradicted one 0.5, one that breaks a rule of
+    ``ACCURACY_RULES`` that rule's score. Of several judges, the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
     for name, value in fields.items():
@@ -305,7 +189,7 @@ def score_accuracy(
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
         elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, ("What the source says cannot be told",))
+            scores[name] = FieldScore(name, False, 0.5, ("The source is unclear here",))
     for issue in grounding_issues:
         issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
@@ -318,15 +202,14 @@ def score_accuracy(
             scores[name] = replace(
                 known_score, score=lower_score.score, issues=(*lower_score.issues, *known_score.issues)
             )
-    if not scores:  # a template of nothing but the text itself
+    if not scores:  # a template with no field but the text itself
         text_fields = [
             field.name
             for field in template.fields
             if field.reader == "whole_text" and get_found_values(fields, field.name)
         ]
         required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-        is_text_enough = bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)
-        return float(is_text_enough), ()
+        return float(bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
 
 
@@ -341,7 +224,7 @@ def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
 
 
 def _take_median_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
-    """The median of each field; who did not speak of a field has nothing against it."""
+    """Compute each field's median; silence about a field counts as agreement."""
     all_field_judgements = (field_judgement for judgement in judgements for field_judgement in judgement.field_scores)
     judgements_by_field = group_by(all_field_judgements, lambda field_judgement: field_judgement.field)
     merged_scores = {}
@@ -367,13 +250,10 @@ def _clamp_judged_score(judgement: FieldJudgement) -> float:
     return score if judgement.accurate else min(score, CRITICAL_SCORE)
 
 
-# ------------------------------------------------------------------------------------------------- consistency
-
-
 def score_consistency(
     fields: FieldValues, absent_fields: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """1 without any conflict, 0.15 less for each, at least 0.5."""
+    """Start from 1, subtract 0.15 for each conflict, stop at 0.5."""
     issues = tuple(
         EvaluationIssue("major", rule.field_name, rule.message)
         for rule in CONSISTENCY_RULES
@@ -382,24 +262,18 @@ def score_consistency(
     return max(INCONSISTENT_FLOOR, 1.0 - INCONSISTENT_PENALTY * len(issues)), issues
 
 
-# ------------------------------------------------------------------------------------------------- clinical validity
-
-
 def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """1 where every value is possible, 0.1 less for each that is not, at least 0.3."""
+    """Start from 1, subtract 0.1 for each impossible value, stop at 0.3."""
     issues = []
     for rule in VALIDITY_RULES:
         for name, value in get_found_values(fields, rule.field_name).items():
             text = value.value or value.raw or ""
-            # Exactly these: a name that merely begins so, or holds the letters, is another stain.
+            # Exact names only: a name that merely begins like one, or contains its letters, is another stain.
             if rule.item_names and name.partition(".")[2] not in rule.item_names:
                 continue
             if rule.is_invalid(text):
                 issues.append(EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"'))
     return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), tuple(issues)
-
-
-# ------------------------------------------------------------------------------------------------- feedback
 
 
 def build_feedback(
@@ -409,7 +283,7 @@ def build_feedback(
     accuracy_scores: Sequence[FieldScore],
     other_issues: Sequence[EvaluationIssue],
 ) -> EvaluationFeedback:
-    """What to mend, the worst first: missing fields, values that are not what the source says, and the other issues."""
+    """List the problems to fix, worst first."""
     issues: list[EvaluationIssue] = []
     missing: list[str] = []
     for scored_field in completeness_scores:
@@ -443,17 +317,14 @@ def build_feedback(
     return EvaluationFeedback(overall_score, tuple(ranked), tuple(missing), priority, tuple(dict.fromkeys(hints)))
 
 
-# ------------------------------------------------------------------------------------------------- the evaluator
-
-
 class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
-    """Does each extracted value say what the source says?"""
+    """The question about each value: does it agree with the source?"""
 
     role = "evaluator"
     answer_type = AccuracyJudgement
 
     def __init__(self, attempt: ClinicalAttempt, page_numbers: Sequence[int]) -> None:
-        """``page_numbers``: those that the model is shown; it is asked about the values that stand on them."""
+        """``page_numbers``: the pages shown; only values on them are asked about."""
         self.bundle = attempt.bundle
         self._attempt = attempt
         self._page_numbers = tuple(page_numbers)
@@ -465,11 +336,11 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
 
     @property
     def has_values(self) -> bool:
-        """Whether there is anything to ask about."""
+        """True if there are values to ask about."""
         return bool(self._asked_values)
 
     def render_prompt(self) -> str:
-        """The pages, then the values."""
+        """Render the pages, then the values."""
         claims = {name: value.raw or value.value for name, value in self._asked_values.items()}
         return fill_prompt_template(
             "Extraction_Evaluator",
@@ -479,7 +350,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         )
 
     def offline(self) -> AccuracyJudgement:
-        """Nothing against any value: what can be computed without a language model is not an opinion."""
+        """Accept every value: there is no opinion without a language model."""
         return AccuracyJudgement(
             field_scores=tuple(
                 FieldJudgement(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
@@ -488,12 +359,12 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         )
 
     def parse_answer(self, text: str) -> AccuracyJudgement:
-        """The judgement, of every value that was asked about."""
+        """Parse the judgement. ValidationError if a value is missing."""
         return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self._asked_values)})
 
 
 def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
-    """Values that the report also gives otherwise, each with a sentence: one of the two is wrong, or of something else."""
+    """Describe values for which the report also gives a contradicting one."""
     contradictions: dict[str, str] = {}
     for name, value in attempt.fields.items():
         field = attempt.template.get_field(get_base_field_name(name))
@@ -507,13 +378,13 @@ def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
 def _find_contradicting_value(
     field: TemplateField, field_name: str, value: FieldValue, report: ClinicalReport
 ) -> str | None:
-    """What a first look finds in the place of the value, if both cannot be right; of a report of two specimens, say."""
+    """Find the value that the first pass reads instead, if both cannot be right."""
     is_conflict = _CONFLICT_TESTS.get(field.format)
     if field.reader == "section" and field.need is FieldNeed.REQUIRED:
         is_conflict = _is_different_text
     if is_conflict is None:
         return None
-    # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
+    # Reports explain at length what the status may be; their own result is next to its label.
     min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     item = field_name.partition(".")[2].lower()
     for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
@@ -530,19 +401,19 @@ def _find_contradicting_value(
 
 
 def _is_different_text(other_text: str, value: str) -> bool:
-    """Not the same text, cut elsewhere."""
+    """Tell different texts from the same text cut elsewhere."""
     return other_text not in value and value not in other_text
 
 
 def _is_opposite_result(other_value: str, value: str) -> bool:
-    """One positive, one negative; a share or score that only one of them tells is no conflict."""
+    """Compare positive with negative only: a missing share or score is no conflict."""
     result_words = other_value.partition(",")[0], value.partition(",")[0]
     return result_words[0] != result_words[1] and all(
         word in ("positive", "negative", "equivocal") for word in result_words
     )
 
 
-#: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
+#: By format of fields with one value, or one of each name: can two readings not both be right?
 _CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
     "grade": operator.ne,
     "msi": operator.ne,
@@ -558,20 +429,20 @@ def _is_judged_field(template: FieldTemplate, field_name: str) -> bool:
 
 
 class ExtractionEvaluator:
-    """Scores an attempt, and says what to mend."""
+    """Scores attempts and lists the problems to fix."""
 
     def __init__(
         self, model: Model | None = None, *, ensemble: Sequence[Model] = (), window_characters: int | None = None
     ) -> None:
-        """``ensemble``: several judges instead of one; the median of what they say counts.
+        """``ensemble``: several judges instead of one; the median of their scores counts.
 
-        ``window_characters``: so many characters of a report are shown to a model at once; None: all of it.
+        ``window_characters``: most characters of a report in one question; None: the whole report.
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
-        """What a judge is asked: one question, or as many as windows of the report with values in them."""
+        """Build one question for each window of the report that has values in it."""
         candidates = [
             AccuracyQuestion(attempt, pages)
             for pages in split_pages_by_size(attempt.bundle, attempt.page_numbers, self._window_characters)
@@ -579,7 +450,7 @@ class ExtractionEvaluator:
         return [question for question in candidates if question.has_values]
 
     async def evaluate(self, attempt: ClinicalAttempt) -> ExtractionEvaluation:
-        """Scores and feedback."""
+        """Ask the judges, and return scores and feedback."""
         questions = self.questions(attempt)
         answers = await asyncio.gather(*(model.ask(question) for model in self._models for question in questions))
         return self.build_evaluation(attempt, answers)
@@ -587,7 +458,7 @@ class ExtractionEvaluator:
     def build_evaluation(
         self, attempt: ClinicalAttempt, answers: Sequence[Answer[AccuracyJudgement]]
     ) -> ExtractionEvaluation:
-        """The evaluation, with the judges' answers: for each judge, one to each question."""
+        """Combine the rules' scores with the judges' answers, one for each question."""
         failed_answer = next((answer for answer in answers if answer.value is None), None)
         judgements = [answer.value for answer in answers if answer.value is not None]
         question_count = len(judgements) // len(self._models) if judgements else 0
@@ -632,21 +503,3 @@ class ExtractionEvaluator:
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )
         return ExtractionEvaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
-
-
-def split_pages_by_size(
-    bundle: DocumentBundle, page_numbers: Sequence[int], max_characters: int | None
-) -> list[tuple[int, ...]]:
-    """The pages in runs of at most so many characters; a longer page is a run of its own. None: one run."""
-    if max_characters is None:
-        return [tuple(page_numbers)]
-    runs: list[list[int]] = []
-    size = 0
-    for number in page_numbers:
-        length = len(bundle.page(number).text)
-        if not runs or size + length > max_characters:
-            runs.append([])
-            size = 0
-        runs[-1].append(number)
-        size += length
-    return [tuple(run) for run in runs]

@@ -1,4 +1,4 @@
-"""What is extracted from a document, with the proof of every value: ``extractions/{doc_id}.json``."""
+"""The file ``extractions/{doc_id}.json``: extracted fields, each with its proof."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _UnitInterval = Annotated[float, Field(ge=0, le=1)]
 
 
 class FieldStatus(StrEnum):
-    """Whether the document has a field."""
+    """Presence of a field in the document."""
 
     FOUND = "found"
     NOT_PRESENT = "not_present"
-    """The document does not say it. Nobody has to look for it again."""
+    """The document does not mention it; no need to look again."""
     AMBIGUOUS = "ambiguous"
-    """It says something, but what cannot be told: for a person."""
+    """Something is there, but its meaning is unclear: for a person."""
 
 
 class FieldValue(StrictRecord):
-    """What the document says in one field. Only a value that stands on the page is ``found``."""
+    """A field's value in the document; ``found`` only if it appears on the page."""
 
     status: FieldStatus
     value: str | None = None
-    """Normalised: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found, or an ambiguous reading."""
+    """Normalised: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found or ambiguous."""
     raw: str | None = None
-    """The value's own words as the page writes them."""
+    """The value as the page writes it."""
     page: int | None = None
     """From 1."""
     quote: str | None = None
-    """The passage of the page's text around the value that shows what it belongs to."""
+    """The passage around the value, which shows its context."""
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of ``raw``, one per line."""
     confidence: _UnitInterval = 0.0
@@ -45,7 +45,7 @@ class FieldValue(StrictRecord):
 
     @property
     def is_found(self) -> bool:
-        """Whether there is a value that stands on the page."""
+        """True if the value appears on the page."""
         return self.status is FieldStatus.FOUND
 
 
@@ -59,18 +59,18 @@ class IterationRecord(StrictRecord):
     iteration: int
     """From 1."""
     template: str
-    """The template that was filled in: of forms, the type that this attempt took it for."""
+    """The template that was filled in; for forms, the type that this attempt assumed."""
     score: _UnitInterval | None
-    """As ``Extraction.score``; None where the judge could not judge."""
+    """As ``Extraction.score``; None if the judge could not answer."""
     scores: dict[str, float] = {}
     """The parts of the score by name: ``completeness``, ``accuracy`` …"""
     improvement: float | None = None
-    """Over the attempt before."""
+    """Compared with the attempt before."""
     confidence: _UnitInterval = 0.0
     feedback: str = ""
-    """What the next attempt was told; empty after the last one."""
+    """Feedback for the next attempt; empty after the last one."""
     reasoning: str = ""
-    """Why the extractor answered as it did."""
+    """The extractor's own explanation."""
     issues: tuple[str, ...] = ()
     """Ids of issues."""
     fields: dict[str, FieldValue] = {}
@@ -80,18 +80,17 @@ class Extraction(StrictRecord):
     """The fields of one report or form within the document."""
 
     template: str
-    """Name of the template."""
     document_type: str
     """The clinical document type, or the form: ``W-2``."""
     start_page: int
     end_page: int
     """Inclusive."""
     score: _UnitInterval | None
-    """0..1 (specification 003's points / 100); None where the judge could not judge."""
+    """0..1 (specification 003's points / 100); None if the judge could not answer."""
     confidence: _UnitInterval
     met_threshold: bool
     stopped_reason: str
-    """Why the loop ended, in a sentence."""
+    """The reason why the loop ended, in one sentence."""
     iterations: int
     history: tuple[IterationRecord, ...] = ()
     issues: tuple[Issue, ...] = ()
@@ -106,13 +105,13 @@ class Extractions(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     sha256: str
-    """Of the PDF's bytes."""
+    """Hash of the PDF's bytes."""
     fingerprint: str
-    """Of all that made it: bytes, reader, models, prompts, templates, settings."""
+    """Hash of everything that determines the result: bytes, reader, models, prompts, templates, settings."""
     extractions: tuple[Extraction, ...]
     """In the order of their pages."""
     usage: dict[str, Any] = {}
-    """What the model's answers cost, as in results."""
+    """Cost of the model's answers, as in results."""
     model: str
     reader: str
     times: Times = {}

@@ -1,4 +1,4 @@
-"""Which fields a report or form has: a template is a TOML file in ``templates/``, and a new form is a new file.
+"""Templates of the fields in a report or form: TOML files in ``templates/``.
 
 ::
 
@@ -41,13 +41,13 @@ TemplateKind = Literal["clinical", "tax"]
 
 
 class FieldNeed(StrEnum):
-    """How much a field is missed where it is not filled in."""
+    """Importance of a field."""
 
     REQUIRED = "required"
     IMPORTANT = "important"
     OPTIONAL = "optional"
     EXTRA = "extra"
-    """Another box of the form: extracted where it is there, outside the score."""
+    """Another box of the form: extracted if present, but not scored."""
 
 
 def _validate_regex(pattern: str) -> str:
@@ -62,48 +62,48 @@ _RegexText = Annotated[str, AfterValidator(_validate_regex)]
 
 
 class TemplateField(StrictRecord):
-    """One field."""
+    """One field of a template."""
 
     name: str = Checked(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
     description: str
-    """What it is, in words for a person and a prompt."""
+    """Its meaning, for people and prompts."""
     need: FieldNeed = FieldNeed.OPTIONAL
     format: FieldFormat = "text"
     pattern: _RegexText | None = None
-    """Of the format ``pattern``: the whole value matches it."""
+    """For the format ``pattern``: must match the whole value."""
     location: str = ""
-    """Where it usually stands: ``Box 1``."""
+    """Its usual place: ``Box 1``."""
     box: str = ""
-    """The number that the form prints into the box, before the label: ``1``, ``12a``."""
+    """The number printed in the box, before the label: ``1``, ``12a``."""
     labels: tuple[str, ...] = ()
-    """The words printed beside or above it; the usual ones first."""
+    """The words printed next to it or above it, the usual ones first."""
     part: Literal["", "name", "address", "block"] = ""
-    """Of a box that holds name and address: which of the two it is; ``block``: both."""
+    """For a box with name and address: which of the two this field is; ``block``: both."""
     stands: Literal["", "before", "first", "second"] = ""
-    """Of what stands on the label's own line: the mark before it, or which of the two values behind it."""
+    """For values on the label's own line: the mark before it, or the first or second value after it."""
     more_labels: tuple[str, ...] = ()
-    """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
+    """For reports: labels tried after an attempt without a value; too common to try first."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
-    """Of reports: how a text is read that has no format of its own."""
+    """For reports: how to read a text that has no format of its own."""
     many: bool = False
-    """Of reports: it has any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
+    """For reports: any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
     mentions: _RegexText | None = None
-    """Of reports: a document without such words does not have the field; with them, somebody has to find it."""
+    """For reports: a document without these words does not have the field; one with them should have a value."""
     hints: tuple[str, ...] = ()
-    """What to look for after an attempt that did not find it."""
+    """Advice for the next attempt if the field was not found."""
 
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:
         if (self.format == "pattern") != (self.pattern is not None):
-            raise ValueError("format 'pattern' and a pattern are given together, or neither")
+            raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
 
     def normalise(self, text: str) -> str | None:
-        """The value as it is kept; None where the text is not in the field's format."""
+        """Normalise a text to the stored form; None if it is not in the field's format."""
         return normalise_value(text, self.format, self.pattern)
 
     def describe_invalid_text(self, text: str) -> str:
-        """What to say about a text that is not in the field's format."""
+        """Explain why a text is not in the field's format."""
         problem = f'"{text}" {get_format_error_phrase(self.format)}'
         return f"Value {problem}" if self.format == "pattern" else problem
 
@@ -112,63 +112,63 @@ class FieldTemplate(StrictRecord):
     """The fields of one kind of report or form."""
 
     name: str
-    """As ``--template`` names it."""
+    """The name for ``--template``."""
     kind: TemplateKind
     document_type: str
-    """What a document of it is called: a clinical type, or the form."""
+    """The clinical document type, or the form's name."""
     display_name: str
     threshold: float = Checked(ge=0, le=1)
-    """Of forms, the confidence that is enough; of reports, the score."""
+    """Enough confidence (forms) or score (reports) to be accepted."""
     min_required: int = Checked(0, ge=0)
-    """At least so many required fields are filled in."""
+    """Fewest required fields that must be filled in."""
     signs: tuple[str, ...] = ()
-    """Words that only such a document prints; the first are its title."""
+    """Words that only such a document prints, its title first."""
     printed: tuple[str, ...] = ()
-    """Other words that the form itself prints: no entry is made of them."""
+    """Other words printed on the form itself: never read as an entry."""
     fields: tuple[TemplateField, ...] = Checked(alias="field", min_length=1)
 
     @model_validator(mode="after")
     def _require_unique_names(self) -> Self:
         names = [field.name for field in self.fields]
         if repeated_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"fields {', '.join(repeated_names)} are there twice")
+            raise ValueError(f"fields {', '.join(repeated_names)} appear twice")
         if self.min_required > len(self.get_fields_by_need(FieldNeed.REQUIRED)):
-            raise ValueError("min_required asks for more required fields than there are")
+            raise ValueError("min_required exceeds the number of required fields")
         return self
 
     def get_fields_by_need(self, *needs: FieldNeed) -> tuple[TemplateField, ...]:
-        """The fields of these needs, in order."""
+        """List the fields with these needs, in order."""
         return tuple(field for field in self.fields if field.need in needs)
 
     @property
     def scored_fields(self) -> tuple[TemplateField, ...]:
-        """All but the extra ones."""
+        """All fields except the extra ones."""
         return tuple(field for field in self.fields if field.need is not FieldNeed.EXTRA)
 
     def get_field(self, name: str) -> TemplateField | None:
-        """The field of that name."""
+        """Find a field by its name."""
         return next((field for field in self.fields if field.name == name), None)
 
 
 def get_field_template(name: str) -> FieldTemplate:
-    """The template of that name. UsageError that names all there are."""
+    """Get a template by its name. UsageError lists the names if there is none."""
     template = _load_shipped_templates().get(name)
     if template is None:
         raise UsageError(
             f"there is no template {name}",
             code="TEMPLATE-NAME",
-            remedy=f"There are {', '.join(sorted(_load_shipped_templates()))}.",
+            remedy=f"Choose one of {', '.join(sorted(_load_shipped_templates()))}.",
         )
     return template
 
 
 def list_field_templates(kind: TemplateKind) -> tuple[FieldTemplate, ...]:
-    """All of a kind, sorted by the names of their files."""
+    """List the templates of a kind, sorted by file name."""
     return tuple(template for template in _load_shipped_templates().values() if template.kind == kind)
 
 
 def compute_templates_version() -> str:
-    """Of all templates: part of every fingerprint."""
+    """Hash all templates, for fingerprints."""
     return hash_canonical_json(
         {name: template.model_dump(mode="json") for name, template in _load_shipped_templates().items()}
     )[:12]
@@ -183,7 +183,7 @@ def _load_shipped_templates() -> dict[str, FieldTemplate]:
             if file.name.endswith(".toml"):
                 template = parse_toml_record(file.read_text("utf-8"), f"{kind}/{file.name}", FieldTemplate)
                 if template.name in templates_by_name or template.kind != kind:
-                    message = f"{template.name} is there twice, or not of kind {kind}"
+                    message = f"{template.name} appears twice, or is not of kind {kind}"
                     raise build_template_error(f"{kind}/{file.name}", message)
                 templates_by_name[template.name] = template
     return templates_by_name

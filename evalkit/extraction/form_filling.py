@@ -1,7 +1,7 @@
-"""Specification 003's loop: extract, grade, feed back, extract again; then accept the form or give it to a person.
+"""The loop of specification 003: extract, grade, retry; accept or escalate.
 
-Every form of a document is filled in for itself. At most three attempts are made; a wrong year or a blank form ends
-them at once. The best attempt's fields are kept also where none passed.
+Each form of a document is filled in separately, in at most three attempts; a wrong year or a blank form ends them at
+once. The best attempt's fields are stored even if none passed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_extractor import FormAnswer, FormPart, FormQuestion
-from evalkit.extraction.form_reader import (
+from evalkit.extraction.forms.form_extractor import FormAnswer, FormPart, FormQuestion
+from evalkit.extraction.forms.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -23,7 +23,7 @@ from evalkit.extraction.form_reader import (
     is_continuation_page,
     is_tax_office_form_page,
 )
-from evalkit.extraction.form_sheet import FormSheet
+from evalkit.extraction.forms.form_sheet import FormSheet
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
     FormAttempt,
@@ -50,10 +50,10 @@ UNREADABLE_PAGE = "Nobody could read the page"
 def split_into_form_parts(
     bundle: DocumentBundle, forced_template_name: str | None = None, page_numbers: Sequence[int] | None = None
 ) -> list[FormPart]:
-    """The forms of a document, in the order of their pages; every page belongs to one at least.
+    """Divide a document into its forms, in page order, leaving out no page.
 
-    A page without a form belongs to the form before it where it is its back or its instructions; other pages in a row
-    are a document of the generic kind. ``forced_template_name``: the template that all are taken for. ``page_numbers``: none but these.
+    A page without a form belongs to the form before it if it is its back or its instructions; other runs of pages are
+    documents of the generic kind. ``forced_template_name``: use this template for all. ``page_numbers``: only these pages.
     """
     parts: list[FormPart] = []
     for page in bundle.pages:
@@ -73,9 +73,9 @@ def split_into_form_parts(
 
 
 def find_tax_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tuple[int, ...]:
-    """The pages that are forms of the tax office, or belong to one.
+    """List the pages that are tax forms, or belong to one.
 
-    ``include_all``: all pages, where the document is known to be about taxes.
+    ``include_all``: all pages, if the document is known to be about taxes.
     """
     if include_all:
         return tuple(page.page_num for page in bundle.pages)
@@ -114,12 +114,12 @@ def _force_template(part: FormPart, bundle: DocumentBundle, template_name: str) 
 
 
 class FormFieldExtractor:
-    """Fills in the forms of documents; keeps nothing between them."""
+    """Fills in the forms of documents; stores nothing between them."""
 
     def __init__(
         self, model: Model, *, expected_tax_year: int | None = None, forced_template_name: str | None = None
     ) -> None:
-        """``expected_tax_year``: the year that is needed; ``forced_template_name``: the template that every form is taken for."""
+        """``expected_tax_year``: the year needed; ``forced_template_name``: for all forms."""
         self._model = model
         self._tax_year = expected_tax_year
         self._template_name = forced_template_name
@@ -127,7 +127,7 @@ class FormFieldExtractor:
     async def extract_forms(
         self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None
     ) -> tuple[Extraction, ...]:
-        """Every form of the document, or on these ``page_numbers``. StoreError where an answer could not be kept."""
+        """Extract every form of the document or of ``page_numbers``. May raise StoreError."""
         locator = QuoteLocator(bundle)
         parts = split_into_form_parts(bundle, self._template_name, page_numbers)
         return tuple([await self._extract_form_part(bundle, locator, part) for part in parts])
@@ -139,8 +139,7 @@ class FormFieldExtractor:
         graded_attempts: list[_GradedAttempt] = []
         feedback = ""
         for attempt_number in range(1, MAX_ATTEMPTS + 1):
-            question = FormQuestion(bundle, part, attempt_number, feedback, self._template_name)
-            answer = await self._model.ask(question)
+            answer = await self._model.ask(FormQuestion(bundle, part, attempt_number, feedback, self._template_name))
             if answer.value is None:
                 issue = _build_agent_failure("extractor", answer.failure)
                 return _build_failed_extraction(part, NOT_EXTRACTED, issue, graded_attempts)
@@ -177,7 +176,7 @@ def _ground_answer(
     part: FormPart,
     template_name: str | None,
 ) -> tuple[FormAttempt, tuple[Issue, ...]]:
-    """The answer as far as the pages bear it out, and the issues of what they do not."""
+    """Check the answer against the pages: return proven fields and issues."""
     template = get_field_template(template_name) if template_name else find_template_for_type(answer.likely_type)
     page_numbers = range(part.start_page, part.end_page + 1)
     claims = {claim.name: claim for claim in answer.fields}
@@ -198,7 +197,7 @@ def _ground_answer(
         )
         value, issue = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
         if value.value is not None and field.normalise(value.value) is None:
-            # Something stands there, and what it means cannot be told.
+            # Something is entered, but its meaning is unclear.
             value = value.model_copy(update={"status": FieldStatus.AMBIGUOUS, "value": None})
         fields[field.name] = value
         issues += [issue] if issue else []
@@ -226,7 +225,7 @@ def _ground_answer(
 
 
 def find_template_for_type(document_type: str) -> FieldTemplate:
-    """The form's template; the generic one for every other type of document."""
+    """Get the form's template; the generic one for every other type of document."""
     return next(
         (template for template in list_field_templates("tax") if template.document_type == document_type),
         get_field_template(GENERIC_FORM),
@@ -234,7 +233,7 @@ def find_template_for_type(document_type: str) -> FieldTemplate:
 
 
 def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issue]) -> FormGrade:
-    """What is not on the page is worse than what is missing: no such form passes."""
+    """Fail a form with values that are not on the page: worse than missing ones."""
     if not grounding_issues:
         return form_grade
     issue_lines = "\n".join(f"- {issue.message}" for issue in grounding_issues)
@@ -312,13 +311,13 @@ def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[Iteration
     return tuple(records)
 
 
-# What could not be done
+# Failures
 
 
 def _build_failed_extraction(
     part: FormPart, stopped_reason: str, issue: Issue, graded_attempts: Sequence[_GradedAttempt]
 ) -> Extraction:
-    """Broken is not failed: no score, and a person sees it; the fields of the attempts before are kept."""
+    """Build an extraction without a score; the last attempt's fields are kept."""
     template_name = part.form.template_name if part.form else GENERIC_FORM
     last = graded_attempts[-1] if graded_attempts else None
     return Extraction(

@@ -1,7 +1,7 @@
-"""How the values of fields are written: the one normal form of each format, and None for any other text.
+"""Normal forms of field values: one for each format, and None for any other text.
 
 Source: specification 003, "Format validators"; wider where real forms are (masks of X, accounting brackets, ISO dates).
-A normaliser says whether a text is written as such a value, never whether the value is true.
+A normaliser checks only how a value is written, never whether it is true.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FieldFormat = Literal[
 """``pattern`` is the field's own regular expression; ``tin`` an SSN or an EIN."""
 
 _DASH_TRANSLATION = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
-#: Letters' own in some scripts, though nothing is to be seen of them.
+#: Invisible characters that belong to the letters of some scripts.
 _JOINER_CHARACTERS = "\u200c\u200d"
-#: The exponent of a unit, which would become part of its ten.
+#: The exponent of a unit; without a mark it would become part of its ten.
 _TEN_EXPONENT = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
 _SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
 _MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
@@ -35,7 +35,7 @@ _CURRENCY = re.compile(
 )
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)%?")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
-# A unit ends where its letters do: of "mm", half is a metre.
+# A unit ends with its letters: half of "mm" would be a metre.
 _SIZE_UNIT = r"(?:(?i:mm|cm)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
 _SIZE_NUMBER = r"\d+(?:\.\d+)?"
 _MEASUREMENT = re.compile(
@@ -54,7 +54,7 @@ _ISO_DATE = re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?:T[
 _AMERICAN_DATE = re.compile(r"(?P<m>\d{1,2})[-/.](?P<d>\d{1,2})[-/.](?P<y>\d{4}|\d{2})")
 _MONTH_FIRST_DATE = re.compile(r"(?P<m>[A-Za-z]+)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?,? (?P<y>\d{4})")
 _DAY_FIRST_DATE = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th)?[ -](?P<m>[A-Za-z]+)\.?,?[ -](?P<y>\d{4}|\d{2})")
-#: What engines take for one another: letters that stand among digits.
+#: Letters that OCR reads in place of digits.
 _MISREAD_CHARACTERS = str.maketrans("OoQDIl|iSsBZzGg", "000011115582269")
 _NUMERIC_FORMATS = frozenset(("ssn", "ein", "tin", "currency", "number"))
 _MIN_DIGITS = 3
@@ -62,7 +62,7 @@ _TICK_MARKS = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "t
 
 
 def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = None) -> str | None:
-    r"""The one way in which a value of that format is kept; None where it is not written in the format.
+    r"""Normalise a value of a format; None if it is not written in that format.
 
     >>> normalise_value("$1,234.5", "currency"), normalise_value("(32)", "currency"), normalise_value("Feb 1, 2025", "date")
     ('1234.50', '-32.00', '2025-02-01')
@@ -82,9 +82,9 @@ def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = 
 
 
 def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
-    """A number as it may have been printed where an engine read letters for its digits, or comma and point for another.
+    """Correct a number in which OCR read letters for digits, or a comma for a point.
 
-    Only what looks like a number already is read so; every other format is left as it is.
+    Texts that do not look like a number, and all other formats, are returned unchanged.
 
     >>> correct_misread_digits("24,4l0.OO", "currency"), correct_misread_digits("23,677,70", "currency"), correct_misread_digits("1, 513.42", "currency")
     ('24,410.00', '23677.70', '1,513.42')
@@ -104,7 +104,7 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
 
 
 def get_format_error_phrase(value_format: FieldFormat) -> str:
-    """What is said behind a text that is not in the format.
+    """Complete the sentence about a text that is not in the format.
 
     >>> get_format_error_phrase("ein")
     'is not a valid EIN format'
@@ -113,7 +113,7 @@ def get_format_error_phrase(value_format: FieldFormat) -> str:
 
 
 def get_format_example(value_format: FieldFormat) -> str:
-    """How a value of the format is written; empty where any text is one, or only the field knows.
+    """Show how a value of the format is written; empty if it has no fixed form.
 
     >>> get_format_example("currency"), get_format_example("text")
     ('1,234.50', '')
@@ -126,7 +126,7 @@ def _clean_text(text: str) -> str:
     cleaned = " ".join(unicodedata.normalize("NFKC", text).translate(_DASH_TRANSLATION).split())
     if cleaned.isprintable():
         return cleaned
-    # What no page shows would turn around digits beside it, steer a terminal, or pass for a value of its own.
+    # Invisible characters could reorder the digits next to them, control a terminal, or pass for a value.
     invisible_characters = (
         character
         for character in cleaned
@@ -136,7 +136,7 @@ def _clean_text(text: str) -> str:
 
 
 def _normalise_ssn(text: str) -> str | None:
-    """A social security number, with or without dashes, or masked but for its last four digits.
+    """Normalise a social security number, with or without dashes or mask.
 
     >>> [_normalise_ssn(text) for text in ("554-03-0876", "554030876", "***-**-0876", "XXX-XX-0876")]
     ['554-03-0876', '554-03-0876', '***-**-0876', '***-**-0876']
@@ -151,7 +151,7 @@ def _normalise_ssn(text: str) -> str | None:
 
 
 def _normalise_ein(text: str) -> str | None:
-    """An employer identification number.
+    """Normalise an employer identification number.
 
     >>> [_normalise_ein(text) for text in ("63-0065650", "746552769", "554-03-0876", "63-006565")]
     ['63-0065650', '74-6552769', None, None]
@@ -162,17 +162,17 @@ def _normalise_ein(text: str) -> str | None:
 
 
 def _normalise_tin(text: str) -> str | None:
-    """Either of the two.
+    """Normalise an EIN or an SSN.
 
     >>> [_normalise_tin(text) for text in ("63-0065650", "554-03-0876", "12-34")]
     ['63-0065650', '554-03-0876', None]
     """
-    # Nine digits without a dash are either; what a payer has is an EIN.
+    # Nine digits without a dash could be either; a payer's number is an EIN.
     return _normalise_ein(text) or _normalise_ssn(text)
 
 
 def normalise_currency(text: str) -> str | None:
-    """An amount of dollars; brackets, or a minus on either side, mean that it is negative.
+    """Normalise an amount of dollars; brackets or a minus make it negative.
 
     >>> [normalise_currency(text) for text in ("$1,234.56", "1234.5", "1,234", "-171.00", "(500.00)", "$ 32", "$-12")]
     ['1234.56', '1234.50', '1234.00', '-171.00', '-500.00', '32.00', '-12.00']
@@ -192,7 +192,7 @@ def normalise_currency(text: str) -> str | None:
 
 
 def _normalise_percentage(text: str) -> str | None:
-    """A number of hundredths, with or without its sign.
+    """Normalise a percentage, with or without its sign.
 
     >>> [_normalise_percentage(text) for text in ("12.5%", "40", "12.5.1%", "%")]
     ['12.5', '40', None, None]
@@ -202,7 +202,7 @@ def _normalise_percentage(text: str) -> str | None:
 
 
 def _normalise_number(text: str) -> str | None:
-    """A plain number.
+    """Normalise a plain number.
 
     >>> [_normalise_number(text) for text in ("1,204", "-3.5", "3 mm", "")]
     ['1204', '-3.5', None, None]
@@ -211,7 +211,7 @@ def _normalise_number(text: str) -> str | None:
 
 
 def _normalise_measurement(text: str) -> str | None:
-    """A size with its unit, in one to three directions.
+    """Normalise a size with its unit, in one to three dimensions.
 
     >>> [_normalise_measurement(text) for text in ("1.2 cm", "3 x 2 x 1.5 mm", "3 mm x 2 cm", "2.5 CM", "1.2", "cm")]
     ['1.2 cm', '3 x 2 x 1.5 mm', '3 mm x 2 cm', '2.5 cm', None, None]
@@ -228,7 +228,7 @@ def _normalise_measurement(text: str) -> str | None:
 
 
 def _normalise_date(text: str) -> str | None:
-    """A day of the calendar: ISO, American, or with the month's name.
+    """Normalise a date: ISO, American, or with the month's name.
 
     >>> {_normalise_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")}
     {'2025-02-01'}
@@ -243,7 +243,7 @@ def _normalise_date(text: str) -> str | None:
 
 def _to_iso_date(year: str, month: str, day: str) -> str | None:
     number = int(month) if month.isdigit() else _MONTHS.get(month.lower(), 0)
-    # Of two digits as POSIX has it: 69 is 1969, 68 is 2068.
+    # Two-digit years as in POSIX: 69 is 1969, 68 is 2068.
     century = 0 if len(year) == 4 else 1900 if int(year) > 68 else 2000
     try:
         return date(int(year) + century, number, int(day)).isoformat()
@@ -252,7 +252,7 @@ def _to_iso_date(year: str, month: str, day: str) -> str | None:
 
 
 def _normalise_checkbox(text: str) -> str | None:
-    """The mark of a box that is ticked.
+    """Normalise the mark of a ticked box.
 
     >>> [_normalise_checkbox(text) for text in ("X", "☒", "no")]
     ['X', 'X', None]

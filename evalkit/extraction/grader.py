@@ -1,6 +1,6 @@
-"""The grader of specification 003 as contract ruling 17 has it: rules veto, a model may only lower.
+"""The grader of specification 003 (ruling 17): rules veto, a model only lowers.
 
-Rules are rows and pure functions over the proven fields. What they find is written as the specification writes it,
+Rules are table rows and pure functions over the proven fields. Findings are written as in the specification:
 ``[SEVERITY:type:expected:actual] text``.
 """
 
@@ -19,26 +19,26 @@ from pydantic import Field as Named
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.form_extractor import build_template_prompt_data
-from evalkit.extraction.form_labels import is_only_form_print
-from evalkit.extraction.form_reader import GENERIC_FORM, PRINTED_FIELDS
+from evalkit.extraction.forms.form_extractor import build_template_prompt_data
+from evalkit.extraction.forms.form_labels import is_only_form_print
+from evalkit.extraction.forms.form_reader import GENERIC_FORM, PRINTED_FIELDS
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 MAX_ATTEMPTS = 3
-#: Contract ruling 17: the share of the required fields that is valid, and the score that outweighs a failure reason.
+#: Contract ruling 17: needed share of valid required fields, and the score that outweighs a failure reason.
 _MIN_REQUIRED_SHARE, _SUFFICIENT_SCORE = 0.70, 70.0
-#: A form that did not pass is no surer than this.
+#: Most confidence of a form that did not pass.
 _MAX_FAILED_CONFIDENCE = 0.5
-#: A recognised value that is less sure is for a person: of drawn scans 1 in 12 of those just below it is wrong, of the
-#: others 1 in 300.
+#: An OCR value below this confidence goes to a person: of drawn scans, 1 in 12 values just below it is wrong, above it
+#: 1 in 300.
 _MIN_SURE_CONFIDENCE = 0.9
-#: A name has more letters.
+#: Fewest letters of a name.
 _MIN_NAME_LETTERS = 3
-#: What no word begins with or holds: a small L for a capital I, a digit between letters.
+#: Patterns that no word has: a small L for a capital I, a digit between letters.
 _MISREAD_WORD = re.compile(r"\bl[b-df-hjkmnp-tvwxz][a-z]{2,}|[A-Za-z][01358][a-z]")
-#: Social security wages may be above the wages by this factor before it is told.
+#: Social security wages may exceed the wages by this factor before a warning.
 _WAGE_TOLERANCE = Decimal("1.1")
 _DRAFT_MARK = re.compile(r"\b(?:DRAFT|SPECIMEN|SAMPLE)\b|(?i:\bdraft as of\b|not for filing)")
 
@@ -46,7 +46,7 @@ _ZERO = re.compile(r"-?0*(?:\.0*)?")
 
 FormIssueSeverity = Literal["ERROR", "WARNING", "INFO"]
 
-#: Contract ruling 19: how these rank in the queue.
+#: Contract ruling 19: their rank in the queue.
 ISSUE_SEVERITIES: Mapping[FormIssueSeverity, IssueSeverity] = {
     "ERROR": IssueSeverity.BLOCKER,
     "WARNING": IssueSeverity.MAJOR,
@@ -66,7 +66,7 @@ class FormIssue:
     field: str = ""
 
     def __str__(self) -> str:
-        """As the specification writes it.
+        """Render as in the specification.
 
         >>> str(FormIssue("ERROR", "wrong_year", "Document is for tax year 2019, but we need 2020", "2020", "2019"))
         '[ERROR:wrong_year:2020:2019] Document is for tax year 2019, but we need 2020'
@@ -74,7 +74,7 @@ class FormIssue:
         return f"[{self.severity}:{self.type}:{self.expected}:{self.actual}] {self.text}"
 
     def to_issue(self, fields: Mapping[str, FieldValue], document_type: str) -> Issue:
-        """For the queue."""
+        """Convert to an issue for the queue."""
         field_value = fields.get(self.field)
         return Issue.create(
             "grader",
@@ -91,33 +91,32 @@ class FormIssue:
 
 
 FieldProblems = Mapping[str, str | None]
-"""Of each field that is judged, what is wrong with it; None where it is well filled in."""
+"""For each judged field, the problem; None if it is filled in correctly."""
 
 
 @dataclass(frozen=True)
 class FormAttempt:
-    """What is graded."""
+    """An extracted form, ready to be graded."""
 
     template: FieldTemplate
     document_type: str
-    """As the extractor says: ``W-2``, ``RECEIPT``."""
+    """The extractor's choice: ``W-2``, ``RECEIPT``."""
     fields: Mapping[str, FieldValue]
-    """Proven."""
+    """Proven on the page."""
     confidence: float
     alternative_types: tuple[str, ...] = ()
     attempt_number: int = 1
-    """Of the attempt, from 1."""
+    """From 1."""
     page_text: str = ""
-    """Of the pages that it is on."""
     has_ocr_pages: bool = False
-    """Whether any of them comes from OCR."""
+    """True if any of them was read by OCR."""
     stray_amount_count: int = 0
-    """FormAmounts on the form that no field has."""
+    """Number of amounts on the form that no field has."""
 
 
 @dataclass(frozen=True)
 class FormGrade:
-    """The grader's word on one attempt."""
+    """The grade of one attempt."""
 
     passed: bool
     score: float
@@ -127,7 +126,7 @@ class FormGrade:
     field_problems: FieldProblems
     failure_reasons: tuple[str, ...]
     feedback: str
-    """For the next attempt; empty where there is nothing to mend."""
+    """For the next attempt; empty if there is nothing to fix."""
     issues: tuple[FormIssue, ...]
     is_final: bool = False
     """A wrong year or a blank form: another attempt would change nothing."""
@@ -136,7 +135,7 @@ class FormGrade:
 
 
 def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = None) -> FormGrade:
-    """The grade by rules alone."""
+    """Grade an attempt by rules alone."""
     template, fields = attempt.template, attempt.fields
     problems = dict(_iter_field_names_and_problems(template, fields))
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
@@ -151,7 +150,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
             FormIssue(
                 "WARNING",
                 "incomplete",
-                f"FormAmounts on the form whose box was not recognised: {attempt.stray_amount_count}",
+                f"Amounts on the form whose box was not recognised: {attempt.stray_amount_count}",
             )
         )
     amounts = _parse_amounts(fields)
@@ -177,11 +176,10 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         "no_errors": 0.0 if has_error else 10.0,
     }
     score = sum(score_parts.values())
-    is_sure = attempt.confidence >= template.threshold
     passed = (
         not has_error
         and not is_blank_form
-        and is_sure
+        and attempt.confidence >= template.threshold
         and required_ratio >= _MIN_REQUIRED_SHARE
         and filled_count >= template.min_required
         and (not failure_reasons or score >= _SUFFICIENT_SCORE)
@@ -239,7 +237,7 @@ def _iter_failure_reasons(attempt: FormAttempt, problems: FieldProblems) -> Iter
 
 
 def _count_valid_required_fields(template: FieldTemplate, problems: FieldProblems) -> int:
-    """Valid required fields; of a template that requires none, valid fields."""
+    """Count valid required fields; valid fields if the template requires none."""
     names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(problems)
     return sum(problems[name] is None for name in names)
 
@@ -248,7 +246,7 @@ def _count_valid_required_fields(template: FieldTemplate, problems: FieldProblem
 
 
 def is_form_blank(fields: Mapping[str, FieldValue]) -> bool:
-    """Whether nothing is filled in; the form's own print, its year and title, is nobody's entry, and neither is 0."""
+    """Check that nothing is filled in, except the printed year and title, or zeros."""
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
     ]
@@ -284,9 +282,9 @@ def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int |
 
 
 def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterator[FormIssue]:
-    """Entries that somebody has to look at, also on a form that passes.
+    """List entries that a person must check, even on a form that passes.
 
-    On a recognised page what is missing may have been lost by the engine, and what it was unsure of may be wrong.
+    On an OCR page, OCR may have lost what is missing, and what it was unsure of may be wrong.
     """
     for field in attempt.template.fields:
         value = attempt.fields.get(field.name)
@@ -296,9 +294,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
             severity: FormIssueSeverity = (
                 "WARNING" if field.need is FieldNeed.REQUIRED or attempt.has_ocr_pages else "INFO"
             )
-            yield FormIssue(
-                severity, "ambiguous", f"{field.description}: what is entered cannot be told", field=field.name
-            )
+            yield FormIssue(severity, "ambiguous", f"{field.description}: the entry is unclear", field=field.name)
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
         elif attempt.has_ocr_pages and field.need is FieldNeed.REQUIRED and problems.get(field.name):
@@ -308,12 +304,12 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
 
 
 def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValue) -> str | None:
-    """Why a value may be none though it stands on the page."""
+    """Explain why a value may not be one although it appears on the page."""
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
-        return "what was read for it is printed on the form"
+        return "the text read for it is printed on the form"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
-        return "what was read for it is hardly a name"
+        return "the text read for it is hardly a name"
     if not attempt.has_ocr_pages:
         return None
     if value.confidence < _MIN_SURE_CONFIDENCE or (field.format == "text" and _MISREAD_WORD.search(text)):
@@ -324,12 +320,12 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
 # Rule 5: do the values make sense together?
 
 FormAmounts = Mapping[str, Decimal]
-"""Of the fields that have one, by name."""
+"""Amounts by field name."""
 
 
 @dataclass(frozen=True)
 class FormCheck:
-    """One row: what cannot be true together."""
+    """One row: a contradiction between amounts."""
 
     template_name: str
     field_name: str
@@ -342,14 +338,14 @@ def _is_part_above_whole(amounts: FormAmounts, part_field: str, whole_field: str
 
 
 def _is_sum_wrong(amounts: FormAmounts, whole_field: str, *part_fields: str) -> bool:
-    """To a dollar; where one of them is not there, nothing can be told."""
+    """Compare within one dollar; False if an amount is missing."""
     return {whole_field, *part_fields} <= amounts.keys() and abs(
         amounts[whole_field] - sum(amounts[name] for name in part_fields)
     ) > 1
 
 
 def _is_rate_wrong(amounts: FormAmounts, tax_field: str, *base_fields: str, rates: Sequence[str]) -> bool:
-    """The tax is none of these rates of the bases, to a dollar or two thousandths of it."""
+    """Check that the tax matches none of the rates, within a dollar or 0.2 %."""
     bases = [amounts[name] for name in base_fields if name in amounts]
     if tax_field not in amounts or not bases:
         return False
@@ -358,7 +354,7 @@ def _is_rate_wrong(amounts: FormAmounts, tax_field: str, *base_fields: str, rate
 
 
 def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
-    """1.45 %, and 0.9 % more of what is above 200,000."""
+    """Check against 1.45 %, plus 0.9 % of the part above 200,000."""
     paid_tax, wages = amounts.get("medicare_tax_withheld"), amounts.get("medicare_wages")
     if paid_tax is None or wages is None:
         return False
@@ -368,7 +364,7 @@ def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
     return not min(standard_tax, full_tax) - tolerance <= paid_tax <= max(standard_tax, full_tax) + tolerance
 
 
-#: What rounding to dollars may add.
+#: Most that rounding to dollars may add.
 _ROUNDING_TOLERANCE = Decimal("1.001")
 #: The employee's share was 4.2 % in 2011 and 2012.
 FORM_CHECKS = (
@@ -409,7 +405,7 @@ def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
 
 
 def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reasons: Sequence[str]) -> str:
-    """What the next attempt is told: the second one the other types, the third one the critical fields."""
+    """Write the next attempt's feedback, on types, then on critical fields."""
     lines = ["Issues found:", *(f"- {reason}" for reason in failure_reasons), ""] if failure_reasons else []
     lines += [
         f"- {field.location or field.name}: {problems[field.name]}"
@@ -426,9 +422,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
             if field.name in missing
         ]
     if attempt.stray_amount_count:
-        lines.append(
-            f"FormAmounts on the form that no field has: {attempt.stray_amount_count}. Find the boxes that they stand in."
-        )
+        lines.append(f"Amounts on the form that no field has: {attempt.stray_amount_count}. Find their boxes.")
     if attempt.attempt_number == 1:
         other_types = ", ".join(attempt.alternative_types) or "none named"
         lines.append(f"Try alternative interpretation: Could this be a different form type? Check: {other_types}")
@@ -441,7 +435,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
 
 
 def list_missing_or_invalid_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
-    """The required fields that are not validly filled in."""
+    """List required fields that are missing or invalid."""
     return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
 
@@ -459,7 +453,7 @@ class GraderIssue(BaseModel, frozen=True):
 
 
 class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
-    """What a model says about an extraction that passed the rules."""
+    """A model's opinion on an extraction that passed the rules."""
 
     reasoning: str = ""
     passed: bool = Named(alias="pass")
@@ -472,7 +466,7 @@ class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
 
 @dataclass(frozen=True)
 class GraderQuestion(DocumentQuestion[GraderAnswer]):
-    """Asked about an extraction that the rules pass: they veto, so that of others nothing could change."""
+    """A model's question, asked only if the rules pass, since they veto."""
 
     bundle: DocumentBundle
     attempt: FormAttempt
@@ -482,7 +476,7 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
     answer_type: type[GraderAnswer] = GraderAnswer
 
     def render_prompt(self) -> str:
-        """Document first, then what is claimed of it, instructions last."""
+        """Render the document first, then the claims, instructions last."""
         claims = {
             "document_type": self.attempt.document_type,
             "fields": {name: value.value for name, value in self.attempt.fields.items() if value.value is not None},
@@ -496,14 +490,14 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
         )
 
     def offline(self) -> GraderAnswer:
-        """Nothing beyond the rules, which have passed it."""
+        """Accept what the rules have passed."""
         return GraderAnswer(
             passed=True, score=100.0, document_type=self.attempt.document_type, confidence=self.attempt.confidence
         )
 
 
 def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, confidence_threshold: float) -> FormGrade:
-    """The rules' grade as far as the model agrees: it may take away and never add."""
+    """Lower the rules' grade by the model's answer; it can never raise it."""
     issues = tuple(_iter_model_issues(answer))
     has_other_type = answer.document_type and answer.document_type != rule_grade.document_type
     if has_other_type:
@@ -518,12 +512,11 @@ def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, con
         )
     score = min(rule_grade.score, max(answer.score, 0.0))
     confidence = min(rule_grade.confidence, max(answer.confidence, 0.0))
-    has_error = any(issue.severity == "ERROR" for issue in issues)
     passed = (
         rule_grade.passed
         and answer.passed
         and not has_other_type
-        and not has_error
+        and not any(issue.severity == "ERROR" for issue in issues)
         and confidence >= confidence_threshold
     )
     return replace(

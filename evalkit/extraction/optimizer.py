@@ -1,4 +1,4 @@
-"""The next attempt's prompt: the first one with what the evaluator found; and whether there is to be a next attempt.
+"""Feedback for the next attempt, its prompt, and the decision whether to make one.
 
 Source: specification 002, sections 3.3.2 and appendix A.2.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.llm.prompts import fence_json
+
+EvaluationSeverity = Literal["critical", "major", "minor"]
 
 THRESHOLD_MET = "Quality threshold met"
 MAX_ITERATIONS_REACHED = "Max iterations reached"
@@ -22,22 +23,39 @@ _ISSUE_TITLES: Mapping[EvaluationSeverity, str] = {
 
 
 @dataclass(frozen=True)
+class EvaluationIssue:
+    """A problem with one field."""
+
+    severity: EvaluationSeverity
+    field: str
+    description: str
+    suggested_fix: str = ""
+
+
+@dataclass(frozen=True)
+class EvaluationFeedback:
+    """Feedback for the next attempt; the truth is not known here."""
+
+    overall_score: float | None
+    issues: tuple[EvaluationIssue, ...] = ()
+    missing_fields: tuple[str, ...] = ()
+    priority_fields: tuple[str, ...] = ()
+    """Fields to look at first."""
+    suggestions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ReliabilityLoopConfig:
-    """When the loop stops."""
+    """Stop conditions of the loop."""
 
     quality_threshold: float = 0.95
     max_iterations: int = 3
     min_improvement: float = 0.05
-    """Less than so much over the attempt before is a plateau."""
+    """A smaller gain over the attempt before is a plateau."""
     timeout_seconds: float = 30.0
-    """For all attempts together, calls included."""
+    """For all attempts together, including model calls."""
     enabled: bool = True
     """False: one attempt, evaluated once."""
-
-    @property
-    def effective_max_iterations(self) -> int:
-        """The most there may be."""
-        return self.max_iterations if self.enabled else 1
 
 
 LOOP_PROFILES: Mapping[str, ReliabilityLoopConfig] = {
@@ -57,7 +75,7 @@ def build_loop_config(
     timeout_ms: float | None = None,
     enabled: bool | None = None,
 ) -> ReliabilityLoopConfig:
-    """A profile with what is given instead: settings, or the options of specification 002, section 4.2.
+    """Override a profile with settings or the options of specification 002, 4.2.
 
     >>> build_loop_config("clinical", max_iterations=2)
     ReliabilityLoopConfig(quality_threshold=0.98, max_iterations=2, min_improvement=0.05, timeout_seconds=30.0, enabled=True)
@@ -74,14 +92,14 @@ def build_loop_config(
 
 @dataclass(frozen=True)
 class ContinuationDecision:
-    """Whether there is to be another attempt, and why, in words for a person."""
+    """The decision about another attempt, and its reason for a person."""
 
     should_continue: bool
     reason: str
 
 
 class ExtractionOptimizer:
-    """Builds the feedback section, and stops in time."""
+    """Builds the feedback section and decides when to stop."""
 
     def build_optimized_prompt(
         self,
@@ -92,9 +110,8 @@ class ExtractionOptimizer:
         *,
         target: float = 0.95,
     ) -> str:
-        """The base prompt with the section of appendix A.2 behind it. The attempt before is fenced: it quotes the document."""
+        """Append the feedback section (appendix A.2) to the base prompt."""
         section = self.build_feedback_section(feedback, iteration, target)
-        previous = fence_json(dict(previous_attempt), "previous", base_prompt)
         return "\n".join(
             [
                 base_prompt.rstrip(),
@@ -102,7 +119,7 @@ class ExtractionOptimizer:
                 section,
                 "",
                 "PREVIOUS ATTEMPT (for reference):",
-                previous,
+                fence_json(dict(previous_attempt), "previous", base_prompt),
                 "",
                 "Please re-extract the clinical data, addressing ALL issues above.",
                 "Ensure extracted values EXACTLY match what appears in the source document.",
@@ -111,7 +128,7 @@ class ExtractionOptimizer:
         )
 
     def build_feedback_section(self, feedback: EvaluationFeedback, iteration: int, target: float = 0.95) -> str:
-        """What the evaluator found, the worst first; parts without anything are left out."""
+        """List the evaluator's findings, worst first; leave out empty parts."""
         score = "none" if feedback.overall_score is None else f"{feedback.overall_score * 100:.1f}%"
         parts = [
             f"--- FEEDBACK FROM QUALITY EVALUATION (Iteration {iteration}) ---\n"
@@ -130,12 +147,12 @@ class ExtractionOptimizer:
     def should_continue(
         self, current_score: float, previous_score: float | None, iteration: int, config: ReliabilityLoopConfig
     ) -> ContinuationDecision:
-        """Threshold first, then the number of attempts, then the plateau."""
+        """Check the threshold first, then the number of attempts, then the plateau."""
         if current_score >= config.quality_threshold:
             return ContinuationDecision(False, THRESHOLD_MET)
-        if iteration >= config.effective_max_iterations:
+        if iteration >= (config.max_iterations if config.enabled else 1):
             return ContinuationDecision(False, MAX_ITERATIONS_REACHED)
-        # Scores are rounded to four decimals; so is what they differ by.
+        # Scores are rounded to four decimals, and so is their difference.
         if (
             previous_score is not None
             and (improvement := round(current_score - previous_score, 4)) < config.min_improvement

@@ -1,7 +1,7 @@
-"""MARC-v1's loop over one report: extract, evaluate, feed back, extract again, and stop in time.
+"""MARC-v1's loop over one report: extract, evaluate, retry, stop in time.
 
 Source: specification 002, sections 3.3.3, 7.5 and 8; contract ruling 16. The best attempt is returned, not the last. One
-deadline covers every call. What the loop cannot vouch for goes to a person.
+deadline covers every call. Results that the loop cannot vouch for go to a person.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Literal, TypeVar
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ClinicalExtractor, RetryContext
-from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
-from evalkit.extraction.evaluator import (
-    ClinicalAttempt,
-    EvaluationFeedback,
-    EvaluationIssue,
-    EvaluationScore,
-    EvaluationSeverity,
-    ExtractionEvaluator,
-    find_mentioned_fields,
-)
+from evalkit.extraction.clinical.clinical_attempt import ClinicalAttempt, find_mentioned_fields
+from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name, get_found_values
+from evalkit.extraction.clinical.report_structure import ClinicalReport
+from evalkit.extraction.evaluator import EvaluationScore, ExtractionEvaluator
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
-from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
-from evalkit.extraction.report_structure import ClinicalReport
+from evalkit.extraction.optimizer import (
+    LOOP_PROFILES,
+    EvaluationFeedback,
+    EvaluationIssue,
+    EvaluationSeverity,
+    ExtractionOptimizer,
+    ReliabilityLoopConfig,
+)
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model
@@ -42,10 +42,10 @@ NOT_JUDGED = "The evaluation could not be completed"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 
 MIN_SURE_CONFIDENCE = 0.85
-"""Below it, a value that matters is looked at by a person: what only another look found is wrong more often."""
+"""Important values below it go to a person: second-pass values are wrong more often."""
 
 ProgressCallback = Callable[[int, float | None], None]
-"""Called after each attempt with its number and score; the score is None where the judge could not answer."""
+"""Called after each attempt with its number and score; the score is None if the judge could not answer."""
 CallResult = TypeVar("CallResult")
 
 _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
@@ -57,7 +57,7 @@ _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
 
 @dataclass(frozen=True)
 class LoopIteration:
-    """One attempt, evaluated."""
+    """One evaluated attempt."""
 
     iteration_number: int
     attempt: ClinicalAttempt
@@ -68,33 +68,33 @@ class LoopIteration:
 
 @dataclass(frozen=True)
 class ReliabilityLoopResult:
-    """What the loop made of one report."""
+    """The outcome of the loop for one report."""
 
     best_iteration: LoopIteration | None
-    """None where no attempt was evaluated."""
+    """None if no attempt was evaluated."""
     history: tuple[LoopIteration, ...]
     met_threshold: bool
     stopped_reason: str
     processing_seconds: float
     failure: Issue | None = None
-    """Which of the two could not answer, and why."""
+    """The failed call, extractor's or evaluator's, and its reason."""
 
     @property
     def final_score(self) -> float | None:
-        """The best attempt's; None where none has one."""
+        """The best attempt's score; None if none has one."""
         return self.best_iteration.score.overall if self.best_iteration else None
 
     @property
     def iteration_count(self) -> int:
-        """How many attempts were made."""
+        """Number of attempts."""
         return len(self.history)
 
     @property
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
-        """Accepted where the threshold is met and only minor issues are open: one wrong value of many hardly lowers a score.
+        """Acceptance if the threshold is met and only minor issues are open.
 
-        A report of which no required field is there is never accepted: nothing says that it is such a report. Nor is one
-        with a value that its extractor was not sure of.
+        A report without any required field is never accepted (it may not be such a report), nor one with a value that its
+        extractor was not sure of.
         """
         best = self.best_iteration
         is_accepted = (
@@ -109,7 +109,7 @@ class ReliabilityLoopResult:
 
 
 def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
-    """Whether none of the required fields is there."""
+    """Check that none of the required fields was found."""
     return not any(
         get_found_values(attempt.fields, field.name)
         for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED)
@@ -117,7 +117,7 @@ def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
 
 
 def list_unsure_fields(attempt: ClinicalAttempt) -> list[str]:
-    """The required and important values whose extractor was less than ``MIN_SURE_CONFIDENCE``."""
+    """List required and important values below ``MIN_SURE_CONFIDENCE``."""
     checked_names = {
         field.name for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     }
@@ -129,7 +129,7 @@ def list_unsure_fields(attempt: ClinicalAttempt) -> list[str]:
 
 
 class ReliabilityLoop:
-    """Runs the loop on one report after another; keeps nothing between them."""
+    """Runs the loop on one report after another; stores nothing between them."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class ReliabilityLoop:
         extractor: ClinicalExtractor | None = None,
         evaluator: ExtractionEvaluator | None = None,
     ) -> None:
-        """``config``: the profile ``batch`` without one. ``model`` answers both roles where no other does."""
+        """``config``: default ``batch``. ``model``: for roles without one of their own."""
         self.config = config or LOOP_PROFILES["batch"]
         default_model = model or EmbeddedModel()
         self._extractor = extractor or ClinicalExtractor(default_model)
@@ -153,7 +153,7 @@ class ReliabilityLoop:
         template: FieldTemplate,
         on_progress: ProgressCallback | None = None,
     ) -> ReliabilityLoopResult:
-        """Fill in the template from these pages, which are readable."""
+        """Fill in the template from these readable pages."""
         started_at = time.monotonic()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
         report = ClinicalReport([bundle.page(iteration_number) for iteration_number in page_numbers])
@@ -163,7 +163,7 @@ class ReliabilityLoop:
         retry: RetryContext | None = None
         while True:
             iteration_number = len(history) + 1
-            # As much time as is left, for each call: one that hangs would else hold a document for ever.
+            # Each call gets the remaining time: a call that hangs would block a document for ever.
             attempt = await _await_or_none_at_deadline(
                 deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
             )
@@ -209,7 +209,7 @@ def _build_agent_failure(agent: Literal["extractor", "evaluator"], reason: str |
 
 
 async def _await_or_none_at_deadline(deadline: float, call: Awaitable[CallResult]) -> CallResult | None:
-    """What the call gives, or None where the deadline comes first."""
+    """Await a call; return None if the deadline comes first."""
     try:
         async with asyncio.timeout_at(deadline):
             return await call
@@ -218,7 +218,7 @@ async def _await_or_none_at_deadline(deadline: float, call: Awaitable[CallResult
 
 
 def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | None:
-    """The attempt of the highest score, the first of equal ones; where none has a score, the last."""
+    """Select the highest score, the first of equal ones; without scores, the last."""
     scored_iterations = [iteration for iteration in history if iteration.score.overall is not None]
     if not scored_iterations:
         return history[-1] if history else None
@@ -226,7 +226,7 @@ def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | 
 
 
 def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
-    """Specification 002, section 8.2: scores and names of fields, nothing of the document."""
+    """Log scores and field names, nothing of the text (specification 002, 8.2)."""
     dimension_scores = iteration.score.dimension_scores
     log.info(
         "%s",
@@ -254,9 +254,6 @@ def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------------- what is kept
-
-
 def build_extraction(
     result: ReliabilityLoopResult,
     template: FieldTemplate,
@@ -265,9 +262,11 @@ def build_extraction(
     *,
     page_issues: Sequence[Issue] = (),
 ) -> Extraction:
-    """The result as it is kept, with issues numbered; ``page_issues`` are issues of the pages themselves.
+    """Build the stored result with numbered issues.
 
-    Issues of earlier attempts that the best one does not have are kept as repaired.
+    ``page_issues``: issues of the pages themselves.
+
+    Issues of earlier attempts that the best one no longer has are stored as repaired.
     """
     open_issues = _list_issues(result.best_iteration, template) if result.best_iteration else []
     earlier_issues = [
@@ -330,7 +329,7 @@ def _build_iteration_record(
         feedback=feedback_section,
         reasoning=iteration.attempt.reasoning,
         issues=tuple(dict.fromkeys(issue_ids[_make_issue_key(issue)] for issue in _list_issues(iteration, template))),
-        # The text itself is the same in every attempt, and is kept once.
+        # The text itself is the same in every attempt and is stored once.
         fields={
             name: value
             for name, value in iteration.attempt.fields.items()
@@ -340,8 +339,8 @@ def _build_iteration_record(
 
 
 def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
-    """All fields in the template's order; those that the report speaks of and nobody found are not absent."""
-    if best is None:  # nobody knows what the document has
+    """Order fields as in the template; do not call mentioned fields absent."""
+    if best is None:  # the document's content is unknown
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
     mentioned_names = best.attempt.field_mentions.mentioned_names
@@ -354,11 +353,11 @@ def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | No
 
 
 _UNKNOWN_VALUE = FieldValue(status=FieldStatus.AMBIGUOUS)
-"""Of a field that may be there, and was not found."""
+"""A field that may be present but was not found."""
 
 
 def _list_issues(iteration: LoopIteration, template: FieldTemplate) -> list[Issue]:
-    """Values that are not on the page, and what the evaluator found besides them."""
+    """List values that are not on the page, then the evaluator's other findings."""
     ungrounded_names = {issue.location for issue in iteration.attempt.grounding_issues}
     evaluation_issues = [issue for issue in iteration.feedback.issues if issue.field not in ungrounded_names]
     return [
@@ -385,7 +384,7 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
-    """Why a person is asked: below 0.8 first (specification 002, section 9.3)."""
+    """Explain why a person is asked; below 0.8 first (specification 002, 9.3)."""
     score = result.final_score
     if score is None:
         severity, message = IssueSeverity.BLOCKER, f"No attempt could be scored: {result.stopped_reason}"
@@ -426,7 +425,6 @@ def _make_issue_key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _number_issues(issues: Sequence[Issue]) -> list[Issue]:
-    """Each agent's issues numbered from 1."""
     counts: dict[str, int] = {}
     numbered_issues = []
     for issue in issues:

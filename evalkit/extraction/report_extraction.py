@@ -1,7 +1,7 @@
-"""All reports of a document: which template each has, which of its pages can be read, and the loop over each of them.
+"""All reports of a document: templates, readable pages, and the loop over each.
 
-Source: specification 002, sections 7.1 and 7.2. The loop runs once for each segment of a composite document; pages that
-nobody could read never enter it.
+Source: specification 002, sections 7.1 and 7.2. The loop runs once for each segment of a composite document; unreadable
+pages never enter it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.reliability_loop import (
     ReliabilityLoop,
     ReliabilityLoopResult,
@@ -28,7 +28,7 @@ from evalkit.issue import Issue, IssueSeverity
 log = logging.getLogger(__name__)
 
 MAX_CONCURRENT_LOOPS = 4
-"""Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
+"""Parallel loops of one document: a loop's deadline must not pass while it waits for the others."""
 UNREADABLE_MESSAGE = "Document quality too low for extraction"
 
 
@@ -42,13 +42,37 @@ class ReportPageRange:
     document_type: str
     """One of the five clinical types."""
     template_name: str | None = None
-    """Instead of what the type and the text say."""
+    """Overrides the template chosen by type and text."""
+
+
+class LoopMetric(NamedTuple):
+    """A metric of the loop and its alert threshold (specification 002, section 8.1)."""
+
+    name: str
+    measure: Callable[[ReliabilityLoopResult], Sequence[float]]
+    """Values for one report; empty if nothing was measured."""
+    is_alert: Callable[[float], bool]
+    alert_message: str
+    """Meaning of a value beyond the threshold."""
+
+
+LOOP_METRICS = (
+    LoopMetric("marc.iteration_count", lambda result: [result.iteration_count], lambda count: count > 3,
+               "more than 3 attempts: look at the prompts"),
+    LoopMetric("marc.final_score", lambda result: [] if result.final_score is None else [result.final_score],
+               lambda score: score < 0.8, "a final score below 0.8: a person looks first"),
+    LoopMetric("marc.processing_time_ms", lambda result: [result.processing_seconds * 1000],
+               lambda milliseconds: milliseconds > 45_000, "longer than 45 seconds"),
+    LoopMetric("marc.improvement_per_iteration",
+               lambda result: [attempt.improvement for attempt in result.history if attempt.improvement is not None],
+               lambda improvement: improvement < 0.02, "an attempt that gained less than 0.02"),
+)  # fmt: skip
 
 
 async def extract_reports(
     bundle: DocumentBundle, reports: Sequence[ReportPageRange], loop: ReliabilityLoop
 ) -> list[Extraction]:
-    """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
+    """Extract every report, in page order. UsageError if a template does not exist."""
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
     async def extract_in_turn(report: ReportPageRange) -> Extraction:
@@ -82,7 +106,7 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
 
 
 def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
-    """Log what of this report is beyond the thresholds of specification 002, section 8.1."""
+    """Log metrics beyond the thresholds of specification 002, section 8.1."""
     for metric in LOOP_METRICS:
         values = metric.measure(result)
         if any(map(metric.is_alert, values)):
@@ -97,14 +121,14 @@ def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
 
 
 def is_readable_page(page: Page) -> bool:
-    """Whether what the page says is known well enough to extract from it; a blank page says nothing."""
+    """Check that the page's text is reliable enough to extract from."""
     return page.status.is_readable and (page.quality is None or page.quality >= MIN_READABLE_SCORE)
 
 
 def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> FieldTemplate:
-    """The template of a report: by its type, and among several of one type by the words that it prints.
+    """Choose a report's template by its type, then by its printed words.
 
-    A note without the words of a particular kind is a clinical note, any other document is ``unknown``.
+    A note without the words of a particular kind is a clinical note; any other document is ``unknown``.
     """
     text = "\n".join(page.text for page in pages)
     candidates = [

@@ -1,8 +1,8 @@
-"""A claimed value becomes a proven one: what is not on the page is not a value.
+"""Prove claimed values on the page; without proof there is no value.
 
-A model says what a field holds and where it read it; the page decides. The value's own words are looked for as they
-were quoted, else as any writing of the same normal form (``24410.00`` is on the page as ``24,410.00``). What is not there
-raises an issue with the typed difference to the passage that is nearest.
+A model claims a field's value and its place; the page decides. The value is searched as it was quoted, then in any
+spelling of the same normal form (``24410.00`` matches ``24,410.00``). A value that is not found becomes an issue with the
+difference to the nearest passage.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 
-#: A value of a format is written in at most so many words: "February 1, 2025".
+#: Most words of a formatted value: "February 1, 2025".
 _MAX_VALUE_WORDS = 4
-#: A quote shows so many characters of the block on either side of the value.
+#: Characters of the block that a quote shows on either side of the value.
 _CONTEXT_CHARACTERS = 120
 _PLAIN_FORMATS: frozenset[FieldFormat] = frozenset(("text", "pattern", "checkbox"))
 
 
 @dataclass(frozen=True)
 class FieldClaim:
-    """What an extractor says about one field."""
+    """An extractor's claim about one field."""
 
     value: str | None
     """None: the document does not have it."""
     raw: str | None = None
-    """The words that it was read from: the value's own, or a passage that holds them."""
+    """The words it was read from: the value's own, or a passage that contains them."""
     page: int | None = None
     confidence: float = 1.0
     is_ambiguous: bool = False
     span: tuple[int, int] | None = None
-    """Characters of the page's text, where the extractor knows the very place."""
+    """Characters of the page's text, if the extractor knows the exact place."""
     entry_line_spans: tuple[tuple[int, int], ...] = ()
-    """As ``span``, of an entry of several lines, between which the page's text may have others."""
+    """As ``span``, for an entry of several lines; the page's text may have others between them."""
 
 
 def ground_claim(
@@ -53,9 +53,9 @@ def ground_claim(
     page_numbers: Sequence[int],
     agent: Agent,
 ) -> tuple[FieldValue, Issue | None]:
-    """The claim as far as the document's ``page_numbers`` bear it out, and what is wrong with it.
+    """Check a claim against ``page_numbers``; return the proven value or an issue.
 
-    A value that is not in the field's format keeps its own words: the judge tells about that, not the proof.
+    A value that is not in the field's format keeps its own words: reporting that is the judge's task.
     """
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
@@ -85,7 +85,6 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
 def _find_entry_line_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, page_numbers: Sequence[int]
 ) -> list[tuple[Page, int, int]] | None:
-    """The lines of an entry that has several, such as an address; None where they are not on one of the pages."""
     value = claim.value or ""
     if claim.entry_line_spans and claim.page in page_numbers:
         page = bundle.page(claim.page or 0)
@@ -99,7 +98,7 @@ def _find_entry_line_places(
         page = bundle.page(number)
         line_spans: list[tuple[Page, int, int]] = []
         for line_text in line_texts:
-            # The lines of an entry stand below one another: each is looked for behind the one before.
+            # The lines of an entry follow one another: search each after the one before.
             search_start = line_spans[-1][2] if line_spans else 0
             place = next(find_value_spans(line_text, field, page.text, search_start, len(page.text)), None)
             if place is None:
@@ -117,7 +116,7 @@ def _keep_letters(text: str) -> str:
 def _iter_value_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: QuoteLocator, page_numbers: Sequence[int]
 ) -> Iterator[tuple[Page, int, int]]:
-    """Where the value stands: the place that was named, then within the passage quoted, then anywhere on the pages."""
+    """Find the value: at the named place, in the quoted passage, then anywhere."""
     value, first_page = claim.value or "", _choose_first_page_number(claim, page_numbers)
     if claim.span and claim.page == first_page:
         page = bundle.page(first_page)
@@ -132,7 +131,7 @@ def _iter_value_places(
     for number in sorted(page_numbers, key=lambda number: (number != first_page, number)):
         page = bundle.page(number)
         yield from ((page, *span) for span in _find_value_on_page(value, field, page, 0, len(page.text)))
-    if field.format == "text":  # a line break or a comma more or less
+    if field.format == "text":  # differs by a line break or a comma
         located = locator.locate(value, first_page)
         if located.is_found and located.page_number in page_numbers:
             yield located.page_spans[0]
@@ -147,9 +146,9 @@ def _find_value_on_page(
 def find_value_spans(
     value: str, field: TemplateField, text: str, start: int, end: int, *, is_ocr_text: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Where the value stands in ``text[start:end]``: in its own words, else in any writing of the same normal form.
+    """Find the value in ``text[start:end]``, then any spelling of its normal form.
 
-    On a recognised page, an amount or number may have letters that were misread for digits.
+    On an OCR page, an amount or number may have letters in place of digits.
     """
     if not (wanted_text := canonicalise(value)):
         return
@@ -171,7 +170,7 @@ def find_value_spans(
 
 
 def _choose_first_page_number(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
-    """The page to look on first: the one that was named, if it is one of these."""
+    """Choose the page to search first: the named one, if it is among these."""
     return (
         claim.page
         if claim.page is not None and claim.page in page_numbers
@@ -194,18 +193,18 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_ocr_text: 
 def _build_absent_value_and_issue(
     claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
 ) -> tuple[FieldValue, Issue]:
-    """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
+    """Report what the page says instead; on OCR pages as a doubt."""
     quote = claim.raw or claim.value or ""
     located = locator.locate(quote, _choose_first_page_number(claim, page_numbers))
     is_elsewhere = located.is_found or located.verdict is QuoteVerdict.WRONG_PAGE
     is_recognised = bool(located.page_spans) and located.page_spans[0][0].status is PageStatus.OCR
     is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised
     if is_elsewhere and claim.raw and canonicalise(claim.value or "") not in canonicalise(claim.raw):
-        explanation = "the passage that was quoted for it does not say so"
+        explanation = "the quoted passage does not say so"
     elif is_elsewhere:
-        explanation = "it stands outside the pages of this document"
+        explanation = "it is outside the pages of this document"
     else:
-        explanation = located.difference_text or "nothing on the page is like it"
+        explanation = located.difference_text or "nothing on the page is similar"
     issue = Issue.create(
         agent,
         "EXTRACTION-NOT-ON-PAGE",
@@ -224,7 +223,6 @@ def _build_absent_value_and_issue(
 
 
 def _extract_passage(page: Page, start: int, end: int) -> str:
-    """The words of the block around the value, at most so many on either side."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
     line_end = page.text.find("\n", end)
     last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)

@@ -18,7 +18,7 @@ from evalkit.core.log_events import log_event
 from evalkit.core.timings import Times
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError, UsageError
-from evalkit.extraction.clinical_extractor import ClinicalExtractor
+from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.extraction.field_template import FieldTemplate, compute_templates_version, get_field_template

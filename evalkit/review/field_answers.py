@@ -15,7 +15,7 @@ from pydantic import StringConstraints, ValidationError
 from evalkit.core.records import StrictRecord, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
-from evalkit.extraction.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_field_template
 from evalkit.extraction.formats import get_format_error_phrase, get_format_example

@@ -1,1 +1,1 @@
-"""Task 3: bank-statement templates. Propose, check, decide, revise, or escalate to a person."""
+"""Task 3: bank-statement templates: propose, check, decide, revise, escalate."""

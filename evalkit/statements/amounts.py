@@ -1,4 +1,4 @@
-"""How statements write amounts: separators, and the marks that say which way the money went."""
+"""Amounts on statements: separators, and marks of deposits and withdrawals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DecimalSeparator = Literal[".", ","]
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
 """``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``."""
 
-#: Words behind an amount; H and S are the German haben and soll.
+#: Codes after an amount; H and S are the German haben and soll.
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
     "CR": "cr", "C": "cr", "H": "cr",
     "DR": "dr", "DB": "dr", "D": "dr", "S": "dr", "OD": "dr",
@@ -24,7 +24,7 @@ _AMOUNT_PATTERN = re.compile(
     r"\s*(?P<code>CR|DR|DB|OD|C|D|H|S)?\.?",
     re.IGNORECASE,
 )
-#: What engines take digits for.
+#: Letters that OCR reads in place of digits.
 _OCR_DIGIT_FIXES = str.maketrans("OoQIl|SBZ", "000111582")
 _MIN_DIGIT_SHARE = 0.5
 _MISREAD_NUMBER_PATTERN = re.compile(
@@ -33,21 +33,24 @@ _MISREAD_NUMBER_PATTERN = re.compile(
 
 
 class Amount(NamedTuple):
-    """An amount as it is written; which way the money went, its column or the sign convention says."""
+    """An amount as written; column or sign convention give its direction."""
 
     magnitude: Decimal
     """Never below zero."""
     sign_mark: SignMark | None
     is_ocr_corrected: bool = False
-    """A sign that an engine misread was taken for another."""
+    """True if a misread character was corrected."""
 
     def compute_signed_balance(self, *, is_debt_if_unmarked: bool) -> Decimal:
-        """The amount as a balance, debts below zero; ``is_debt_if_unmarked``: without a mark it is a debt."""
+        """Compute the balance, debts below zero.
+
+        ``is_debt_if_unmarked``: an amount without a mark is a debt.
+        """
         is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses", "dr")
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
-@lru_cache(maxsize=8192)  # the builder reads the same words with one draft after the other
+@lru_cache(maxsize=8192)  # the builder reads the same words with every draft
 def parse_amount(
     text: str,
     decimal_separator: DecimalSeparator,
@@ -56,10 +59,10 @@ def parse_amount(
     is_ocr_text: bool = False,
     is_in_column: bool = False,
 ) -> Amount | None:
-    """The amount that is the whole of ``text``; None where it is not one.
+    """Parse ``text`` as one amount; None if it is not one.
 
-    ``cents_optional``: also without cents. ``is_ocr_text``: letters that engines take digits for are digits, and the last
-    separator may be misread, and where amounts stand below one another (``is_in_column``) lost; the amount says so.
+    ``cents_optional``: accept amounts without cents. ``is_ocr_text``: correct letters in place of digits and a misread last
+    separator, or a lost one among aligned amounts (``is_in_column``); the result says if it was corrected.
 
     >>> parse_amount("$1,234.56", ".")
     Amount(magnitude=Decimal('1234.56'), sign_mark=None, is_ocr_corrected=False)
@@ -103,7 +106,7 @@ def _compile_digits_pattern(decimal_separator: DecimalSeparator) -> re.Pattern[s
 
 
 def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_in_column: bool) -> str | None:
-    """The text with misread letters as digits, without blanks, and its last separator as it should be."""
+    """Replace misread letters by digits, remove blanks and restore the last separator."""
     match = _MISREAD_NUMBER_PATTERN.fullmatch(text)
     if not match:
         return None

@@ -1,4 +1,4 @@
-"""A template beside what it reads: the facts that reviewers judge."""
+"""A template applied to a statement: the facts that reviewers judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 @dataclass(frozen=True)
 class AppliedTemplate:
-    """A template, and what it reads: the same for both reviewers."""
+    """A template and its reading of a statement, the same for both reviewers."""
 
     template: StatementTemplate
     lines_by_page: tuple[tuple[TextLine, ...], ...]
@@ -24,11 +24,11 @@ class AppliedTemplate:
 
     @classmethod
     def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
-        """The statement as the template reads it."""
+        """Read the statement with the template."""
         return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
     def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
-        """The same pages, read by another template."""
+        """Read the same pages with another template."""
         return self._apply_to_lines(template, self.lines_by_page)
 
     @classmethod
@@ -40,16 +40,16 @@ class AppliedTemplate:
 
     @property
     def sum_checks(self) -> list[SumCheck]:
-        """The checks of sums; rows that the bank repeats are none."""
+        """The checks of printed sums, without the check for repeated rows."""
         return [check for check in self.reconciliation.checks if check.name != "repeated_rows"]
 
     @property
     def has_all_sums_met(self) -> bool:
-        """Whether there are sums, and all of them are met."""
+        """True if there are printed sums and all of them are met."""
         return bool(self.sum_checks) and all(check.is_met for check in self.sum_checks)
 
     def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
-        """What was left over for one of these reasons."""
+        """Select the leftovers with one of these reasons."""
         return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
 
 

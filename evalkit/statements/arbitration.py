@@ -1,8 +1,8 @@
-"""Who is right where the reviewers disagree: the embedded arbitrator, and the report in specification 004's schema.
+"""Arbitration between reviewers: the embedded arbitrator and its report.
 
 "Layout issues defer to Reviewer 1, financial logic issues to Reviewer 2; if uncertainty remains, err on the side of
-caution." What was measured is never dismissed: only opinions can be outvoted. A model that arbitrates is bound by the
-same rules: it may keep what they dismiss, make worse what they keep, and decide what is nobody's field.
+caution." Measured issues are never dismissed: only opinions can be outvoted. A model that arbitrates is bound by the same
+rules: it may keep what they dismiss, raise the severity of what they keep, and decide what is in neither's field.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evalkit.statements.reviewer_report import (
 WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]
 
-#: Whose field a category is; neither's stays as it was reported.
+#: The expert of each category; an issue in neither's field keeps its severity.
 EXPERT_BY_CATEGORY: dict[TemplateIssueCategory, WinningReviewer] = {
     "bbox_accuracy": "layout_geometry",
     "multiline_handling": "layout_geometry",
@@ -35,15 +35,15 @@ EXPERT_BY_CATEGORY: dict[TemplateIssueCategory, WinningReviewer] = {
     "reconciliation_strategy": "semantic_financial",
     "other": "neither",
 }
-#: Issues of opinion whose reporter is less sure than this are uncertain.
+#: Opinions below this confidence are uncertain.
 _MAX_UNCERTAIN_CONFIDENCE = 0.5
 _SEVERITY_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "high", "critical")
-#: Characters of a model's sentence that are kept.
+#: Most characters stored of a model's sentence.
 _MAX_SENTENCE_LENGTH = 500
 
 
 class Resolution(LazyStrictRecord):
-    """One disagreement, settled."""
+    """The resolution of one disagreement."""
 
     issue_id: str
     winning_reviewer: WinningReviewer
@@ -68,12 +68,12 @@ class ArbitrationReport(LazyStrictRecord):
 
     @property
     def unresolved_share(self) -> float:
-        """The share of the disagreements that was not settled, 0..1."""
+        """Share of the disagreements that stayed unresolved, 0..1."""
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
 
 
 class ModelResolution(BaseModel, frozen=True):
-    """What a model that arbitrates says of one disagreement."""
+    """An arbitrating model's opinion on one disagreement."""
 
     issue_id: str
     reasoning: str = ""
@@ -83,7 +83,7 @@ class ModelResolution(BaseModel, frozen=True):
 
 
 class ArbitratorAnswer(BaseModel, frozen=True):
-    """What a model that arbitrates says; the reasoning comes first."""
+    """An arbitrating model's answer; the reasoning comes first."""
 
     reasoning: str = ""
     resolutions: tuple[ModelResolution, ...] = Field(max_length=200)
@@ -94,7 +94,7 @@ class ArbitratorAnswer(BaseModel, frozen=True):
 def find_issues_of_only_one_reviewer(
     layout_report: ReviewerReport, semantic_report: ReviewerReport
 ) -> list[tuple[TemplateIssue, WinningReviewer]]:
-    """The issues that only one of the two found, with who did."""
+    """List the issues that only one of the two reported, with that reviewer."""
     sides: tuple[tuple[ReviewerReport, ReviewerReport, WinningReviewer], ...] = (
         (layout_report, semantic_report, "layout_geometry"),
         (semantic_report, layout_report, "semantic_financial"),
@@ -108,7 +108,7 @@ def find_issues_of_only_one_reviewer(
 
 
 def has_critical_disagreement(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
-    """Whether the reviewers disagree about something critical: a person decides that."""
+    """Check for a critical disagreement, which a person decides."""
     return any(issue.severity == "critical" for issue, _ in disputed_issues)
 
 
@@ -122,9 +122,9 @@ def arbitrate_reports(
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
     model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
-    """The report on all disagreements.
+    """Resolve all disagreements and build the report.
 
-    ``measured_issue_ids``: ids of issues that were computed, and are not opinions. ``model_answer``: the opinion of a model, where one was
+    ``measured_issue_ids``: ids of issues that were measured, not opinions. ``model_answer``: a model's opinion, if one was
     asked.
     """
     disputed_issues = find_issues_of_only_one_reviewer(layout_report, semantic_report)
@@ -142,7 +142,7 @@ def arbitrate_reports(
     ]
     is_rejected_by_model = model_answer is not None and model_answer.final_decision == "reject"
     disputed_object_ids = {id(issue) for issue, _ in disputed_issues}
-    # What both found stands as each of them has told it: the milder words settle nothing.
+    # An issue of both counts with the severity of each report: the milder one decides nothing.
     agreed_issues_by_report = (
         [candidate for candidate in report.issues if id(candidate) not in disputed_object_ids]
         for report in (layout_report, semantic_report)
@@ -165,9 +165,7 @@ def arbitrate_reports(
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
         unresolved_issues=unresolved_ids,
-        recommendation=""
-        if is_passed
-        else model_recommendation or "Build the template again with the issues that stand",
+        recommendation="" if is_passed else model_recommendation or "Build the template again with the open issues",
         arbitrated_at=arbitrated_at,
     )
 
@@ -183,7 +181,7 @@ def _resolve_disputed_issue(
             resolution_by_rules.final_severity == "dismissed"
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
-            reasoning = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
+            reasoning = "the reviewer of this field did not find it, and it was not resolved: caution keeps it"
             cautious_fields = {
                 "winning_reviewer": reporting_reviewer,
                 "final_severity": issue.severity,
@@ -195,7 +193,7 @@ def _resolve_disputed_issue(
         model_resolution for model_resolution in model_answer.resolutions if model_resolution.issue_id == issue.issue_id
     ]
     if len(model_resolutions) != 1 or model_resolutions[0].confidence <= _MAX_UNCERTAIN_CONFIDENCE:
-        # Nothing, too much or a guess was said of it: caution keeps it, whatever the rule.
+        # The model gave no answer, several, or a guess: keep the issue, whatever the rule says.
         return Resolution(
             issue_id=issue.issue_id,
             winning_reviewer=reporting_reviewer,
@@ -225,7 +223,6 @@ def _resolve_disputed_issue(
 
 
 def _resolve_by_rules(issue: TemplateIssue, reporting_reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
-    """What the rules alone say."""
     expert = EXPERT_BY_CATEGORY[issue.category]
     decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:

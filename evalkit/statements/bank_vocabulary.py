@@ -1,4 +1,4 @@
-"""What statements call their columns and totals: ``load_bank_vocabulary.toml``, which a builder looks for and a template quotes."""
+"""The words that statements print for columns and totals (``wording.toml``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from evalkit.errors import UsageError
 if TYPE_CHECKING:
     import regex
 
-#: For one pattern on one line; a thousandth of it is more than enough.
+#: Time limit for one pattern on one line; a thousandth of it is usually enough.
 _MATCH_TIMEOUT_SECONDS = 1.0
-#: Lines that ask much of a pattern which may divide them in many ways.
+#: Lines that are expensive for patterns that can split them in many ways.
 _BACKTRACKING_PROBES = tuple(
     run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 ")
 )
@@ -26,8 +26,8 @@ _BACKTRACKING_PROBES = tuple(
 
 @lru_cache(maxsize=4096)
 def require_safe_pattern(pattern: str) -> str:
-    """The pattern itself. ValueError where it is not a regular expression, matches nothing at all, or may run for ever."""
-    import regex  # an expert's kernel seldom has a template open
+    """Return the pattern. ValueError if it is invalid, unbounded, or matches all."""
+    import regex  # the expert's kernel seldom opens a template
 
     try:
         compiled_pattern = regex.compile(pattern, regex.IGNORECASE)
@@ -45,14 +45,14 @@ def require_safe_pattern(pattern: str) -> str:
 
 
 LinePattern = Annotated[str, AfterValidator(require_safe_pattern)]
-"""A regular expression, of which small and capital letters are the same."""
+"""A regular expression that ignores case."""
 
 
 class BankVocabulary(StrictRecord):
-    """Patterns by what they name."""
+    """Patterns by their meaning."""
 
     columns: dict[str, LinePattern]
-    """A column's name in a template → what its title says."""
+    """A column's name in a template → the pattern of its title."""
     opening: LinePattern
     closing: LinePattern
     deposits: LinePattern
@@ -67,26 +67,26 @@ class BankVocabulary(StrictRecord):
     bank: LinePattern
     """A line that names a bank."""
     whole: LinePattern
-    """A total of all deposits or withdrawals, not of a kind of them."""
+    """A total of all deposits or withdrawals, not of one kind."""
     subtotal: LinePattern
     """Any total."""
     furniture: tuple[LinePattern, ...]
-    """Lines within a table that are no transactions."""
+    """Lines within a table that are not transactions."""
 
 
 @cache
 def load_bank_vocabulary() -> BankVocabulary:
-    """The shipped one."""
+    """Load the shipped vocabulary."""
     return BankVocabulary.model_validate(
         tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8"))
     )
 
 
-@lru_cache(maxsize=16384)  # the builder reads the same lines with one draft after the other
+@lru_cache(maxsize=16384)  # the builder reads the same lines with every draft
 def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
-    """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count.
+    """Match the pattern at the start of the text, ignoring symbols and accents.
 
-    UsageError TEMPLATE-SLOW where that takes a second. Python's own engine could not be stopped, and would stop all else.
+    UsageError TEMPLATE-SLOW if it takes a second. Python's own engine could not be stopped and would block everything else.
     """
     try:
         return _compile_line_pattern(pattern).match(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
@@ -106,7 +106,7 @@ def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
 
 
 def _strip_accents(text: str) -> str:
-    """Without accents, which capitals mostly are printed without; as long as before."""
+    """Remove accents, which capitals are often printed without; keep the length."""
     if text.isascii():
         return text
     return "".join(unicodedata.normalize("NFD", character)[0] for character in text)

@@ -1,7 +1,7 @@
-"""What two reports say together: pass criteria, consensus, when two issues are one, and how many are shown.
+"""Consensus of two reports: pass criteria, verdicts, duplicates, display caps.
 
 Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
-contract: caps limit what is shown, not what is counted.
+contract: caps limit the display, not the count.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from rapidfuzz import fuzz
 
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
 
-#: So many issues of a severity a template may have and pass.
+#: Most issues of each severity with which a template passes.
 MAX_ISSUES_BY_SEVERITY: dict[TemplateIssueSeverity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}
-#: So many issues of a category are shown, the worst first.
+#: Most issues of each category that are displayed, worst first.
 SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
     "bbox_accuracy": 5,
     "column_mapping": 3,
@@ -27,14 +27,14 @@ SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
     "provenance": 5,
     "other": 5,
 }
-#: Messages are alike beyond this.
+#: Messages more similar than this are the same.
 _MIN_MESSAGE_SIMILARITY = 0.7
 
 Consensus = Literal["approved", "arbitration", "rejected"]
 
 
 class ConsensusRule(NamedTuple):
-    """What follows where both verdicts are as they say."""
+    """The outcome for a pair of verdicts."""
 
     when: Callable[[bool, bool], bool]
     outcome: Consensus
@@ -59,18 +59,18 @@ def is_template_passing(
     issues: Sequence[TemplateIssue],
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> bool:
-    """Whether a reviewer with these issues passes the template; all of them count, shown or not."""
+    """Check that a template with these issues passes; hidden issues count too."""
     counts = Counter(issue.severity for issue in issues)
     return all(counts[severity] <= max_count for severity, max_count in max_issues_by_severity.items())
 
 
 def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
-    """The first row of the table that holds."""
+    """Find the first row of the table that applies."""
     return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
 
 
 def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
-    """Whether two issues are the same fault; page and location only tell them apart where both have one."""
+    """Compare two issues; page and location distinguish them only if both have one."""
     if issue.category != other_issue.category:
         return False
     if issue.page and other_issue.page and issue.page != other_issue.page:
@@ -84,7 +84,7 @@ def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool
 def keep_worst_issues_per_category(
     issues: Sequence[TemplateIssue], max_issues_by_category: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
 ) -> list[TemplateIssue]:
-    """The issues up to their category's cap, the worst ones, in their order."""
+    """Keep each category's worst issues up to its cap, in their order."""
     worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
     capped_issues: list[TemplateIssue] = []
     for issue in worst_first:

@@ -1,4 +1,4 @@
-"""Does the builder come nearer to an approved template? Scores, retries and what sends a template to a person.
+"""Convergence of the builder's attempts: scores, retries, escalation.
 
 Specification 004, "Convergence Tracking", "Retry Limits", "Escalation Triggers"; ruling 18: retries count after the first
 attempt, the bands are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2, none on attempt 1, and diverging escalates at once.
@@ -22,7 +22,7 @@ EscalationReason = Literal[
 
 @dataclass(frozen=True)
 class ConvergenceState:
-    """One attempt, beside the one before."""
+    """One attempt compared with the one before."""
 
     attempt: int
     """From 1."""
@@ -43,15 +43,15 @@ class ConvergenceState:
         return fixed_share - new_share
 
 
-#: A score below this is diverging.
+#: Scores below this are diverging.
 DIVERGING_BELOW = -0.2
 
 
 class ConvergenceBand(NamedTuple):
-    """What a score means."""
+    """The status for a range of scores."""
 
     when: Callable[[float, float], bool]
-    """Of the score, and of that below which it is diverging."""
+    """Arguments: the score, and the limit below which it is diverging."""
     status: ConvergenceStatus
 
 
@@ -62,14 +62,14 @@ CONVERGENCE_BANDS = (
     ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled"),
     ConvergenceBand(lambda score, diverging_below: True, "diverging"),
 )
-#: So many attempts may follow the first one. Diverging is listed with 1 by the specification, and escalates at once.
+#: Most attempts after the first one. The specification lists 1 for diverging, but it escalates at once.
 MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
 
 def measure_convergence(
     attempt: int, issues: Sequence[TemplateIssue], prior_issues: Sequence[TemplateIssue] = ()
 ) -> ConvergenceState:
-    """What an attempt's issues are beside those of the one before; issues are the same as for deduplication."""
+    """Compare an attempt's issues with those of the one before, as in deduplication."""
     fixed_count = sum(not any(is_duplicate_issue(old, new) for new in issues) for old in prior_issues)
     new = sum(not any(is_duplicate_issue(old, issue) for old in prior_issues) for issue in issues)
     ranks = [SeverityRank[issue.severity] for issue in issues]
@@ -85,29 +85,29 @@ def measure_convergence(
 
 
 def select_convergence_status(state: ConvergenceState, diverging_below: float = DIVERGING_BELOW) -> ConvergenceStatus:
-    """That of the first band that holds; none holds on the first attempt."""
+    """Select the first band that applies; the first attempt has none."""
     if state.attempt == 1:
         return "first"
     return next(band.status for band in CONVERGENCE_BANDS if band.when(state.convergence_score, diverging_below))
 
 
 class EscalationSituation(NamedTuple):
-    """What is known when a template was not approved."""
+    """The facts about a template that was not approved."""
 
     attempt: int
     """From 1."""
     scenario: RetryScenario
     status: ConvergenceStatus
     has_failed_reviewer: bool = False
-    """One of them could not answer in its time."""
+    """A reviewer did not answer in time."""
     has_critical_disagreement: bool = False
     unresolved_share: float = 0.0
-    """The share of disagreements, 0..1, that arbitration could not settle."""
+    """Share of disagreements, 0..1, that arbitration could not resolve."""
     is_review_enabled: bool = True
 
 
 class EscalationTrigger(NamedTuple):
-    """Why a person decides."""
+    """A condition under which a person decides."""
 
     when: Callable[[EscalationSituation, Mapping[RetryScenario, int]], bool]
     reason: EscalationReason
@@ -139,7 +139,7 @@ ESCALATION_TRIGGERS = (
 def find_escalation_reason(
     situation: EscalationSituation, max_retries_by_scenario: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
 ) -> EscalationReason | None:
-    """Why a person decides instead of the builder trying again; None where it does try again."""
+    """Find the reason why a person decides; None if the builder tries again."""
     return next(
         (trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries_by_scenario)), None
     )

@@ -1,4 +1,4 @@
-"""How statements write dates, and which year a date without one is of."""
+"""Dates on statements, and the year of a date without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-#: What a builder tries, the usual ones first; ``%b`` is a month's name in any of the languages below.
+#: Formats that the builder tries, the usual ones first; ``%b`` is a month's name in any of the languages below.
 DATE_FORMATS = (
     "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%m/%d", "%d/%m",
     "%d.%m.%Y", "%d.%m.%y", "%d.%m.", "%d.%m",
@@ -37,20 +37,20 @@ _PATTERN_BY_CODE = {
 }
 _CURRENT_CENTURY = 2000
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
-#: A date may lie so many days beside the period: booked later, or a weekend.
+#: Most days that a date may be outside the period: late booking, or a weekend.
 _PERIOD_MARGIN = timedelta(days=7)
 _YEAR_LENGTH = timedelta(days=366)
 
 
 class PartialDate(NamedTuple):
-    """A date as it is written."""
+    """A date as written."""
 
     year: int | None
     month: int
     day: int
 
     def resolve_in_year(self, year: int) -> date | None:
-        """The day in that year; None where there is none, such as 29 February."""
+        """Resolve the date in a year; None if there is no such day, such as 29 February."""
         try:
             return date(year, self.month, self.day)
         except ValueError:
@@ -58,19 +58,19 @@ class PartialDate(NamedTuple):
 
 
 class StatementPeriod(NamedTuple):
-    """What a statement is about, both ends in; ``start`` is None where only its end is printed."""
+    """A statement's period, both ends included; ``start`` is None if not printed."""
 
     start: date | None
     end: date
 
 
 def has_year(date_format: str) -> bool:
-    """Whether the format writes the year."""
+    """Check that the format contains the year."""
     return "%Y" in date_format or "%y" in date_format
 
 
 def validate_date_format(date_format: str) -> str:
-    """The format itself. ValueError where it is not of day, month and perhaps year."""
+    """Return the format. ValueError if it is not of day, month and perhaps year."""
     codes = re.findall(r"%.", date_format)
     if sorted(code.lower().replace("b", "m") for code in codes if code.lower() != "%y") != ["%d", "%m"] or not set(
         codes
@@ -80,9 +80,9 @@ def validate_date_format(date_format: str) -> str:
 
 
 def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: bool = False) -> PartialDate | None:
-    """The day that is the whole of ``text``, in the first of the formats that fits.
+    """Parse ``text`` as one date, in the first format that fits.
 
-    ``is_ocr_text``: dots and lines behind it, which engines see in dirt and rules, do not count.
+    ``is_ocr_text``: ignore dots and lines after it, which OCR sees in dirt and rules.
 
     >>> parse_partial_date("2/6/2020", ["%m/%d/%Y"]), parse_partial_date("31.12.", ["%d.%m."]), parse_partial_date("5 Mär 24", ["%d %b %y"])
     (PartialDate(year=2020, month=2, day=6), PartialDate(year=None, month=12, day=31), PartialDate(year=2024, month=3, day=5))
@@ -98,7 +98,7 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
 
 
 def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
-    """The days that stand in ``text`` in one of the formats, from the left; none within another."""
+    """Find the dates in ``text`` in any format, from the left, without overlap."""
     date_spans = sorted(
         (
             (match.start(), -match.end(), day)
@@ -115,7 +115,7 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
 
 
 def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> date | None:
-    """The date: its own year, else the year that puts it into the period; None where the year cannot be told.
+    """Resolve a date by its own year or by the period; None if the year is unknown.
 
     >>> around_new_year = StatementPeriod(date(2023, 12, 10), date(2024, 1, 9))
     >>> resolve_date(PartialDate(None, 12, 28), around_new_year), resolve_date(PartialDate(None, 1, 3), around_new_year)

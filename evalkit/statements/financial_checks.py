@@ -1,4 +1,4 @@
-"""What the reviewer ``semantic_financial`` measures: whether the template understands what the statement says."""
+"""Checks of the reviewer ``semantic_financial``: is the data interpreted right?"""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import ColumnName, PrintedSumLabels, StatementTemplate
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.template_builder import derive_sum_labels
+from evalkit.statements.template_parts import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
 
 _OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
-#: Columns that are taken for one another.
+#: Columns that are easily confused.
 _CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
     ("amount", "balance"),
     ("debit", "balance"),
     ("credit", "balance"),
 )
-#: Two blanks beside each other, one at an end, or one between each letter and the next.
+#: Two adjacent blanks, one at an end, or one between each letter and the next.
 _EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
-#: A heading of a table has so many titles that are known.
+#: Fewest known titles of a table header.
 _MIN_KNOWN_TITLES = 3
 
 
 class _LeftoverRule(NamedTuple):
-    """What rows that were left over for a reason say of the template."""
-
     reason: LeftoverReason
     category: TemplateIssueCategory
     message: str
@@ -44,23 +42,23 @@ class _LeftoverRule(NamedTuple):
 
 _LEFTOVER_RULES = (
     _LeftoverRule("its date cannot be read", "date_format", "the dates of {count} rows cannot be read", "dates"),
-    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows cannot be told", "dates"),
+    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows is unknown", "dates"),
     _LeftoverRule(
         "it has an amount and no date",
         "column_mapping",
-        "{count} rows are not read: it has an amount and no date",
+        "{count} rows are not read: they have an amount and no date",
         "columns",
     ),
     _LeftoverRule(
         "it has a date and no amount",
         "column_mapping",
-        "{count} rows are not read: it has a date and no amount",
+        "{count} rows are not read: they have a date and no amount",
         "columns",
     ),
     _LeftoverRule(
         "it does not say what it was",
         "column_mapping",
-        "{count} rows are not read: it does not say what it was",
+        "{count} rows are not read: they have no description",
         "columns",
     ),
     _LeftoverRule(
@@ -77,7 +75,7 @@ def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
+    """Report unmet sums, and the cause if other signs or columns would meet them."""
     yield from _find_unused_sums(applied_template)
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
     for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
@@ -90,7 +88,7 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
 
 
 def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Sums that are printed and not used: what the template reads is held against them all the same."""
+    """Report printed sums that the template does not use; check them too."""
     own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
     sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
     applied_with_all_sums = applied_template.apply_other_template(
@@ -101,7 +99,7 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
     unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
         check.account for check in own_checks
     }
-    suggested_fix = "Name the words beside the printed balances and totals"
+    suggested_fix = "Name the labels of the printed balances and totals"
     if lost_row_count > 0:
         message = f"{lost_row_count} rows are taken for printed sums"
         yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
@@ -121,13 +119,13 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
-    """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
+    """Build templates with one opposite interpretation, each with its finding."""
     message = "signs are inverted: debits are shown as credits"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
         _invert_directions(template),
     )
-    message = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
+    message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
         _invert_balance_sign(template),
@@ -147,7 +145,6 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Blanks that nobody printed."""
     affected_rows = [
         transaction
         for transaction in applied_template.statement.transactions
@@ -161,7 +158,7 @@ def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFi
 
 
 def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Amounts beside the columns: most often balances, whose column is too narrow."""
+    """Report amounts outside the columns: mostly balances whose column is too narrow."""
     decimal_separator = applied_template.template.amounts.decimal
     leftovers = [
         leftover
@@ -169,14 +166,14 @@ def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[Templa
         if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
     ]
     if leftovers:
-        message = f"amounts of {len(leftovers)} rows stand in no column: that of the balance could be more precise"
+        message = f"amounts of {len(leftovers)} rows are in no column: the balance's could be more precise"
         yield TemplateFinding(
             "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
         )
 
 
 def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Numbers below the title of check numbers that the rows do not have."""
+    """Report numbers under a check-number title that the rows lack."""
     printed_numbers = [
         word
         for lines in applied_template.lines_by_page
@@ -197,7 +194,7 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
-    """Where a heading of a table names check numbers; a row that speaks of a check is none."""
+    """Find check-number titles in table headers, not in rows that mention a check."""
     title_patterns = load_bank_vocabulary().columns
     for line in lines:
         title_cells = [
@@ -212,7 +209,6 @@ def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
 
 
 def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Formats of dates that no row is written in."""
     date_formats = applied_template.template.dates.formats
     rows = [
         row
@@ -234,18 +230,17 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
     }
     if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
         message = f"no row is dated as {', '.join(unused_formats)}"
-        yield TemplateFinding("low", "date_format", message, None, "dates", "Leave out what no row is written in")
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Remove formats that no row uses")
 
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """A year that is guessed although the statement prints its period."""
     date_rules = applied_template.template.dates
     if (
         not date_rules.period
         and not all(map(has_year, date_rules.formats))
         and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
     ):
-        message = "the year is told by the latest date, although the statement prints its period"
+        message = "the year is taken from the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
 
 
@@ -262,14 +257,13 @@ def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[T
         yield TemplateFinding(
             "low",
             "provenance",
-            f"amounts of {len(corrected_rows)} rows were misread and mended",
+            f"amounts of {len(corrected_rows)} rows were misread and corrected",
             corrected_rows[0].page,
             "amounts",
         )
 
 
 def _invert_directions(template: StatementTemplate) -> StatementTemplate:
-    """The same template, with deposits and withdrawals exchanged."""
     amount_rules, row_rules = template.amounts, template.rows
     inverted_marks = {
         "deposit": amount_rules.withdrawal,
@@ -288,7 +282,6 @@ def _invert_directions(template: StatementTemplate) -> StatementTemplate:
 
 
 def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
-    """The same template, with balances held and owed exchanged."""
     other_meaning = "held" if template.amounts.balance == "owed" else "owed"
     return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
 

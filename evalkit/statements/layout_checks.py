@@ -1,4 +1,4 @@
-"""What the reviewer ``layout_geometry`` measures: whether the template finds where the data stands."""
+"""Checks of the reviewer ``layout_geometry``: does the template find the data?"""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
 
 _NO_TRANSACTION_REASON = "it belongs to no transaction"
-#: A description's next line stands so near below, in heights of a line.
+#: Farthest distance of a description's next line, in heights of a line.
 _MAX_CONTINUATION_DISTANCE = 2.2
 
 
-#: Why a row that was found was not read.
+#: Reasons for which a found row was not read.
 _UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "its date cannot be read",
     "its year is not known",
@@ -34,7 +34,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
         and not applied_template.statement.transactions
         and not applied_template.select_leftovers(*_UNREAD_ROW_REASONS)
     ):
-        # A template that finds nothing has nothing wrong, and nobody may rely on it.
+        # A template that finds nothing makes no mistakes, but is useless.
         yield TemplateFinding("critical", "bbox_accuracy", "no transaction is read", None, "region")
     elif rows_outside and not applied_template.statement.transactions:
         yield TemplateFinding(
@@ -49,12 +49,12 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
             count = sum(leftover.page == page for leftover in rows_outside)
             suggested_fix = "Move the edge of the region beyond these rows"
             yield TemplateFinding(
-                "high", "bbox_accuracy", f"the box cuts off rows: {count} stand outside", page, "region", suggested_fix
+                "high", "bbox_accuracy", f"the box cuts off rows: {count} are outside", page, "region", suggested_fix
             )
 
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Columns that reach out of a region: their words are cut off."""
+    """Report columns that reach out of a region, so that words are cut off."""
     region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
     for column in applied_template.template.columns:
         if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
@@ -64,7 +64,6 @@ def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[Templat
 
 
 def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
-    """Whether the rows have words in the column that stand outside of the region's sides."""
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
     row_lines = (
         line
@@ -95,7 +94,7 @@ def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[Tem
 
 
 def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Texts below a row that no row took."""
+    """Report description lines below a row that no row includes."""
     column = applied_template.template.find_column("description")
     for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON):
         if (
@@ -110,19 +109,19 @@ def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[
 
 
 def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Lines above the first row of a page or below its last, that the box need not hold."""
+    """Report lines outside a page's rows that the region need not hold."""
     for page in range(1, len(applied_template.lines_by_page) + 1):
         count = sum(
             leftover.page == page and not _is_among_rows(applied_template, leftover)
             for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON)
         )
         if count:
-            message = f"the box is larger than necessary: {count} of its lines are no part of the table"
+            message = f"the box is larger than necessary: {count} of its lines are not part of the table"
             yield TemplateFinding("low", "bbox_accuracy", message, page, "region", "Move its edges to the table's")
 
 
 def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
-    """Whether it stands between the first row of its page and the last, or so near below that as a further line does."""
+    """Check that it is among the page's rows, or just below like a further line."""
     row_boxes = [
         box for row in applied_template.statement.transactions if row.page == leftover.page for box in row.boxes
     ]
@@ -135,7 +134,6 @@ def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) ->
 
 
 def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Titles that are not printed where their column stands."""
     for column in applied_template.template.columns:
         printed_words = {
             word.text.casefold()
@@ -156,7 +154,7 @@ def _find_words_outside_columns(applied_template: AppliedTemplate) -> Iterator[T
         yield TemplateFinding(
             "medium",
             "column_mapping",
-            f"words of {len(leftovers)} rows stand in no column",
+            f"words of {len(leftovers)} rows are in no column",
             leftovers[0].page,
             "columns",
         )

@@ -1,6 +1,6 @@
-"""What lies on a statement's pages before anybody knows how to read it: dates and amounts that stand below one another.
+"""Survey a statement's pages before they can be read: aligned dates and amounts.
 
-Pure facts for the builder; which of them mean what, it finds out by making sums meet.
+Pure facts for the builder, which finds their meaning by matching sums.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from evalkit.statements.dates import DATE_FORMATS, find_dates_in_text, has_year,
 from evalkit.statements.printed_sums import LabelledAmount, find_date_labels_and_nearby_texts, find_labelled_amounts
 from evalkit.statements.text_lines import PageWord, TextLine
 
-#: A date is written in at most so many words: "Jan 5, 2024".
+#: Most words of a date: "Jan 5, 2024".
 _MAX_DATE_WORDS = 3
 _MAX_AMOUNT_WORDS = 3
-#: A column of dates has so many of them alone in their cells.
+#: Smallest share of a date column's dates that are alone in their cells.
 _MIN_ALONE_SHARE = 0.7
-#: A row's amount stands in its first line, or in one of so many.
+#: Most lines of a row before its amount.
 _MAX_ROW_LINES = 4
-#: A header's line stands at most so many lines above the first row.
+#: Most lines between a header and the first row.
 _MAX_HEADER_DISTANCE = 4
-#: A header's titles stand on lines that are so near, in heights of a word.
+#: Largest distance between a header's lines, in heights of a word.
 _MAX_HEADER_LINE_GAP = 1.9
-#: Fewer of the dated lines than this have amounts with cents: the statement is without.
+#: If a smaller share of dated lines has amounts with cents, the statement has no cents.
 _MIN_CENTS_SHARE = 0.3
-#: A column of dates has this share of the dates of the fullest.
+#: Smallest size of a date column, as a share of the largest.
 _MIN_SHARE_OF_FULLEST = 0.5
 LinesByPage = Sequence[Sequence[TextLine]]
 
@@ -46,7 +46,7 @@ class DateOrAmount:
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """Its text as written."""
         return " ".join(word.text for word in self.words)
 
     @property
@@ -62,53 +62,51 @@ class DateOrAmount:
 
 @dataclass(frozen=True)
 class AlignedColumn:
-    """Dates or amounts that stand below one another."""
+    """Dates or amounts aligned below one another."""
 
     x0: float
     x1: float
     dates_or_amounts: tuple[DateOrAmount, ...]
 
     def overlaps(self, x0: float, x1: float) -> bool:
-        """Whether it reaches into that range."""
+        """Check that it overlaps the range."""
         return self.x0 < x1 and x0 < self.x1
 
 
 @dataclass(frozen=True)
 class LayoutSurvey:
-    """Everything that was seen."""
+    """All surveyed facts."""
 
     lines_by_page: LinesByPage
     decimal_separator: DecimalSeparator
     cents_optional: bool
     date_column: AlignedColumn
-    """Of the rows."""
     value_date_column: AlignedColumn | None
     amount_columns: tuple[AlignedColumn, ...]
     """From the left."""
     header_lines: tuple[TextLine, ...]
     """The lines with the columns' titles, on all pages."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
-    """Labelled sums."""
 
     def is_row_start(self, line: TextLine) -> bool:
-        """Whether a row begins in the line."""
+        """Check that a row begins in the line."""
         return any(placed_text.line is line for placed_text in self.date_column.dates_or_amounts)
 
     def is_header_line(self, line: TextLine) -> bool:
-        """Whether the line has titles of columns."""
+        """Check that the line has column titles."""
         return any(header_line is line for header_line in self.header_lines)
 
     def is_sum_line(self, line: TextLine) -> bool:
-        """Whether the line has a labelled sum."""
+        """Check that the line has a labelled sum."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
 
     def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
-        """The places of the lines that begin a row."""
+        """Find the positions of the lines that begin a row."""
         return [position for position, line in enumerate(lines) if self.is_row_start(line)]
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
-    """What was seen; None where no dates and amounts stand below one another."""
+    """Survey the pages; None if no dates and amounts are aligned."""
     decimal_separator = _detect_decimal_separator(lines_by_page)
     cents_optional = _is_without_cents(lines_by_page, decimal_separator)
     dates_before_amounts = [
@@ -169,7 +167,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
 
 
 def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
-    """The dates that begin a cell of the line."""
+    """Find the dates at the start of the line's cells."""
     for cell in line.cells:
         words = cell.words
         while words:
@@ -178,7 +176,7 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
             if placed_date is None:
                 break
             yield placed_date
-            words = words[len(placed_date.words) :]  # two dates may stand close together
+            words = words[len(placed_date.words) :]  # two dates may be close together
 
 
 def _is_date(candidate: DateOrAmount) -> bool:
@@ -188,7 +186,7 @@ def _is_date(candidate: DateOrAmount) -> bool:
 def find_line_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> Iterator[DateOrAmount]:
-    """The amounts at the ends of the line's cells, and those that are all of a cell, from the left."""
+    """Find the amounts at the end of the line's cells, from the left."""
     for cell in line.cells:
         placed_amounts: list[DateOrAmount] = []
         end = len(cell.words)
@@ -206,13 +204,13 @@ def find_line_amounts(
                     break
             else:
                 break
-        # Without cents, any number may be at the end of a text.
+        # Without cents, any number may end a text.
         if end == 0 or not cents_optional:
             yield from reversed(placed_amounts)
 
 
 def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The labels of the statement's period as printed, and the formats of its dates; empty where there are none."""
+    """Derive the statement's period labels and date formats; empty if there are none."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     labelled_texts = (
         (min(len(list(find_dates_in_text(text, formats_with_year))), 2), label, text)
@@ -227,7 +225,7 @@ def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tupl
 
 
 def _detect_date_formats(text: str) -> tuple[str, ...]:
-    """The formats that find the most dates in the text; those without a year behind."""
+    """Detect the formats with most dates in the text, then those without a year."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     match_counts = {
         date_format: len(list(find_dates_in_text(text, [date_format]))) for date_format in formats_with_year
@@ -243,7 +241,7 @@ def _detect_date_formats(text: str) -> tuple[str, ...]:
 
 
 def build_pattern_with_any_numbers(text: str) -> str:
-    r"""A pattern of the text's words; numbers are any number.
+    r"""Build a pattern of the text's words in which any number matches.
 
     >>> print(build_pattern_with_any_numbers("Balance on 1 May (total)"))
     Balance on \d+ May \(total\)
@@ -276,7 +274,6 @@ def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSepa
 
 
 def _group_into_columns(dates_or_amounts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
-    """Those that overlap from above, from the left."""
     groups = split_into_runs(
         sorted(dates_or_amounts, key=lambda placed_text: placed_text.x0),
         lambda group, placed_text: placed_text.x0 < _find_right_edge(group),
@@ -292,7 +289,7 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+    """Check for a date after an amount, as in a list of daily balances or checks."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
@@ -303,7 +300,7 @@ def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, 
 def _find_dates_before_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> list[DateOrAmount]:
-    """The dates of a row; none where dates stand behind amounts, as in lists of daily balances."""
+    """Find a row's dates; empty if dates follow amounts, as in balance lists."""
     if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
         find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
     ):
@@ -312,7 +309,7 @@ def _find_dates_before_amounts(
 
 
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    """Whether further dates are a column, and not the beginnings of descriptions: titled, or alone in their cells."""
+    """Check that further dates are a column: titled, or alone in their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
     cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(
@@ -331,7 +328,7 @@ def _has_row_amount(
     *,
     cents_optional: bool,
 ) -> bool:
-    """Whether the first line has an amount where the others have theirs, or a line below it that has no date."""
+    """Check for an amount in the first line's columns, or an undated line below."""
     for line in lines:
         is_below = line is not lines[0]
         if is_below and (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None)):
@@ -347,11 +344,11 @@ def _has_row_amount(
 
 
 def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmount]) -> Iterator[TextLine]:
-    """Lines of titles above the first row, and between rows where a table begins anew."""
+    """Find title lines above the first row, and between rows if a table begins anew."""
     row_line_ids = {id(placed_text.line) for placed_text in row_dates}
     title_patterns = load_bank_vocabulary().columns
     for position, line in enumerate(lines):
-        # What is followed by a row within a few lines.
+        # A header has a row within a few lines.
         if id(line) in row_line_ids or not any(
             id(other_line) in row_line_ids for other_line in lines[position + 1 : position + 1 + _MAX_HEADER_DISTANCE]
         ):
@@ -390,7 +387,7 @@ def _find_amount_columns(
     *,
     cents_optional: bool,
 ) -> tuple[AlignedColumn, ...]:
-    """Of the rows' own lines: what stands right of the dates; a single amount counts below a title."""
+    """Find the rows' amount columns; a single amount counts only below a title."""
     row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
         (
@@ -437,7 +434,7 @@ def _find_labelled_sums(
                 continue
             if row_date := row_date_by_line_id.get(
                 id(line)
-            ):  # "1 May  Opening balance  1,200.00" is a row that tells a balance
+            ):  # "1 May  Opening balance  1,200.00" is a row with a balance
                 words_after_date = tuple(word for word in line.words if word.box[0] > row_date.x1)
                 labelled_amounts = (
                     find_labelled_amounts(

@@ -1,4 +1,4 @@
-"""A template that a model proposes: taken only where it reads the statement at least as well as the measured one."""
+"""A model's template, used only if it reads at least as well as the measured."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from evalkit.statements.template_builder import BuilderRetryInput, TemplateBuild
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
-#: Characters of a proposal that are read: no template is longer.
+#: Most characters of a proposal; no template is longer.
 _MAX_PROPOSAL_LENGTH = 100_000
 
 
 class ProposalResult(NamedTuple):
-    """A template, and what asking for it cost."""
+    """A template, and the cost of asking for it."""
 
     build_result: TemplateBuildResult
     usage: Usage
     proposed_by: str = ""
-    """The model whose proposal was taken; empty where it is the measured one."""
+    """The model whose proposal was used; empty for the measured one."""
 
 
 async def build_best_template(
@@ -39,9 +39,11 @@ async def build_best_template(
     retry: BuilderRetryInput | None = None,
     timeout_seconds: float | None = None,
 ) -> ProposalResult:
-    """The measured template of a statement, or a model's better one. Errors as of ``build``; StoreError.
+    """Build the measured template, or use a model's better one.
 
-    A model that does not answer, or answers with something that is no template or reads less, changes nothing.
+    Errors as of ``build_draft_template``; StoreError.
+
+    If the model does not answer, or its answer is invalid or reads less, the measured template is used.
     """
     measured_build = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
@@ -69,10 +71,10 @@ async def build_best_template(
 
 
 def parse_proposed_template(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:
-    """The template of a model's TOML; None where it is none.
+    """Parse a model's TOML; None if it is not a template.
 
-    Identity, number and status are the measured one's. Its patterns are plain words, but for those that the measured
-    one has: a regular expression of a model's could run for ever.
+    Identity, number and status are those of the measured template. Patterns that it does not have become plain words: a
+    model's regular expression could run for ever.
     """
     try:
         parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")
@@ -93,7 +95,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
 
 
 def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
-    """Whether a reading has no worse issues than the measured one, no fewer rows, and no fewer sums that are met."""
+    """Compare with a reference: no worse issues, no fewer rows, no fewer met sums."""
     return (
         _count_findings_by_severity(proposed) <= _count_findings_by_severity(reference)
         and len(proposed.statement.transactions) >= len(reference.statement.transactions)
@@ -102,7 +104,6 @@ def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -
 
 
 def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int, ...]:
-    """Issues by severity, the worst first."""
     ranks = [
         SeverityRank[finding.severity]
         for checks in CHECKS_BY_REVIEWER.values()
@@ -116,12 +117,11 @@ def _count_met_sums(applied_template: AppliedTemplate) -> int:
     return sum(check.is_met for check in applied_template.reconciliation.checks)
 
 
-#: Where patterns stand in a template.
+#: Keys of a template that hold patterns.
 _PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening", "closing", "heading", "label"))
 
 
 def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
-    """All patterns of a template."""
     if isinstance(value, dict):
         for name, child in value.items():
             yield from _collect_patterns(child, name)
@@ -133,7 +133,6 @@ def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
 
 
 def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = "") -> Any:
-    """The same with every pattern that is not known taken for plain words."""
     if isinstance(value, dict):
         return {name: _escape_unknown_patterns(child, known_patterns, name) for name, child in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The sums that a statement prints: opening and closing balance, deposits, withdrawals, wherever they stand."""
+"""The sums that a statement prints: balances, deposits, withdrawals."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.text_lines import TextLine, compute_bounding_box
 
-#: A value may stand so many lines below its label, where labels are a row of titles.
+#: Most lines between a label in a row of titles and its value below.
 _MAX_LINES_BELOW_LABEL = 2
-#: An amount is written in at most so many words: "$ 1 234,56 CR".
+#: Most words of an amount: "$ 1 234,56 CR".
 _MAX_AMOUNT_WORDS = 4
 #: Begins with a number, or with a word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
 _STARTS_WITH_DATE = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
@@ -30,7 +30,7 @@ class LabelledAmount:
     """As printed, without the value."""
     amount: Amount
     box: Box
-    """Around label and value."""
+    """Box around label and value."""
 
 
 def find_labelled_amounts(
@@ -41,9 +41,9 @@ def find_labelled_amounts(
     *,
     cents_optional: bool,
 ) -> Iterator[LabelledAmount]:
-    """The labels of the line with their values, from the left: behind a label, else below it among ``lines_below``.
+    """Find the line's labels with their values, after or below the label.
 
-    Sums with cents go before sums without, which only count where ``cents_optional``.
+    Sums with cents are preferred; sums without count only if ``cents_optional``.
     """
     cells = line.cells
     label_positions = [
@@ -71,7 +71,7 @@ def find_labelled_amounts(
 def find_date_labels_and_nearby_texts(
     line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
+    """Find labels at the start of cells, each with the text after and dates below it."""
     for position, cell in enumerate(line.cells):
         if label := next(
             (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))), None
@@ -114,7 +114,7 @@ def _strip_trailing_amount(cell: TextLine, decimal_separator: DecimalSeparator, 
 def _find_amount_below_label(
     label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> tuple[Amount, TextLine] | None:
-    """The amount below the label, in a line of nothing but numbers."""
+    """Find the amount below the label, in a line that holds only numbers."""
     x0, _, x1, _ = label_cell.box
     for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
         parsed_cells = [
@@ -135,7 +135,7 @@ def _find_amount_below_label(
 def parse_trailing_amount(
     cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
 ) -> tuple[Amount, int] | None:
-    """The longest amount at the cell's end, and how many words stand before it; None where it ends otherwise."""
+    """Parse the longest amount at the cell's end, and count the words before it."""
     texts = [word.text for word in cell.words]
     for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
         amount = parse_amount(

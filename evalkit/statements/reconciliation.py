@@ -1,6 +1,6 @@
-"""Do the transactions make the sums that the statement prints? Each check tells what it expected and what it found.
+"""Reconcile transactions with the sums that the statement prints.
 
-A difference is reported as what it is; nothing is moved, dropped or rounded so that a sum is met.
+A difference is reported as it is; nothing is moved, dropped or rounded to meet a sum.
 """
 
 from __future__ import annotations
@@ -17,57 +17,52 @@ from evalkit.statements.statement_template import StatementTemplate
 SumCheckName = Literal[
     "closing_balance", "running_balance", "carried_balance", "deposits", "withdrawals", "section_total", "repeated_rows"
 ]
-#: Rows without a balance or a reference may be equal by chance; so many in a row are not.
+#: Rows without a balance or a reference may be equal by chance; this many consecutive ones are not.
 _MIN_REPEATED_RUN = 3
 _REFERENCE_NUMBER = re.compile(r"\d{6,}")
 
 
 class SumCheck(LazyStrictRecord):
-    """One sum."""
+    """The check of one sum."""
 
     name: SumCheckName
     account: str = ""
     label: str = ""
-    """As the statement prints it; empty where it prints none."""
+    """As printed; empty if it is not printed."""
     expected: Decimal
-    """What the statement says; of ``repeated_rows`` none."""
+    """The printed sum; none for ``repeated_rows``."""
     found: Decimal
-    """What the transactions make."""
+    """The sum of the transactions."""
     difference: Decimal
     """``found`` − ``expected``."""
     is_met: bool
     page: int | None = None
-    """Where the expected sum stands."""
+    """Page of the expected sum."""
     message: str
     """A sentence for a person."""
 
 
 class ReconciliationReport(LazyStrictRecord):
-    """All checks that the statement allows."""
+    """All possible checks of the statement."""
 
     checks: tuple[SumCheck, ...]
 
     @property
     def has_only_met_checks(self) -> bool:
-        """Whether there are checks of sums, and every check is met."""
-        return self.has_sums_to_check and all(check.is_met for check in self.checks)
-
-    @property
-    def has_sums_to_check(self) -> bool:
-        """Whether the statement prints any sum to check by."""
-        return any(check.name != "repeated_rows" for check in self.checks)
+        """True if there are checks of sums, and every check is met."""
+        return any(check.name != "repeated_rows" for check in self.checks) and all(
+            check.is_met for check in self.checks
+        )
 
 
 class _AccountRowsAndSums(NamedTuple):
-    """What is checked together."""
-
     rows: Sequence[Transaction]
     sums: Sequence[PrintedSum]
     is_newest_first: bool
 
 
 def reconcile_statement(template: StatementTemplate, statement: ParsedStatement) -> ReconciliationReport:
-    """What the statement prints, beside what its transactions make; by accounts in the order of their first rows."""
+    """Compare printed sums with transactions, by account."""
     names = (*(row.account for row in statement.transactions), *(printed_sum.account for printed_sum in statement.sums))
     is_newest_first = template.rows.order == "newest_first"
     checks: list[SumCheck] = []
@@ -81,11 +76,11 @@ def reconcile_statement(template: StatementTemplate, statement: ParsedStatement)
 
 
 def _check_closing_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Opening and all amounts are each closing balance that is printed."""
+    """Check each printed closing balance: opening balance plus all amounts."""
     if (opening_balance := _find_opening_balance(account)) is None:
         return
     computed = opening_balance + sum((row.amount for row in account.rows), Decimal(0))
-    # A closing balance that is printed again, in the summary and below the table, is one check.
+    # A closing balance printed twice, in the summary and below the table, is one check.
     sum_by_value = {printed_sum.value: printed_sum for printed_sum in reversed(_select_sums(account, "closing"))}
     for printed_balance, printed_sum in sum_by_value.items():
         sentence = "the opening balance and all transactions make {found}, printed is {expected}"
@@ -93,7 +88,7 @@ def _check_closing_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _find_opening_balance(account: _AccountRowsAndSums) -> Decimal | None:
-    """The balance before the first row: as it is printed, else as it was brought forward from the last statement."""
+    """Find the balance before the first row, printed or brought forward."""
     carried_sums = [
         printed_sum for printed_sum in account.sums if printed_sum.kind == "carried" and printed_sum.after == 0
     ]
@@ -105,7 +100,7 @@ def _select_sums(account: _AccountRowsAndSums, kind: str) -> list[PrintedSum]:
 
 
 def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Each printed balance is the one before it and the amounts since; a row that breaks it is a check of its own."""
+    """Check each printed balance against the one before and the amounts since."""
     rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
     balance = _find_opening_balance(account)
     compared_count, broken_rows = 0, []
@@ -134,7 +129,7 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """A balance carried forward is that of the row before it."""
+    """Check each balance carried forward against the row before it."""
     for printed_sum in account.sums:
         earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
         if printed_sum.kind == "carried" and earlier_balances:
@@ -148,7 +143,7 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Printed deposits and withdrawals: of a section where they close it, of the account elsewhere, or in parts."""
+    """Check printed deposits and withdrawals, of sections, accounts, or in parts."""
     sections = {row.section for row in account.rows if row.section}
     computed_by_kind = {
         "deposits": sum((row.amount for row in account.rows if row.amount > 0), Decimal(0)),
@@ -190,7 +185,6 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Rows that stand on an earlier page already."""
     if repeated_rows := find_rows_repeated_across_pages(account.rows):
         amount = sum((row.amount for row in repeated_rows), Decimal(0))
         pages = ", ".join(str(number) for number in sorted({row.page for row in repeated_rows}))
@@ -202,9 +196,9 @@ def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def find_rows_repeated_across_pages(rows: Sequence[Transaction]) -> list[Transaction]:
-    """The rows that an earlier page has already, word for word.
+    """Find rows that are already on an earlier page, word for word.
 
-    Equal rows of one day happen: without a balance or a long number to tell them apart, only three on end count.
+    Equal rows on one day happen: without a balance or a long number to distinguish them, only three in sequence count.
     """
     first_page_by_key: dict[tuple[object, ...], int] = {}
     runs: list[list[Transaction]] = [[]]

@@ -1,4 +1,4 @@
-"""What became of a template's review: its cycles, what they cost, and what a person is told who has to decide.
+"""Records of a template's review: cycles, cost, and the case for a person.
 
 Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
 """
@@ -19,7 +19,7 @@ from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, Sev
 
 SCHEMA_VERSION = 1
 
-#: What the id of a case about a template ends with.
+#: Suffix of the id of a template's case.
 TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
@@ -27,17 +27,17 @@ class ReportedIssue(LazyStrictRecord):
     """An issue of the last cycle, each fault once."""
 
     issue: TemplateIssue
-    """The higher severity of those that were told, the suggested fixes joined."""
+    """The highest reported severity, and all suggested fixes."""
     reported_by: tuple[ReviewerRole, ...]
     resolution: Resolution | None = None
-    """What the arbitrator said of it, where only one reviewer had found it."""
+    """The arbitrator's decision, if only one reviewer reported it."""
 
 
 def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ReportedIssue]:
-    """Merge the issues of all reviewers, each fault once, in the order in which they were first reported.
+    """Merge all reviewers' issues, each fault once, in the order of the first report.
 
-    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
-    reviewer's issues are told in like words, and are as many faults: only equal words are one there.
+    The highest severity counts; suggested fixes are joined, and all reporters are named. Issues of one reviewer that are
+    worded alike are separate faults; only identical messages are merged.
     """
     merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:
@@ -75,7 +75,7 @@ class ConvergencePoint(LazyStrictRecord):
 
 
 class PersistentIssue(LazyStrictRecord):
-    """A fault that was there in more than one attempt."""
+    """A fault of more than one attempt."""
 
     issue_id: str
     reported_in_attempts: tuple[int, ...]
@@ -83,7 +83,7 @@ class PersistentIssue(LazyStrictRecord):
 
 
 class Escalation(LazyStrictRecord):
-    """Why a person decides, and all that was said before."""
+    """The reason why a person decides, and the whole history."""
 
     escalation_reason: EscalationReason
     attempt_count: int = Field(ge=1)
@@ -96,47 +96,47 @@ class Escalation(LazyStrictRecord):
 
 
 class TemplateCase(LazyStrictRecord):
-    """What a person is asked about a template."""
+    """The case of a template for a person."""
 
     template_id: str
     template: str
-    """As TOML: the last attempt's."""
+    """The last attempt's, as TOML."""
     issues: tuple[ReportedIssue, ...]
     """All of the last cycle; caps limit what is shown."""
     escalation: Escalation
 
 
 class ReviewCost(LazyStrictRecord):
-    """What reviewing a template cost, builders included."""
+    """Cost of reviewing a template, builders included."""
 
     review_cycle_id: str
     template_id: str
     attempts: int = Field(ge=0)
     total_tokens: dict[Literal["input", "output"], int]
     estimated_cost_usd: Decimal | None
-    """None where nobody knows the price."""
+    """None if the price is unknown."""
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
 class ReviewCycle(LazyStrictRecord):
-    """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
+    """A reviewed attempt: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     review_cycle_id: str
     template_id: str
     statement_sha256: str = ""
-    """The statement that it was tried on; its report may quote it."""
+    """Hash of the statement it was tried on; its report may quote it."""
     attempt: int = Field(ge=1)
     template: str
     """As TOML."""
     reports: tuple[ReviewerReport, ...]
-    """Of the reviewers that answered in their time, all issues, beyond the caps too."""
+    """Reports of the reviewers that answered in time, with all issues, hidden ones too."""
     failures: dict[str, str] = {}
-    """Why a role gave no report, by role, in words that quote no document."""
+    """The reason why a role gave no report, by role; quotes no document."""
     consensus: Consensus | None
-    """None where a reviewer failed."""
+    """None if a reviewer failed."""
     because: str
-    """The row's sentence."""
+    """The reason given by the table's row."""
     arbitration: ArbitrationReport | None = None
     convergence: dict[str, Any]
     """The fields of ``ConvergenceState``, its ``score`` and ``status``."""
@@ -145,6 +145,6 @@ class ReviewCycle(LazyStrictRecord):
     outcome: Literal["approved", "retry", "escalated"]
     escalation_reason: EscalationReason | None = None
     cost: ReviewCost | None = None
-    """Of the whole review up to this cycle, builders included; the last one has the review's."""
+    """The whole review up to this cycle, builders included; the last cycle has the total."""
     times: dict[str, Any] = {}
-    """When each part began and ended (ISO 8601, UTC)."""
+    """Start and end of each part (ISO 8601, UTC)."""

@@ -1,4 +1,4 @@
-"""What reviewers of a template say: issues and reports in the shape of specification 004, "Reviewer Report Schema"."""
+"""Issues and reports of template reviewers (specification 004)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ReviewerRole = Literal["layout_geometry", "semantic_financial", "arbitrator"]
 
 
 class SeverityRank(IntEnum):
-    """Severities in their order; high and critical block."""
+    """Severities in order; high and critical block."""
 
     low = 0
     medium = 1
@@ -26,7 +26,7 @@ class SeverityRank(IntEnum):
 
 
 class IssueEvidence(LazyStrictRecord):
-    """What was expected, what was found, and where."""
+    """Expected, actual, and location."""
 
     expected: str = ""
     actual: str = ""
@@ -42,7 +42,7 @@ class TemplateIssue(LazyStrictRecord):
     category: TemplateIssueCategory
     message: str
     page: int | None = Field(None, exclude_if=lambda page: page is None)
-    """Left out where it is not known, wherever the issue is written."""
+    """Omitted if unknown, wherever the issue is written."""
     evidence: IssueEvidence = IssueEvidence()
     suggested_fix: str = ""
     confidence: float = Field(1.0, ge=0, le=1)
@@ -58,11 +58,11 @@ class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias
     template_version: str = ""
     is_passed: bool = Field(alias="pass")
     issues: tuple[TemplateIssue, ...] = ()
-    """All of them: caps limit what is shown."""
+    """All issues: caps limit only the display."""
     summary: dict[str, Any] = {}
     """``strengths``, ``weaknesses``, ``overall_quality_score`` 0..1."""
     review_duration_ms: int | None = Field(None, ge=0, exclude_if=lambda duration: duration is None)
-    """None in files: there ``times`` of the cycle says it, the only part in which runs differ."""
+    """None in files: the cycle's ``times`` has it, so that repeated runs differ nowhere else."""
     tokens_used: dict[str, int] = {}
     reviewed_at: str
     """ISO 8601, UTC."""

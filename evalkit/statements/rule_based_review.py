@@ -1,8 +1,7 @@
-"""Two reviewers of a template, with different eyes: what each of them can measure.
+"""The measured review by two reviewers with different tasks.
 
-``layout_geometry`` asks whether the template finds where the data stands, ``semantic_financial`` whether it understands
-what it says. Each check is a function: facts about a reading go in, issues come out. What is measured is no opinion, and no
-model can take it back.
+``layout_geometry`` checks that the template finds the data, ``semantic_financial`` that it interprets the data correctly.
+Each check is a function from facts about a reading to issues. A measured issue is not an opinion: no model can remove it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_template_pas
 from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
-#: Names and version of what measures; raise it with every change that alters an issue.
-RULE_REVIEWER_VERSION = "measured-4"
+#: Version of the measured checks; raise it with every change that alters an issue.
+RULE_REVIEWER_VERSION = "measured-5"
 
 
-#: What each of them measures.
+#: The checks of each reviewer.
 CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
     "layout_geometry": layout_checks.LAYOUT_CHECKS,
     "semantic_financial": financial_checks.FINANCIAL_CHECKS,
@@ -35,7 +34,7 @@ def review_by_rules(
     reviewed_at: str,
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """The report of what the reviewer measures. ``reviewed_at``: ISO 8601, UTC; ``max_issues_by_severity``: so many issues pass."""
+    """Build a reviewer's measured report. ``reviewed_at``: ISO 8601, UTC."""
     findings = [finding for check in CHECKS_BY_REVIEWER[reviewer] for finding in check(applied_template)]
     issues = tuple(
         TemplateIssue(

@@ -1,7 +1,7 @@
-"""A template reads a statement: transactions, the sums that it prints, and whatever was left over.
+"""Read a statement with a template: transactions, printed sums, and leftovers.
 
-Nothing is lost silently: each line within a region is a transaction's, or is known (a heading, furniture, a printed
-sum), or is left over with the reason; rows that look like transactions outside of all regions are told as well.
+Nothing is lost silently: each line within a region belongs to a transaction, has a known meaning (heading, furniture,
+printed sum), or is a leftover with a reason; rows outside all regions are reported too.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ LeftoverReason = Literal[
     "it has dates behind its amounts",
     "it does not say what it was",
 ]
-#: The first so many rules hold outside of regions too: headings and sums stand above the table, or on another page.
+#: The first rules also apply outside regions: headings and sums may be above the table or on another page.
 _RULES_OUTSIDE_REGIONS = 4
-#: Two dates that are so many days apart are a statement's period.
+#: Two dates this many days apart are a statement's period.
 _PERIOD_LENGTH_DAYS = range(5, 100)
-#: Of a table of transactions, in the order that other programs rely on.
+#: Columns of the CSV file, in the order that other programs rely on.
 TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
 _SUM_KIND_BY_NAME: dict[str, SumKind] = {
     "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
 }  # fmt: skip
-#: What a header says on the pages after the first of an account.
+#: Suffix of an account's heading on further pages.
 _CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
 
@@ -61,21 +61,21 @@ class Transaction(LazyStrictRecord):
     amount: Decimal
     """Deposits above zero, withdrawals below."""
     balance: Decimal | None = None
-    """As printed beside it; debts below zero."""
+    """As printed in its row; debts below zero."""
     check_number: str = ""
     page: int
     boxes: tuple[Box, ...]
     """One for each of its lines."""
     account: str = ""
-    """The heading of its account; empty where the statement is of one account."""
+    """Heading of its account; empty if the statement has only one."""
     section: str = ""
     """The heading above it."""
     is_mended: bool = False
-    """A sign of an amount that the engine misread was taken for another."""
+    """True if a misread character of an amount was corrected."""
 
 
 class LeftoverText(LazyStrictRecord):
-    """Words that no transaction took."""
+    """Words that belong to no transaction."""
 
     page: int
     text: str
@@ -94,15 +94,15 @@ class PrintedSum(LazyStrictRecord):
     box: Box
     account: str = ""
     section: str = ""
-    """The heading that it closes; empty outside of the table."""
+    """The heading that it closes; empty outside the table."""
     after: int = 0
-    """How many transactions of its account stand before it."""
+    """Number of its account's transactions before it."""
     is_part: bool = False
-    """Of deposits or withdrawals: all parts together are the sum."""
+    """A part of the deposits or withdrawals: all parts together are the sum."""
 
 
 class ParsedStatement(LazyStrictRecord):
-    """What a template read."""
+    """A template's reading of a statement."""
 
     template_id: str
     version: int
@@ -113,16 +113,16 @@ class ParsedStatement(LazyStrictRecord):
     left_over: tuple[LeftoverText, ...] = ()
     """Within the regions."""
     outside: tuple[LeftoverText, ...] = ()
-    """Rows with a date and an amount in their columns that stand in no region."""
+    """Rows with a date and an amount in their columns, outside all regions."""
 
 
 def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
-    """The statement as the template reads it."""
+    """Read the statement with the template."""
     return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
-    """As ``parse_statement``, of pages whose words are in lines already."""
+    """Read pages whose words are already in lines."""
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
@@ -136,7 +136,10 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
 def find_statement_period(
     dates: DateRules, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
 ) -> StatementPeriod | None:
-    """What the statement says it is about; None where no page does. ``closing_labels``: of closing balances."""
+    """Find the statement's period; None if no page prints it.
+
+    ``closing_labels``: of closing balances.
+    """
     date_formats = dates.period_formats or dates.formats
     if not dates.period:
         return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
@@ -151,7 +154,7 @@ def find_statement_period(
 def _find_unlabelled_period(
     closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
 ) -> StatementPeriod | None:
-    """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
+    """Find two dates in a line of page 1, else the latest closing date."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
         period = build_statement_period(list(find_dates_in_text(line.text, date_formats)))
@@ -176,7 +179,7 @@ def _find_unlabelled_period(
 
 
 def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPeriod | None:
-    """From the first to the last of the days; a first day without a year is of the year before the last, or its own."""
+    """Build the period of the dates; a first date may lack its year."""
     known_dates = [resolved_date for day in partial_dates if (resolved_date := resolve_date(day, None))]
     if not known_dates:
         return None
@@ -190,13 +193,11 @@ def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPer
 
 @dataclass
 class _OpenTransaction:
-    """A transaction whose lines are being read."""
-
     partial_date: PartialDate
     first_line: TextLine
     section: str
     description_lines: list[str] = field(default_factory=list)
-    """What it was, line by line."""
+    """Its description, line by line."""
     amount: Decimal | None = None
     balance: Decimal | None = None
     check_number: str = ""
@@ -205,7 +206,7 @@ class _OpenTransaction:
     last_line_y: float = 0.0
 
     def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
-        """A further line, and its words that say what it was."""
+        """Append a line and its description words."""
         if text := " ".join(word.text for word in description_words):
             self.description_lines.append(text)
         self.boxes.append(line.box)
@@ -213,7 +214,7 @@ class _OpenTransaction:
 
 
 class _StatementParser:
-    """Goes through the lines from the first page to the last."""
+    """Reads the lines from the first page to the last."""
 
     def __init__(self, template: StatementTemplate, period: StatementPeriod | None) -> None:
         self._template = template
@@ -241,7 +242,7 @@ class _StatementParser:
             },
         }
         self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
-        #: The first that takes a line is its meaning.
+        #: The first rule that accepts a line decides its meaning.
         self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
             self._is_table_header,
             self._consume_account_heading,
@@ -253,7 +254,7 @@ class _StatementParser:
         )
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
-        """One line, the words of it that stand in a region, and the lines below it."""
+        """Read one line, given its words in a region and the lines below it."""
         if line.page_number != self._page_number:
             self._page_number, self._has_table_ended = line.page_number, False
         self._lines_below = lines_below
@@ -278,7 +279,7 @@ class _StatementParser:
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:
-        """All that was read."""
+        """Build the complete reading."""
         self._finish_open_transaction()
         period = self._period
         return ParsedStatement(
@@ -337,7 +338,7 @@ class _StatementParser:
         return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_column_totals(self, row: TableRow) -> bool:
-        """Whether the totals of the debits and of the credits stand below them."""
+        """Read the totals below the debit and credit columns, if the line has them."""
         labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
         if not any(match_at_line_start(label, row.line.text) for label in labels):
             return False
@@ -351,7 +352,7 @@ class _StatementParser:
         return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_balance_row(self, row: TableRow) -> bool:
-        """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
+        """Read a dated row that only states a balance: "1 May Opening balance 1,200.00"."""
         text = " ".join(word.text for word in row.description_words)
         kinds = (
             kind
@@ -367,7 +368,7 @@ class _StatementParser:
         return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.box)], row.line)
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
-        # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
+        # A dated row may only state a balance: "1 May Balance brought forward 1,200.00".
         text = " ".join(word.text for word in row.description_words) if row.partial_date else row.line.text
         if (row.partial_date and row.has_money_movement) or not any(
             match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
@@ -478,7 +479,7 @@ class _StatementParser:
             kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
         else:
             kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
-            # Where both are called "Balance on …", the first is the opening one.
+            # If both labels are "Balance on …", the first sum is the opening balance.
             matches_both_labels = kind == "opening" and any(
                 match_at_line_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
             )

@@ -1,7 +1,6 @@
-"""How one bank's statements are read: a template is a TOML file, which a person can read and correct.
+"""The template of a bank's statements: a TOML file that people can correct.
 
-``template.toml.jinja`` shows its parts in their order, each with what it is for; what a part may hold stands at its model
-below.
+``template.toml.jinja`` shows its parts in order with their purpose; the models below define their content.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ SCHEMA_VERSION = 1
 ColumnName = Literal[
     "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "other"
 ]
-"""``amount`` holds withdrawals and deposits alike; ``other`` is read by nobody, such as a branch's number."""
+"""``amount`` holds withdrawals and deposits alike; ``other`` is not read, such as a branch number."""
 PageKind = Literal["first", "middle", "last", "later", "any"]
 """``later``: all but the first."""
 Direction = Literal["deposit", "withdrawal"]
 
-#: Which regions a page takes: those of the first kind in its row for which the template has any.
+#: The regions for each page position: those of the first kind that the template has.
 _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
     "only": ("first", "last", "any"),
     "first": ("first", "any"),
@@ -41,11 +40,11 @@ _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
 
 
 class TemplateStatus(StrEnum):
-    """Whether a template may be relied on."""
+    """Reliability of a template."""
 
     DRAFT = "draft"
     STABLE = "stable"
-    """Both reviewers passed it, or a person approved it."""
+    """Passed by both reviewers, or approved by a person."""
 
 
 def _validate_box(box: Box) -> Box:
@@ -62,17 +61,17 @@ def _validate_column_range(x_range: tuple[float, float]) -> tuple[float, float]:
 
 
 class StatementIdentity(LazyStrictRecord):
-    """Whose statements these are."""
+    """The bank and statement that a template is for."""
 
     bank: str = Field(min_length=1)
     statement: str = ""
-    """Which of the bank's statements: ``Current account``."""
+    """The bank's statement type: ``Current account``."""
     signs: tuple[str, ...] = ()
-    """Words that the first page prints."""
+    """Words printed on the first page."""
 
 
 class Region(LazyStrictRecord):
-    """Where transactions stand on pages of a kind; several of one kind are read in their order."""
+    """The transactions' area on a kind of page; several are read in order."""
 
     pages: PageKind = "any"
     box: Annotated[Box, AfterValidator(_validate_box)]
@@ -83,25 +82,25 @@ class Column(LazyStrictRecord):
 
     name: ColumnName
     x: Annotated[tuple[float, float], AfterValidator(_validate_column_range)]
-    """From the left edge to the right; a word belongs to the column that its middle is in."""
+    """Left and right edge; a word belongs to the column that contains its middle."""
     title: str = ""
-    """What stands above it."""
+    """The title above it."""
 
 
 class DateRules(LazyStrictRecord):
-    """How dates are written, and where the year is taken from where they have none."""
+    """Date formats, and the source of the year for dates without one."""
 
     formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
-    """Of ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first that fits counts."""
+    """Codes ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first format that fits counts."""
     period: tuple[LinePattern, ...] = ()
-    """The lines that print the statement's period, or its end; without any, the latest date beside a
-    closing balance is its end, or that of the first page."""
+    """The lines that print the statement's period or its end; without any, its end is the latest date at a
+    closing balance, or of the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
-    """How the period's dates are written."""
+    """Formats of the period's dates."""
 
 
 class AmountRules(LazyStrictRecord):
-    """How amounts are written, and which marks say which way the money went."""
+    """Amount formats, and the marks of deposits and withdrawals."""
 
     decimal: DecimalSeparator = "."
     whole: bool = False
@@ -109,7 +108,7 @@ class AmountRules(LazyStrictRecord):
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
     unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
-    """What an amount of the column ``amount`` without a mark is; ``section``: as the heading above it says."""
+    """Direction of an unmarked amount in the column ``amount``; ``section``: that of the heading above it."""
     balance: Literal["held", "owed"] = "held"
     """``owed``: a printed balance is a debt, as on credit cards."""
 
@@ -121,31 +120,31 @@ class AmountRules(LazyStrictRecord):
 
 
 class SectionHeading(LazyStrictRecord):
-    """A heading that says which way the money below it went."""
+    """A heading that sets the direction of the amounts below it."""
 
     heading: LinePattern
     direction: Direction
 
 
 class RowRules(LazyStrictRecord):
-    """How transactions follow one another."""
+    """The layout of transactions in rows."""
 
     continuation: Literal["below", "none"] = "below"
     """``below``: lines without date and amount belong to the transaction above."""
     gap: float = Field(2.2, gt=0, le=20)
-    """A continuation's line stands at most so many heights of a word below the one before, middle to middle."""
+    """Farthest distance of a continuation line from the one before, in heights of a word, middle to middle."""
     joint: str = Field(" ", max_length=3)
-    """What is put between the lines of a description: nothing where a bank parts words at a line's end."""
+    """Text between the lines of a description: empty if a bank splits words at a line's end."""
     date_once: bool = False
-    """A date counts for all rows below it until the next one."""
+    """A date applies to all rows below it until the next one."""
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
     furniture: tuple[LinePattern, ...] = ()
-    """Lines that are no transactions: carried forward, totals of a page."""
+    """Lines that are not transactions: carried forward, totals of a page."""
     section: tuple[SectionHeading, ...] = ()
     accounts: tuple[LinePattern, ...] = ()
-    """Headings from which on another account's transactions follow."""
+    """Headings that begin another account's transactions."""
     ends: tuple[LinePattern, ...] = ()
-    """Lines from which on the page has no more of them, until a header or a heading follows."""
+    """Lines that end the page's transactions, until a header or a heading follows."""
 
 
 class TotalLabel(LazyStrictRecord):
@@ -153,13 +152,13 @@ class TotalLabel(LazyStrictRecord):
 
     label: LinePattern
     of: Literal["deposits", "withdrawals", "columns"]
-    """``columns``: the total of debits stands below the debits, that of credits below the credits."""
+    """``columns``: the totals of debits and credits are printed below their columns."""
     part: bool = False
-    """It is a part of them: all parts together are the sum."""
+    """A part: all parts together are the sum."""
 
 
 class PrintedSumLabels(LazyStrictRecord):
-    """What the statement prints that its transactions must meet."""
+    """Printed sums that the transactions must meet."""
 
     opening: tuple[LinePattern, ...] = ()
     closing: tuple[LinePattern, ...] = ()
@@ -167,7 +166,7 @@ class PrintedSumLabels(LazyStrictRecord):
 
 
 class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
-    """How one bank's statements of one kind are read."""
+    """The template of one kind of a bank's statements."""
 
     schema_version: int = SCHEMA_VERSION
     template_id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -185,25 +184,23 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     def _validate_columns(self) -> Self:
         names = [column.name for column in self.columns if column.name != "other"]
         if duplicate_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"columns {', '.join(duplicate_names)} are there twice")
+            raise ValueError(f"columns {', '.join(duplicate_names)} appear twice")
         if "date" not in names or not {"amount", "debit", "credit"} & set(names):
             raise ValueError("a row needs a column date, and amount or debit and credit")
         if "amount" in names and {"debit", "credit"} & set(names):
-            raise ValueError("amount stands for debit and credit: there is one or the others")
+            raise ValueError("use either amount, or debit and credit")
         return self
 
     def find_column(self, name: ColumnName) -> Column | None:
-        """The column of that name."""
+        """Find a column by its name."""
         return next((column for column in self.columns if column.name == name), None)
 
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
-        """The boxes of ``find_region_indices``."""
+        """Get the boxes of ``find_region_indices``."""
         return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
-        """The positions (from 0) of the regions on page ``page_number`` of ``total_pages``, both from 1; none where transactions do
-        not stand there.
-        """
+        """Find the regions (from 0) on a page (from 1)."""
         page_position = (
             "only"
             if total_pages == 1
@@ -220,12 +217,12 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
 
 
 def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
-    """The template of a TOML text. UsageError that names the file and the line."""
+    """Parse a template. UsageError names the file and the line."""
     return parse_toml_record(text, file_name, StatementTemplate)
 
 
 def render_template_toml(template: StatementTemplate) -> str:
-    """The template as TOML, with a sentence above each part; ``parse_template_toml`` reads the same template from it."""
+    """Render the template as TOML with comments, for ``parse_template_toml``."""
     return str(_load_toml_layout().render(template.model_dump(mode="json")))
 
 
@@ -239,7 +236,7 @@ def _load_toml_layout() -> Any:
 
 
 def _format_toml_value(value: Any) -> str:
-    """A value as TOML writes it: as JSON, but that patterns and texts without quotes need no escapes."""
+    """Render a TOML value: as JSON, but patterns need no escapes."""
     if isinstance(value, list):
         return f"[{', '.join(map(_format_toml_value, value))}]"
     if isinstance(value, str) and "\\" in value and "'" not in value and value.isprintable():

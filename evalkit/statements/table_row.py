@@ -1,4 +1,4 @@
-"""What stands in one line of a table: its words by columns, read as date, amounts and text."""
+"""One line of a table: its words by columns, read as date, amounts and text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MONEY_COLUMNS: tuple[ColumnName, ...] = ("debit", "credit", "amount")
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line, as the template parts it into columns."""
+    """A line, divided into the template's columns."""
 
     template: StatementTemplate
     line: TextLine
 
     @cached_property
     def words_by_column(self) -> dict[ColumnName | None, tuple[PageWord, ...]]:
-        """The words by the columns that their middles are in; None: in none."""
+        """Words by the column that contains their middle; None: outside all columns."""
         words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
         for word in self.line.words:
             column_name = next(
@@ -36,7 +36,7 @@ class TableRow:
 
     @cached_property
     def date_and_words_after(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
-        """The date at the beginning of its cell, and the words behind it."""
+        """The date at the start of its cell, and the words after it."""
         words = self.words_by_column.get("date", ())
         for end in range(len(words), 0, -1):
             text = " ".join(word.text for word in words[:end])
@@ -46,7 +46,7 @@ class TableRow:
 
     @property
     def date_words(self) -> tuple[PageWord, ...]:
-        """The words of its cell that are the date; none where there is none."""
+        """The words of the date; empty if there is none."""
         cell = self.words_by_column.get("date", ())
         return cell[: len(cell) - len(self.date_and_words_after[1])] if self.partial_date else ()
 
@@ -57,7 +57,7 @@ class TableRow:
 
     @cached_property
     def amounts_by_column(self) -> dict[ColumnName, Amount]:
-        """The amounts by their columns, the balance too."""
+        """Amounts by column, including the balance."""
         return {
             column_name: trailing_amount[0]
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
@@ -66,12 +66,12 @@ class TableRow:
 
     @property
     def has_money_movement(self) -> bool:
-        """Whether money moved: any amount but a balance."""
+        """True if there is any amount besides a balance."""
         return any(column_name in self.amounts_by_column for column_name in _MONEY_COLUMNS)
 
     @property
     def has_date_after_amount(self) -> bool:
-        """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+        """True if a date follows an amount, as in a list of daily balances or checks."""
         date_formats, decimal_separator = self.template.dates.formats, self.template.amounts.decimal
         texts = [word.text for word in self.line.words]
         first_amount_position = next(
@@ -81,13 +81,13 @@ class TableRow:
 
     @property
     def is_ocr_corrected(self) -> bool:
-        """Whether a misread sign of an amount was taken for another."""
+        """True if a misread character of an amount was corrected."""
         return any(amount.is_ocr_corrected for amount in self.amounts_by_column.values())
 
     def compute_signed_amount(self, section_direction: Direction | None) -> Decimal | None:
-        """The row's amount, deposits above zero; None where it has none, or nobody knows which way the money went.
+        """Compute the row's amount, deposits above zero; None if it is unknown.
 
-        ``section_direction``: what the heading above the row says.
+        ``section_direction``: that of the heading above the row.
         """
         debit, credit, amount = (self.amounts_by_column.get(column_name) for column_name in _MONEY_COLUMNS)
         if debit or credit:
@@ -97,7 +97,7 @@ class TableRow:
         return -amount.magnitude if resolved_direction == "withdrawal" else amount.magnitude
 
     def get_signed_balance(self) -> Decimal | None:
-        """The balance beside the row, debts below zero."""
+        """Get the row's balance, debts below zero."""
         balance_amount = self.amounts_by_column.get("balance")
         return balance_amount and balance_amount.compute_signed_balance(
             is_debt_if_unmarked=self.template.amounts.balance == "owed"
@@ -105,7 +105,7 @@ class TableRow:
 
     @cached_property
     def description_words(self) -> tuple[PageWord, ...]:
-        """The words that say what it was, those too that reach over into the columns beside theirs."""
+        """Description words, including those that reach into the next columns."""
         overflow_words = [
             word
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
@@ -116,7 +116,7 @@ class TableRow:
 
     @cached_property
     def _trailing_amount_by_column(self) -> dict[ColumnName, tuple[Amount, int] | None]:
-        """The amount at the end of each column's cell, and how many words stand before it."""
+        """The amount at the end of each column's cell, and the number of words before it."""
         amount_rules = self.template.amounts
         return {
             column_name: parse_trailing_amount(

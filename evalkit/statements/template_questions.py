@@ -1,6 +1,6 @@
-"""What language models are asked about a template: two reviewers, an arbitrator, a builder.
+"""Questions to models about a template: reviewers, arbitrator, builder.
 
-Specification 004, "Review Protocol". A model's issues come on top of what is measured and take none of it back. Offline
+Specification 004, "Review Protocol". A model's issues are added to the measured ones and remove none of them. Offline
 there is no opinion: the embedded review is the measured one alone.
 """
 
@@ -29,9 +29,9 @@ from evalkit.statements.rule_based_review import TemplateReviewer
 from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
-#: So many rows, sums and left-over lines of a statement are put into a prompt: a sample, whose size is told.
+#: Most rows, sums and leftovers of a statement in a prompt, which states the totals.
 _MAX_FIRST_ROWS, _MAX_LAST_ROWS, _MAX_CHECKS, _MAX_LEFTOVERS = 100, 50, 60, 40
-#: Characters of a model's sentence that are kept, and issues that it may have.
+#: Most characters stored of a model's sentence, and most of its issues.
 _MAX_SENTENCE_LENGTH, _MAX_MODEL_ISSUES = 500, 60
 _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
     "layout_geometry": "Layout_Geometry_Reviewer",
@@ -40,7 +40,7 @@ _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
 
 
 class PageImage(NamedTuple):
-    """A page as it is displayed."""
+    """A page as displayed."""
 
     page_number: int
     """From 1."""
@@ -62,7 +62,7 @@ class ModelReportedIssue(BaseModel, frozen=True):
 
 
 class ReviewerAnswer(BaseModel, frozen=True):
-    """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
+    """A model's opinion on a template; the pass criteria decide if it passes."""
 
     reasoning: str = ""
     issues: tuple[ModelReportedIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
@@ -76,34 +76,33 @@ class BuilderAnswer(BaseModel, frozen=True):
 
     reasoning: str = ""
     template: str | None
-    """As TOML; None where it has no better one."""
+    """As TOML; None if the model has no better one."""
 
 
 @dataclass(frozen=True)
 class TemplateQuestionContext:
-    """The statement that all questions of an attempt are about: the same for both reviewers."""
+    """The statement that an attempt's questions are about, for both reviewers."""
 
     document_sha256: str
-    """Of the document."""
     applied_template: AppliedTemplate
     page_images: tuple[PageImage, ...] = ()
     prior_issues: tuple[TemplateIssue, ...] = ()
-    """Of the attempt before, as far as they are shown."""
+    """The issues displayed of the attempt before."""
 
     @property
     def shown_pages_text(self) -> str:
-        """Which picture is which page."""
+        """The page numbers of the pictures."""
         return ", ".join(f"page {page_image.page_number}" for page_image in self.page_images) or "none"
 
     @property
     def pages_without_image(self) -> tuple[int, ...]:
-        """The pages of which there is no picture."""
+        """The pages without a picture."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
         page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
         return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
 
     def build_extraction_sample(self) -> dict[str, Any]:
-        """What the template read, as far as it is shown."""
+        """Build the sample of the template's reading that a prompt shows."""
         statement, reconciliation = self.applied_template.statement, self.applied_template.reconciliation
         transactions = statement.transactions
         if len(transactions) > _MAX_FIRST_ROWS + _MAX_LAST_ROWS:
@@ -122,7 +121,7 @@ class TemplateQuestionContext:
         }
 
     def render_inputs(self, **extra_inputs: Any) -> str:
-        """The template with ``extra_inputs``, between marks that it cannot forge."""
+        """Render the template with ``extra_inputs``, between marks that it cannot forge."""
         template = self.applied_template.template
         inputs = {
             "template_id": template.template_id,
@@ -134,8 +133,6 @@ class TemplateQuestionContext:
 
 @dataclass(frozen=True)
 class _TemplateQuestion(Question[AnswerT]):
-    """What is asked about a template, with the statement's pages."""
-
     context: TemplateQuestionContext
     temperature: float = field(default=0.0, kw_only=True)
     time_limit_seconds: float | None = field(default=None, kw_only=True)
@@ -146,19 +143,19 @@ class _TemplateQuestion(Question[AnswerT]):
 
     @property
     def document_sha256(self) -> str:
-        """The statement's."""
+        """Hash of the statement."""
         return self.context.document_sha256
 
 
 @dataclass(frozen=True)
 class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
-    """One reviewer's look at a template. Neither knows what the other one says."""
+    """One reviewer's question. Reviewers do not see each other's answers."""
 
     role: TemplateReviewer = field(kw_only=True)
     answer_type: type[ReviewerAnswer] = ReviewerAnswer
 
     def render_prompt(self) -> str:
-        """Inputs first, instructions last."""
+        """Render inputs first, instructions last."""
         return fill_prompt_template(
             _PROMPT_BY_REVIEWER[self.role],
             inputs=self.context.render_inputs(
@@ -170,27 +167,27 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
         )
 
     def offline(self) -> ReviewerAnswer:
-        """No opinion beyond what is measured."""
+        """Give no opinion beyond the measured issues."""
         return ReviewerAnswer(issues=())
 
 
 @dataclass(frozen=True)
 class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
-    """Who is right where the reviewers disagree."""
+    """The question how to resolve the reviewers' disagreements."""
 
     layout_report: ReviewerReport = field(kw_only=True)
     semantic_report: ReviewerReport = field(kw_only=True)
     disputed_issues: tuple[tuple[TemplateIssue, WinningReviewer], ...] = field(kw_only=True)
-    """The disagreements, with who reported each."""
+    """The disagreements, with the reviewer that reported each."""
     report_by_rules: ArbitrationReport = field(kw_only=True)
-    """What the rules alone say."""
+    """The resolution without a model."""
     measured_issue_ids: frozenset[str] = field(kw_only=True)
-    """Ids of issues that are no opinions."""
+    """Ids of issues that are not opinions."""
     role: str = "arbitrator"
     answer_type: type[ArbitratorAnswer] = ArbitratorAnswer
 
     def render_prompt(self) -> str:
-        """Inputs first, instructions last. Clocks are left out: equal prompts are the same question."""
+        """Render inputs, then instructions; no times, so that equal prompts match."""
         return fill_prompt_template(
             "Template_Arbitrator",
             inputs=self.context.render_inputs(
@@ -215,7 +212,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
         }
 
     def offline(self) -> ArbitratorAnswer:
-        """What the rules say."""
+        """Return the rules' resolution."""
         resolutions = [resolution.model_dump() for resolution in self.report_by_rules.resolutions]
         return ArbitratorAnswer.model_validate(
             {"resolutions": resolutions, "final_decision": self.report_by_rules.final_decision}
@@ -224,7 +221,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
 
 @dataclass(frozen=True)
 class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
-    """A better template than the measured one."""
+    """The question for a better template than the measured one."""
 
     retry: Mapping[str, Any] | None = field(kw_only=True)
     """Specification 004, "Retry Input"."""
@@ -232,7 +229,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
     answer_type: type[BuilderAnswer] = BuilderAnswer
 
     def render_prompt(self) -> str:
-        """Inputs first, instructions last."""
+        """Render inputs first, instructions last."""
         inputs = {
             "measured_template": render_template_toml(self.context.applied_template.template),
             "sample_extraction": self.context.build_extraction_sample(),
@@ -245,7 +242,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         )
 
     def offline(self) -> BuilderAnswer:
-        """None beside the measured one."""
+        """Propose no other template."""
         return BuilderAnswer(template=None)
 
 
@@ -259,10 +256,10 @@ def merge_model_answer_into_report(
     carried_issues: Sequence[TemplateIssue] = (),
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """A measured report with a model's issues behind the measured ones; what is measured stays.
+    """Append a model's issues to a measured report; measured issues stay.
 
-    ``carried_issues``: issues that the model told of the very same template before: asking again does not settle them.
-    ``total_pages``: of the statement; an issue on another page is on none. ``unseen_pages``: those that the model was not shown.
+    ``carried_issues``: the model's issues with the same template before: asking again does not resolve them.
+    ``total_pages``: of the statement; an issue on another page gets no page. ``unseen_pages``: pages the model was not shown.
     """
     issues = list(report.issues)
     for issue in (
@@ -270,7 +267,7 @@ def merge_model_answer_into_report(
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
         *_build_unseen_pages_issues(unseen_pages),
     ):
-        # Told again in other words, it is no further issue; told to be worse, it is.
+        # A reworded issue is not a new one, unless it is more severe.
         if not any(
             is_duplicate_issue(issue, known_issue)
             and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
@@ -294,12 +291,12 @@ def merge_model_answer_into_report(
 
 
 def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
-    """The issues of a report that are a model's opinion."""
+    """Select the issues of a report that are a model's opinion."""
     return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
 
 
 def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
-    """The ids of those that are not."""
+    """Collect the ids of issues that are not a model's opinion."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
 
@@ -310,7 +307,7 @@ def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
 
 
 def _build_unseen_pages_issues(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
-    """What a model has not seen, it has not passed."""
+    """Report pages that the model has not seen, and so has not passed."""
     if unseen_pages:
         message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
         yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)

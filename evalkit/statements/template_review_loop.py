@@ -1,16 +1,16 @@
-"""The review of a template: two reviewers side by side, consensus, arbitration, another attempt, approval or a person.
+"""The review of a template: reviewers, consensus, arbitration, retry, escalation.
 
-Specification 004, contract ruling 18. What follows from what stands in the tables of :mod:`consensus`,
-:mod:`arbitration` and :mod:`convergence`; here it is put in order, and in time.
+Specification 004, contract ruling 18. The decisions are in the tables of :mod:`consensus`, :mod:`arbitration` and
+:mod:`convergence`; this module orders the steps and limits their time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
@@ -28,34 +28,23 @@ from evalkit.statements.consensus import (
     MAX_ISSUES_BY_SEVERITY,
     SHOWN_ISSUE_CAPS,
     find_consensus_rule,
-    is_duplicate_issue,
     keep_worst_issues_per_category,
 )
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
     MAX_RETRIES_BY_SCENARIO,
-    EscalationReason,
     EscalationSituation,
     RetryScenario,
     find_escalation_reason,
     measure_convergence,
     select_convergence_status,
 )
+from evalkit.statements.escalation import build_escalation
 from evalkit.statements.llm_proposal import build_best_template
-from evalkit.statements.review_cycles import (
-    ConvergencePoint,
-    Escalation,
-    PersistentIssue,
-    ReportedIssue,
-    ReviewCost,
-    ReviewCycle,
-    TemplateCase,
-    merge_reviewer_issues,
-)
+from evalkit.statements.review_cycles import ReportedIssue, ReviewCost, ReviewCycle, TemplateCase, merge_reviewer_issues
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
     ReviewerRole,
-    SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
@@ -75,10 +64,12 @@ from evalkit.statements.template_questions import (
 from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import hash_canonical_json
 
+CallT = TypeVar("CallT")
+
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
-#: Who looks where ``[vllm_review] enabled`` is false: whether sums meet is what a person sees last.
+#: The reviewer if ``[vllm_review] enabled`` is false: matching sums are the hardest for a person to check.
 _SINGLE_REVIEWER: tuple[TemplateReviewer, ...] = ("semantic_financial",)
-#: What retry inputs and people call them.
+#: Their names in retry inputs.
 _FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
     "layout_geometry": "layout_reviewer",
     "semantic_financial": "semantic_reviewer",
@@ -87,7 +78,7 @@ _FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReviewLoopConfig:
-    """What may be set: specification 004, "Configuration"."""
+    """Configuration of the loop: specification 004, "Configuration"."""
 
     is_dual_review_enabled: bool = True
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
@@ -101,28 +92,28 @@ class ReviewLoopConfig:
     both_reviewers_seconds: float = 90
     arbitration_seconds: float = 45
     cycle_seconds: float = 180
-    """One attempt's review; the building of another one has as long again."""
+    """For one attempt's review; building the next template may take as long again."""
 
 
 @dataclass(frozen=True)
 class TemplateReviewResult:
-    """What became of a template."""
+    """The outcome of a template's review."""
 
     template: StatementTemplate
-    """The last attempt's; stable where it was approved, else a draft."""
+    """The last attempt's template; stable if it was approved, otherwise a draft."""
     cycles: tuple[ReviewCycle, ...]
     cost: ReviewCost
     template_case: TemplateCase | None
-    """What a person is asked; None where it was approved."""
+    """The case for a person; None if it was approved."""
 
 
 class TemplateReviewLoop:
-    """Reviews templates; keeps nothing between them."""
+    """Reviews templates; stores nothing between them."""
 
     def __init__(
         self, get_model: Callable[[str], Model], config: ReviewLoopConfig | None = None, *, clock: Callable[[], str]
     ) -> None:
-        """``get_model``: who answers ``layout_geometry``, ``semantic_financial``, ``arbitrator`` and ``builder``.
+        """``get_model``: by role: either reviewer, ``arbitrator`` or ``builder``.
 
         ``clock``: ISO 8601, UTC.
         """
@@ -139,11 +130,11 @@ class TemplateReviewLoop:
         first_cycle_number: int = 1,
         on_cycle: Callable[[ReviewCycle, int], None] = lambda cycle, number: None,
     ) -> TemplateReviewResult:
-        """Review a template against a statement, and build others until one is approved or a person has to decide.
+        """Review a template, and build others until one is approved or escalated.
 
-        ``page_images``: of the statement's pages, for models that see; ``first_cycle_number``: of the first cycle, where earlier
-        reviews of the template have left some; ``on_cycle`` is told each one with its number when it has ended.
-        StoreError where an answer could not be kept.
+        ``page_images``: of the statement's pages, for models that see; ``first_cycle_number``: of the first cycle, if earlier
+        reviews of the template have left some; ``on_cycle``: called with each finished cycle and its number. StoreError if an
+        answer could not be stored.
         """
         identity_hash = hash_canonical_json(
             [template.template_id, render_template_toml(template), bundle.sha256, first_cycle_number]
@@ -175,7 +166,7 @@ class TemplateReviewLoop:
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
     ) -> ReviewCycle:
-        """One attempt, reviewed and decided, whatever happens to it."""
+        """Review and decide one attempt, whatever happens to it."""
         attempt.times["began_at"] = self._clock()
         roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
         try:
@@ -191,8 +182,6 @@ class TemplateReviewLoop:
         attempt.times["ended_at"] = self._clock()
         return self._build_decided_cycle(attempt, history)
 
-    # Looking
-
     async def _run_reviewers_and_get_context(
         self,
         attempt: _ReviewAttempt,
@@ -201,7 +190,7 @@ class TemplateReviewLoop:
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
     ) -> TemplateQuestionContext | None:
-        """What the reviewers were asked about; None where there was no time to read it."""
+        """Run the reviewers; return their questions' context, or None if time ran out."""
         try:
             async with asyncio.timeout(self._config.both_reviewers_seconds):
                 applied_template = await run_in_daemon_thread(lambda: AppliedTemplate.create(attempt.template, bundle))
@@ -236,9 +225,8 @@ class TemplateReviewLoop:
         carried_issues: Sequence[TemplateIssue],
         history: _ReviewHistory,
     ) -> None:
-        """One reviewer's report, or why there is none. It sees nothing of the other one's."""
+        """Run one reviewer, which sees nothing of the other; record its report or failure."""
         config, model = self._config, self._get_model(role)
-        times = attempt.times[role] = {"began_at": self._clock()}
         question = ReviewerQuestion(
             context, role=role, temperature=config.temperature_by_role[role], time_limit_seconds=config.reviewer_seconds
         )
@@ -253,19 +241,11 @@ class TemplateReviewLoop:
                 max_issues_by_severity=config.max_issues_by_severity,
             )
 
-        try:
-            async with asyncio.timeout(config.reviewer_seconds):
-                report, answer = await asyncio.gather(run_in_daemon_thread(build_measured_report), model.ask(question))
-        except TimeoutError:
-            attempt.record_timeout_of_silent_roles([role], config.reviewer_seconds)
+        measured_and_answer = asyncio.gather(run_in_daemon_thread(build_measured_report), model.ask(question))
+        result = await self._await_role(attempt, role, config.reviewer_seconds, measured_and_answer)
+        if result is None:
             return
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
-            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
-            return
-        finally:
-            times["ended_at"] = self._clock()
+        report, answer = result
         attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role[role] = answer.failure or "it gave no answer"
@@ -282,13 +262,31 @@ class TemplateReviewLoop:
             )
         tokens_used = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
         attempt.report_by_role[role] = report.model_copy(
-            update={"tokens_used": tokens_used, "reviewed_at": times["ended_at"]}
+            update={"tokens_used": tokens_used, "reviewed_at": attempt.times[role]["ended_at"]}
         )
+
+    async def _await_role(
+        self, attempt: _ReviewAttempt, role: ReviewerRole, seconds: float, call: Awaitable[CallT]
+    ) -> CallT | None:
+        """Await a role's call; record its times, and a timeout or failure."""
+        times = attempt.times[role] = {"began_at": self._clock()}
+        try:
+            async with asyncio.timeout(seconds):
+                return await call
+        except TimeoutError:
+            attempt.record_timeout_of_silent_roles([role], seconds)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
+        finally:
+            times["ended_at"] = self._clock()
+        return None
 
     async def _run_arbitration(
         self, attempt: _ReviewAttempt, context: TemplateQuestionContext, history: _ReviewHistory
     ) -> None:
-        """Settle what the reviewers disagree on, unless a person has to."""
+        """Resolve the reviewers' disagreements, unless a person has to."""
         config = self._config
         layout_report, semantic_report = attempt.layout_and_semantic_reports
         disputed_issues = tuple(find_issues_of_only_one_reviewer(layout_report, semantic_report))
@@ -296,7 +294,6 @@ class TemplateReviewLoop:
             layout_report.is_passed, semantic_report.is_passed
         ).outcome != "arbitration" or has_critical_disagreement(disputed_issues):
             return
-        times = attempt.times["arbitrator"] = {"began_at": self._clock()}
         arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
         measured_issue_ids = collect_measured_issue_ids(layout_report, semantic_report)
         report_by_rules = arbitrate_reports(
@@ -318,19 +315,9 @@ class TemplateReviewLoop:
             temperature=config.temperature_by_role["arbitrator"],
             time_limit_seconds=config.arbitration_seconds,
         )
-        try:
-            async with asyncio.timeout(config.arbitration_seconds):
-                answer = await model.ask(question)
-        except TimeoutError:
-            attempt.record_timeout_of_silent_roles(["arbitrator"], config.arbitration_seconds)
+        answer = await self._await_role(attempt, "arbitrator", config.arbitration_seconds, model.ask(question))
+        if answer is None:
             return
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
-            attempt.failure_by_role["arbitrator"] = f"it failed ({type(error).__name__})"
-            return
-        finally:
-            times["ended_at"] = self._clock()
         attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role["arbitrator"] = answer.failure or "it gave no answer"
@@ -340,16 +327,13 @@ class TemplateReviewLoop:
             layout_report,
             semantic_report,
             arbitration_id=arbitration_id,
-            arbitrated_at=times["ended_at"],
+            arbitrated_at=attempt.times["arbitrator"]["ended_at"],
             measured_issue_ids=measured_issue_ids,
             max_issues_by_severity=config.max_issues_by_severity,
             model_answer=model_answer,
         )
 
-    # Deciding
-
     def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> ReviewCycle:
-        """What follows, by the tables."""
         config, arbitration = self._config, attempt.arbitration
         reported_issues = _merge_reported_issues(attempt)
         convergence = measure_convergence(
@@ -363,7 +347,7 @@ class TemplateReviewLoop:
             if len(attempt.report_by_role) > 1
             else None
         )
-        # Where a reviewer gave no report there is no row, and without an arbitrator's there is no arbitration.
+        # Without a reviewer's report no row applies; without the arbitrator's there is no arbitration.
         is_approved = consensus_rule is not None and (
             consensus_rule.outcome == "approved"
             or (arbitration is not None and arbitration.final_decision == "approve")
@@ -381,7 +365,7 @@ class TemplateReviewLoop:
         )
         attempt.scenario = situation.scenario
         reason = find_escalation_reason(situation, config.max_retries_by_scenario)
-        # Of a template that passes, only what was uncertain about it speaks against that.
+        # For a template that passes, only uncertainty is a reason to escalate.
         if is_approved and reason != "arbitration_uncertain":
             reason = None
         return ReviewCycle(
@@ -406,12 +390,10 @@ class TemplateReviewLoop:
             times=attempt.times,
         )
 
-    # Building another one
-
     async def _build_next_template(
         self, attempt: _ReviewAttempt, cycle: ReviewCycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
     ) -> tuple[StatementTemplate | None, Usage]:
-        """The next attempt's template, and what it cost; None where there is none."""
+        """Build the next attempt's template, and return its cost; None if it failed."""
         retry = build_retry_input(
             attempt.number, cycle, attempt.layout_and_semantic_reports, self._config, attempt.scenario
         )
@@ -442,7 +424,7 @@ def build_retry_input(
     config: ReviewLoopConfig,
     scenario: RetryScenario,
 ) -> BuilderRetryInput:
-    """What the builder is told: specification 004, "Retry Input to Template Builder Agent"."""
+    """Build the builder's input: specification 004, "Retry Input"."""
     upheld_issues = [
         reported_issue
         for reported_issue in cycle.issues
@@ -483,8 +465,6 @@ def build_retry_input(
 
 @dataclass
 class _ReviewAttempt:
-    """One attempt under way."""
-
     number: int
     template: StatementTemplate
     times: dict[str, Any]
@@ -500,15 +480,13 @@ class _ReviewAttempt:
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
     def record_timeout_of_silent_roles(self, roles: Sequence[str], seconds: float) -> None:
-        """Their time is over, unless they have said something."""
+        """Record a timeout for roles without a report or failure."""
         for role in roles:
             if role not in self.report_by_role and role not in self.failure_by_role:
                 self.failure_by_role[role] = f"it took longer than {seconds:g} seconds"
 
 
 class _ReviewHistory:
-    """The cycles of one review."""
-
     def __init__(self, review_cycle_id: str, template_id: str, statement_sha256: str) -> None:
         self.review_cycle_id = review_cycle_id
         self.template_id = template_id
@@ -519,13 +497,13 @@ class _ReviewHistory:
 
     @property
     def previous_issues(self) -> Sequence[ReportedIssue]:
-        """The issues of the attempt before."""
+        """Issues of the attempt before."""
         return self.cycles[-1].issues if self.cycles else ()
 
     def find_model_issues_of_same_template(
         self, template: StatementTemplate
     ) -> dict[TemplateReviewer, list[TemplateIssue]]:
-        """What models said of the very same template before, however it is numbered."""
+        """Find models' issues with the same template before, whatever its version."""
         matching_issues = (
             model_issues
             for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
@@ -534,7 +512,7 @@ class _ReviewHistory:
         return next(matching_issues, {})
 
     def add_cycle(self, attempt: _ReviewAttempt, cycle: ReviewCycle) -> None:
-        """An attempt has ended."""
+        """Add a finished attempt."""
         self._usage = sum_usages([self._usage, *attempt.usages])
         self._model_issues_by_attempt.append(
             (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
@@ -550,7 +528,7 @@ class _ReviewHistory:
         self.cycles.append(cycle.model_copy(update={"cost": cost}))
 
     def build_review_result(self, template: StatementTemplate) -> TemplateReviewResult:
-        """What became of it."""
+        """Build the outcome of the review."""
         last_cycle = self.cycles[-1]
         assert last_cycle.cost is not None  # noqa: S101 - add gives each cycle one
         if last_cycle.outcome == "approved":
@@ -560,13 +538,12 @@ class _ReviewHistory:
             template_id=self.template_id,
             template=last_cycle.template,
             issues=last_cycle.issues,
-            escalation=_build_escalation(self.cycles),
+            escalation=build_escalation(self.cycles),
         )
         return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
 
 
 def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]:
-    """Each fault once."""
     resolution_by_issue_id = (
         {candidate.issue_id: candidate for candidate in attempt.arbitration.resolutions} if attempt.arbitration else {}
     )
@@ -583,85 +560,7 @@ def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, i
     if attempt.failure_by_role:
         return f"no report of {', '.join(sorted(attempt.failure_by_role))}"
     if not is_dual_review_enabled:
-        return "the review by two is switched off: a person decides"
+        return "the review by two reviewers is switched off: a person decides"
     if attempt.arbitration:
         return f"{consensus_reason}: the arbitrator's decision is to {attempt.arbitration.final_decision}"
-    return consensus_reason or "nobody has reviewed it"
-
-
-# What a person is told
-
-
-def _build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
-    reason = cycles[-1].escalation_reason
-    assert reason is not None  # noqa: S101 - only escalated reviews come here
-    persistent_issues = _find_persistent_issues(cycles)
-    return Escalation(
-        escalation_reason=reason,
-        attempt_count=len(cycles),
-        all_reviewer_reports=tuple(report for cycle in cycles for report in cycle.reports),
-        arbitration_reports=tuple(cycle.arbitration for cycle in cycles if cycle.arbitration),
-        convergence_history=tuple(
-            ConvergencePoint(attempt=cycle.attempt, issues=len(cycle.issues), score=cycle.convergence["score"])
-            for cycle in cycles
-        ),
-        persistent_issues=persistent_issues,
-        recommendation=_recommend_next_step(reason, cycles[-1], persistent_issues),
-    )
-
-
-def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> tuple[PersistentIssue, ...]:
-    """The last cycle's issues that earlier ones had as well."""
-    persistent_issues: list[PersistentIssue] = []
-    for last_issue in cycles[-1].issues:
-        occurrences = [
-            (cycle.attempt, occurrence.issue)
-            for cycle in cycles
-            for occurrence in cycle.issues
-            if is_duplicate_issue(last_issue.issue, occurrence.issue)
-        ]
-        attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
-        if len(attempt_numbers) > 1:
-            suggested_fixes = dict.fromkeys(
-                occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix
-            )
-            persistent_issues.append(
-                PersistentIssue(
-                    issue_id=last_issue.issue.issue_id,
-                    reported_in_attempts=attempt_numbers,
-                    suggested_fixes_tried=tuple(suggested_fixes),
-                )
-            )
-    return tuple(persistent_issues)
-
-
-class _AdviceRule(NamedTuple):
-    when: Callable[[EscalationReason, TemplateIssueCategory | None], bool]
-    advice: str
-
-
-#: What a person is advised, by the reason and by the category of the worst standing issue; the first that holds.
-_ADVICE_RULES = (
-    _AdviceRule(lambda reason, category: reason == "reviewer_failed", "Look at the template yourself, or run the review again: a reviewer gave no report"),
-    _AdviceRule(lambda reason, category: reason == "review_disabled" and category is None, "The one reviewer found no fault: compare boxes and rows with the pages"),
-    _AdviceRule(lambda reason, category: category == "bbox_accuracy", "Manual bounding box adjustment may be required"),
-    _AdviceRule(lambda reason, category: category == "column_mapping", "Compare what each column is taken for with the titles above it"),
-    _AdviceRule(lambda reason, category: category == "sign_logic", "Check on the page which amounts came in and which went out"),
-    _AdviceRule(lambda reason, category: category == "date_format", "Check the order of day, month and year, and where the year is printed"),
-    _AdviceRule(lambda reason, category: category == "multiline_handling", "Check which lines belong to one row"),
-    _AdviceRule(lambda reason, category: category == "reconciliation_strategy", "Check whether the printed sums add up at all, and that no row is missing"),
-    _AdviceRule(lambda reason, category: True, "Compare boxes, columns and rows with the pages"),
-)  # fmt: skip
-
-
-def _recommend_next_step(
-    reason: EscalationReason, last_cycle: ReviewCycle, persistent_issues: Sequence[PersistentIssue]
-) -> str:
-    persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
-    worst_issue = max(
-        (reported_issue.issue for reported_issue in last_cycle.issues),
-        key=lambda issue: (SeverityRank[issue.severity], issue.issue_id in persistent_ids),
-        default=None,
-    )
-    category = worst_issue.category if worst_issue else None
-    return next(advice_rule.advice for advice_rule in _ADVICE_RULES if advice_rule.when(reason, category))
+    return consensus_reason or "no reviewer has reported"

@@ -1,7 +1,7 @@
-"""The words of a page in lines and cells, as a person sees them: the ground that a statement is read on.
+"""Words of a page in lines and cells, as a person sees them.
 
-Boxes stay fractions 0..1 of the displayed page. Pages that were recognised may lie aslant; their words are put in lines
-by levelled heights, and keep the boxes that they have on the page.
+Boxes are fractions 0..1 of the displayed page. OCR pages may be skewed; their words are grouped into lines by deskewed
+heights, and keep their boxes on the page.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from statistics import median
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus
 
-#: The bundle does not keep a page's size; statements are printed on letter or A4, whose sides differ by 1.29 and 1.41.
+#: The bundle does not store a page's size; statements are on letter or A4 paper, with side ratios of 1.29 and 1.41.
 _PAGE_ASPECT_RATIO = 1.35
-#: Words of one line have middles so near, in heights of a word.
+#: Largest distance between the middles of a line's words, in heights of a word.
 _SAME_LINE_TOLERANCE = 0.5
-#: A gap so wide, in heights of a word, parts two cells: a blank has a third of it, columns stand further apart.
+#: Smallest gap between two cells, in heights of a word: a blank is a third of it, columns are further apart.
 _MIN_CELL_GAP = 0.6
-#: What engines see in the white before a word and in the rules beside it; none of it begins or ends a statement's word.
+#: Characters that OCR sees in white space and in rules; none of them begins or ends a statement's word.
 _OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\"
-#: Slopes that are tried, in ten-thousandths of the page's height for its width: about 2° either way.
+#: Candidate slopes, in ten-thousandths of the page's height for its width: about 2° either way.
 _CANDIDATE_SLOPES = range(-300, 301, 10)
 
 
@@ -35,27 +35,27 @@ class PageWord:
     box: Box
     """On the page."""
     deskewed_center_y: float
-    """Its middle after levelling, 0..1."""
+    """Its vertical middle after deskewing, 0..1."""
 
     @property
     def center_x(self) -> float:
-        """Middle."""
+        """Horizontal middle."""
         return (self.box[0] + self.box[2]) / 2
 
     @property
     def height(self) -> float:
-        """Of its box."""
+        """Height of its box."""
         return self.box[3] - self.box[1]
 
 
 @dataclass(frozen=True)
 class TextLine:
-    """Words beside one another, from the left; at least one."""
+    """Words next to one another, from the left; at least one."""
 
     page_number: int
     words: tuple[PageWord, ...]
     is_ocr_text: bool = False
-    """Whether the words come from OCR, so that a letter may be misread."""
+    """True if the words come from OCR, so that letters may be misread."""
 
     @cached_property
     def text(self) -> str:
@@ -64,27 +64,27 @@ class TextLine:
 
     @cached_property
     def deskewed_center_y(self) -> float:
-        """The middle of most words after levelling, 0..1."""
+        """Median vertical middle after deskewing, 0..1."""
         return median(word.deskewed_center_y for word in self.words)
 
     @cached_property
     def height(self) -> float:
-        """Of most words, as a fraction of the page."""
+        """Median height of its words, as a fraction of the page."""
         return median(word.height for word in self.words)
 
     @cached_property
     def box(self) -> Box:
-        """Around all words."""
+        """Box around all words."""
         return compute_bounding_box(word.box for word in self.words)
 
     @cached_property
     def cells(self) -> tuple[TextLine, ...]:
-        """The line, parted where gaps are wider than blanks."""
+        """The line, divided at gaps wider than blanks."""
         runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
         return tuple(TextLine(self.page_number, tuple(run), self.is_ocr_text) for run in runs)
 
     def clip_to_box(self, box: Box) -> TextLine | None:
-        """The words whose middles lie in the box; None where there are none."""
+        """Select the words whose middles are in the box; None if there are none."""
         x0, y0, x1, y1 = box
         words_inside = tuple(
             word for word in self.words if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
@@ -93,7 +93,7 @@ class TextLine:
 
 
 def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
-    """The page's words in lines, from the top; empty where it has none."""
+    """Group the page's words into lines, from the top."""
     is_recognised = page.status is PageStatus.OCR
     boxed_texts = [
         (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000))
@@ -113,13 +113,12 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
 
 
 def compute_bounding_box(boxes: Iterable[Box]) -> Box:
-    """The smallest box around all of them. ValueError where there are none."""
+    """Compute the smallest box around all boxes. ValueError if there are none."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
 
 
 def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
-    """Whether the gap between two neighbours is wider than a blank."""
     min_gap = _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (word.height + next_word.height) / 2
     return next_word.box[0] - word.box[2] > min_gap
 
@@ -130,7 +129,7 @@ def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:
 
 
 def _estimate_skew_slope(boxes: Sequence[Box]) -> float:
-    """How far lines sink from the left edge to the right: the slope at which words lie in the sharpest lines."""
+    """Estimate the slope at which the words form the sharpest lines."""
     if not boxes:
         return 0.0
     bin_height = median(box[3] - box[1] for box in boxes) / 3

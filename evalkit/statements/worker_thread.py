@@ -1,4 +1,4 @@
-"""Run what takes long beside the event loop."""
+"""Run slow work in a thread, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ T = TypeVar("T")
 
 
 async def run_in_daemon_thread(work: Callable[[], T]) -> T:
-    """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
+    """Run ``work`` in a daemon thread, which blocks nothing if it never ends."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
     def notify_loop(callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended: nobody waits for it any more
+        with suppress(RuntimeError):  # the loop has ended: nobody waits any more
             loop.call_soon_threadsafe(lambda: None if future.done() else callback())
 
     def run_work() -> None:
         try:
             value = work()
-        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+        except Exception as error:  # noqa: BLE001 - raised again where it is awaited
             failure = error
             notify_loop(lambda: future.set_exception(failure))
         else:

@@ -24,13 +24,13 @@ from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proportion
-from evalkit.extraction.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
-from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
+from evalkit.extraction.clinical.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
+from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.field_template import FieldNeed, get_field_template
-from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
+from evalkit.extraction.report_extraction import LOOP_METRICS
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
 

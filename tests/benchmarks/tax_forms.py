@@ -41,8 +41,8 @@ from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import FormFieldExtractor
+from evalkit.extraction.forms.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evalkit.extraction.clinical_extractor import ClaimedField, ClaimedFields, ClinicalQuestion
+from evalkit.extraction.clinical.clinical_extractor import ClaimedField, ClaimedFields, ClinicalQuestion
 from evalkit.extraction.evaluator import AccuracyJudgement, FieldJudgement
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.llm.model import Answer, AnswerT, Question, Usage

@@ -16,7 +16,7 @@ from servers.gemini import HANG, GeminiServer, scripted
 from servers.openai import ModelServer
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import (
+from evalkit.extraction.clinical.clinical_extractor import (
     ClaimedField,
     ClaimedFields,
     ClinicalExtractor,
@@ -24,10 +24,10 @@ from evalkit.extraction.clinical_extractor import (
     RetryContext,
     ground_claims,
 )
-from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue, ExtractionEvaluator
+from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.optimizer import build_loop_config
+from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
 from evalkit.issue import Issue
 from evalkit.llm.client import LanguageModel

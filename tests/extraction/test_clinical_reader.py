@@ -8,9 +8,9 @@ import pytest
 from builders import document, page
 from extraction.reports import page_of
 
-from evalkit.extraction.clinical_reader import find_field_values, find_line_mentioning_field
+from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.report_structure import ClinicalReport
 
 
 def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:

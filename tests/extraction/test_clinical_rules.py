@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from extraction.scripted import found_value
 
-from evalkit.extraction.clinical_rules import ACCURACY_RULES, CONSISTENCY_RULES, VALIDITY_RULES
+from evalkit.extraction.clinical.clinical_rules import ACCURACY_RULES, CONSISTENCY_RULES, VALIDITY_RULES
 from evalkit.extraction.evaluator import score_accuracy, score_clinical_validity, score_consistency
 from evalkit.extraction.extraction_schema import FieldValue
 from evalkit.extraction.field_template import get_field_template

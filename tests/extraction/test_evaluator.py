@@ -12,20 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ground_claims
+from evalkit.extraction.clinical.clinical_attempt import ClinicalAttempt, find_mentioned_fields, split_pages_by_size
+from evalkit.extraction.clinical.clinical_extractor import ground_claims
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import (
     DIMENSION_WEIGHTS,
     AccuracyJudgement,
-    ClinicalAttempt,
     ExtractionEvaluation,
     ExtractionEvaluator,
-    find_mentioned_fields,
     score_accuracy,
     score_completeness,
-    split_pages_by_size,
 )
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Model
 

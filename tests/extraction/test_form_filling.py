@@ -21,7 +21,6 @@ from evalkit.documents.bundle import DocumentBundle, PackedWords, Page, PageStat
 from evalkit.documents.pdf import read_pdf
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import list_field_templates
-from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import (
     ACCEPTED_BY_GRADER,
     ATTEMPTS_EXHAUSTED,
@@ -31,6 +30,7 @@ from evalkit.extraction.form_filling import (
     WRONG_YEAR,
     FormFieldExtractor,
 )
+from evalkit.extraction.forms.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.grader import GraderAnswer, GraderQuestion
 from evalkit.issue import IssueSeverity
 from evalkit.llm.client import LanguageModel

@@ -6,9 +6,9 @@ import pytest
 from builders import page
 
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.form_labels import find_labels, is_only_form_print
-from evalkit.extraction.form_reader import read_form
-from evalkit.extraction.form_sheet import FormSheet
+from evalkit.extraction.forms.form_labels import find_labels, is_only_form_print
+from evalkit.extraction.forms.form_reader import read_form
+from evalkit.extraction.forms.form_sheet import FormSheet
 
 NEC = get_field_template("1099-NEC")
 CITY = "City or town, state or province, country, and ZIP or foreign postal code"

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
-from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig, build_loop_config
+from evalkit.extraction.optimizer import (
+    LOOP_PROFILES,
+    EvaluationFeedback,
+    EvaluationIssue,
+    ExtractionOptimizer,
+    ReliabilityLoopConfig,
+    build_loop_config,
+)
 
 BASE = "Extract clinical data from this PATHOLOGY report."
 FEEDBACK = EvaluationFeedback(

@@ -16,13 +16,13 @@ from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, claims, judgement_of
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ClinicalExtractor
+from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, build_extraction
+from evalkit.extraction.report_extraction import LOOP_METRICS
 from evalkit.llm.model import Answer, AnswerT, Model, Question
 from evalkit.settings import Settings
 

@@ -12,11 +12,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_extractor import ClaimedField, ground_claims
+from evalkit.extraction.clinical.clinical_extractor import ClaimedField, ground_claims
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField, get_field_template
-from evalkit.extraction.form_extractor import FormAnswer, PlacedFormField
 from evalkit.extraction.form_filling import FormFieldExtractor
+from evalkit.extraction.forms.form_extractor import FormAnswer, PlacedFormField
 from evalkit.grounding import QuoteLocator
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue

@@ -90,7 +90,7 @@ def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) ->
     ("right", "wrong", "says"),
     [
         ('name = "amount"', 'name = "balance"', "needs a column date, and amount or debit and credit"),
-        ('name = "amount"', 'name = "date"', "are there twice"),
+        ('name = "amount"', 'name = "date"', "appear twice"),
         ("[dates]", '[[column]]\nname = "debit"\nx = [0.6, 0.7]\n[dates]', "amount stands for debit and credit"),
     ],
 )

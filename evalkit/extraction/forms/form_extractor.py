@@ -1,6 +1,6 @@
-"""The extractor of specification 003: which form is this, and what is filled in?
+"""The extractor of specification 003: the form's type and its entries.
 
-The answer is a claim; :mod:`evalkit.extraction.value_grounding` decides what of it stands on the page.
+The answer is a claim; :mod:`evalkit.extraction.value_grounding` proves it on the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_reader import (
+from evalkit.extraction.forms.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -24,23 +24,23 @@ from evalkit.extraction.form_reader import (
     read_form,
     read_generic_form,
 )
-from evalkit.extraction.form_sheet import FormSheet, FormWord
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord
 from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
 
-#: Documents without a template of their own that specification 003 names.
+#: Documents without a template that specification 003 names.
 GENERIC_DOCUMENT_TYPES = ("RECEIPT", "STATEMENT", GENERIC_FORM)
-#: What the embedded reader says about a document that it has no template for: never enough to be accepted.
+#: The embedded reader's confidence in a document without a template: never enough to be accepted.
 _UNKNOWN_FORM_CONFIDENCE = 0.4
-#: Part of the confidence that the type alone gives; the required fields give the rest.
+#: Part of the confidence that comes from the type alone; the rest comes from the required fields.
 _TYPE_CONFIDENCE_SHARE = 0.4
-#: A form of another type has this share more of its required fields, or it is not the better reading.
+#: Another type must have this larger share of its required fields to be preferred.
 _FIRST_TYPE_BONUS = 0.2
 
 
 class ClaimedFormField(BaseModel, frozen=True):
-    """What the extractor says about one field."""
+    """The extractor's claim about one field."""
 
     name: str
     value: str | None
@@ -50,7 +50,7 @@ class ClaimedFormField(BaseModel, frozen=True):
 
 
 class PlacedFormField(ClaimedFormField):
-    """A field of the embedded reader's, which knows the very words."""
+    """A field of the embedded reader, with its exact words."""
 
     rows: tuple[tuple[int, int], ...] = ()
     """Characters of the page's text, one pair for each line."""
@@ -58,7 +58,7 @@ class PlacedFormField(ClaimedFormField):
 
 
 class _ModelFormAnswer(BaseModel, frozen=True):
-    """What a language model is asked for; the reasoning comes first."""
+    """A language model's answer; the reasoning comes first."""
 
     reasoning: str = ""
     likely_type: str
@@ -68,40 +68,39 @@ class _ModelFormAnswer(BaseModel, frozen=True):
 
 
 class FormAnswer(_ModelFormAnswer):
-    """The extractor's whole answer."""
+    """The extractor's complete answer."""
 
     fields: tuple[PlacedFormField, ...] = ()
 
 
 @dataclass(frozen=True)
 class FormPart:
-    """The pages, or the part of a page, that one form takes up."""
+    """The pages, or the part of a page, that one form occupies."""
 
     start_page: int
     end_page: int
     form: DetectedForm | None
-    """What the words say it is; None where no template fits."""
+    """The detected form; None if no template fits."""
     form_number: int = 1
-    """Of the forms on its page, from 1."""
+    """Number among the forms on its page, from 1."""
     form_count: int = 1
-    """So many forms are on its page."""
 
 
 @dataclass(frozen=True)
 class FormQuestion(DocumentQuestion[FormAnswer]):
-    """What is asked about one form."""
+    """The question about one form."""
 
     bundle: DocumentBundle
     part: FormPart
     attempt_number: int = 1
     feedback: str = ""
     template_name: str | None = None
-    """The template that was asked for by name."""
+    """The template requested by name."""
     role: str = "extractor"
     answer_type: type[FormAnswer] = FormAnswer
 
     def render_prompt(self) -> str:
-        """Document first, then the templates, instructions last; feedback behind them."""
+        """Render the document, then templates, instructions and feedback."""
         return fill_prompt_template(
             "form_extractor",
             document=fence_document(self.bundle, self.bundle.iter_pages(self.part.start_page, self.part.end_page)),
@@ -119,15 +118,15 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return instructions
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Without the places, which only the embedded reader knows."""
+        """Leave out the places, which only the embedded reader knows."""
         return build_inlined_json_schema(_ModelFormAnswer)
 
     def parse_answer(self, text: str) -> FormAnswer:
-        """The answer in a model's text. pydantic.ValidationError where it has not that shape."""
+        """Parse a model's answer. pydantic.ValidationError if it has another shape."""
         return FormAnswer.model_validate(_ModelFormAnswer.model_validate_json(text).model_dump())
 
     def offline(self) -> FormAnswer:
-        """By the places of labels and words; after feedback by other ways of reading, for what was missing."""
+        """Read by the places of labels; after feedback, try other ways too."""
         form = self.part.form
         if form is None:
             return self._answer_unknown_form()
@@ -144,7 +143,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return _build_answer(form, templates[best_index], readings[best_index], filled_shares[best_index])
 
     def _read_as_template(self, sheet: FormSheet, template: FieldTemplate) -> dict[str, FormFieldReading]:
-        """The fields found; after feedback, what was read at first stays, and what was missing is read in other ways."""
+        """Read the fields; after feedback, look again for the missing ones only."""
         readings = read_form(sheet, template, allow_misspellings=False)
         if self.attempt_number == 1:
             return readings
@@ -158,7 +157,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return _merge_readings(readings, missed_readings, second_readings, template)
 
     def _answer_unknown_form(self) -> FormAnswer:
-        """A document that no template but the generic one fits."""
         fields_by_name: dict[str, PlacedFormField] = {}
         pages = list(self.bundle.iter_pages(self.part.start_page, self.part.end_page))
         has_official_page = any(map(is_tax_office_form_page, pages))
@@ -182,7 +180,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
 
 
 def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormFieldReading]) -> float:
-    """The share of the required fields that were read."""
     required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
     valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
     return valid_count / len(required_fields) if required_fields else 0.0
@@ -216,7 +213,7 @@ def _merge_readings(
     second_readings: Mapping[str, FormFieldReading],
     template: FieldTemplate,
 ) -> dict[str, FormFieldReading]:
-    """The first reading with what the second one found more; a text that had run into that is read anew."""
+    """Add the second reading's new fields; read a text that overlaps one again."""
     merged, formats = dict(first_readings), {field.name: field.format for field in template.fields}
     for name, reading in missed_readings.items():
         word_indices = {word.index for word in reading.entry.words}
@@ -257,7 +254,7 @@ def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int
 
 
 def _list_text_runs(reading: FormFieldReading) -> Iterator[list[FormWord]]:
-    """The words of an entry in runs that follow one another in the page's text."""
+    """Split an entry's words into runs that are contiguous in the page's text."""
     for row in reading.entry.rows:
         yield from split_into_runs(row, lambda run, word: 0 <= word.start - run[-1].end <= 2)
 
@@ -274,13 +271,12 @@ def _list_document_types(template_name: str | None) -> tuple[str, ...]:
 
 @cache
 def _render_templates(template_name: str | None) -> str:
-    """The templates as a model needs them."""
     chosen_templates = (get_field_template(template_name),) if template_name else list_field_templates("tax")
     return dump_compact_json([build_template_prompt_data(template) for template in chosen_templates])
 
 
 def build_template_prompt_data(template: FieldTemplate) -> dict[str, Any]:
-    """A template for a prompt."""
+    """Reduce a template to what a prompt needs."""
     return {
         "type": template.document_type,
         "name": template.display_name,

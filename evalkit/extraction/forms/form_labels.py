@@ -1,7 +1,7 @@
-"""Where the labels of a form stand: the words printed beside or above its entries.
+"""Find the labels of a form: the words printed next to its entries.
 
-A label is followed word by word over the sheet, to the right and on to the line below, letters only, so that it is found
-where an engine has split or joined words or lost a letter, and where a narrow box breaks it into lines.
+A label is followed word by word over the sheet, to the right and to the line below, comparing letters only: this finds it
+even if OCR has split or joined words or lost a letter, and if a narrow box breaks it into lines.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from rapidfuzz.distance import Levenshtein
 
 from evalkit.core.grouping import group_by
 from evalkit.extraction.field_template import FieldTemplate, TemplateField
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
-#: What engines read for the number of a box.
+#: Letters that OCR reads for the number of a box.
 _CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")
 _BOX_NUMBER = re.compile(r"\d{1,2}[a-f]?|[a-f]")
-#: The words of a label are not further apart than this, in heights of a word.
+#: Widest gap between a label's words, in heights of a word.
 _MAX_WORD_GAP = 3.0
-#: Nor its lines.
+#: The same between its lines.
 _MAX_LINE_DISTANCE = 1.9
-#: Print so many times as high as most of it is a title.
+#: Print this many times higher than most is a title.
 _TITLE_HEIGHT_FACTOR = 1.5
-#: In labels of so many letters a short word may be misread.
+#: In labels of this many letters, a short word may be misread.
 _LONG_LABEL_LETTERS = 20
-#: So many labels are followed from one word at most.
+#: Most label paths followed from one word.
 _MAX_BRANCHES = 400
 
 
 @dataclass(frozen=True)
 class TemplateBox:
-    """One box of a form: the fields of its template that share its number and labels."""
+    """One box of a form: the template's fields that share its number and labels."""
 
     fields: tuple[TemplateField, ...]
     number: str
@@ -44,19 +44,18 @@ class TemplateBox:
 
 @dataclass(frozen=True)
 class FormLabel:
-    """A label that was found."""
+    """A label found on the sheet."""
 
     form_box: TemplateBox | None
     """None: printed words that belong to no box."""
     words: tuple[FormWord, ...]
     match_score: float
-    """The share of its letters that were found, 0..1."""
+    """Share of its letters that were found, 0..1."""
     letter_count: int
-    """Letters of the label."""
     has_box_number: bool
-    """Whether the number of its box stands before it."""
+    """True if the box's number is before it."""
     text: str = ""
-    """As the template has it."""
+    """Its wording in the template."""
     x0: float = field(init=False)
     y0: float = field(init=False)
     x1: float = field(init=False)
@@ -68,13 +67,13 @@ class FormLabel:
 
     @property
     def line_height(self) -> float:
-        """Of a line of it."""
+        """Height of one of its lines."""
         return sorted(word.height for word in self.words)[len(self.words) // 2]
 
 
 @cache
 def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
-    """The boxes of a form that have a label or a number."""
+    """List the form's boxes that have a label or a number."""
     fields_by_box = group_by(
         (template_field for template_field in template.fields if template_field.labels or template_field.box),
         lambda template_field: (template_field.box, template_field.labels),
@@ -83,11 +82,11 @@ def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
 
 
 def find_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool) -> tuple[FormLabel, ...]:
-    """The labels of the template on the sheet; no word belongs to two of them.
+    """Find the template's labels on the sheet; no word belongs to two of them.
 
-    ``allow_misspellings`` takes worse spellings, and labels of which only the first words are there.
+    ``allow_misspellings`` accepts worse spellings, and labels with only their first words.
     """
-    # Asked for the type, for the parts of the page and for each attempt: looked for once.
+    # Needed for the type, for the parts of the page and for each attempt: search once.
     cache_key = (template.name, allow_misspellings)
     labels: tuple[FormLabel, ...] | None = sheet.label_cache.get(cache_key)
     if labels is None:
@@ -101,7 +100,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
     for form_box in group_fields_by_box(template):
         for rank, text in enumerate(form_box.label_texts):
             matches = _find_text_matches(sheet, text, form_box, allow_misspellings=allow_misspellings)
-            # Of labels of one length the template's first one goes before.
+            # Of labels of equal length, prefer the template's first.
             labels += [
                 replace(label, match_score=label.match_score - 0.001 * rank)
                 for label in matches
@@ -122,7 +121,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
 def _match_boxes_by_number(
     sheet: FormSheet, template: FieldTemplate, labels: Sequence[FormLabel]
 ) -> Iterator[FormLabel]:
-    """Boxes whose label was not found, or that have none, by their number: it stands in line with other numbers."""
+    """Match boxes without a label by their number, aligned with other numbers."""
     taken_indices = collect_word_indices(labels)
     matched_boxes = {label.form_box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
@@ -141,7 +140,7 @@ def _match_boxes_by_number(
 
 
 def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
-    """The best labels that share no word: numbered ones first, long ones before short ones."""
+    """Select the best labels without common words: numbered ones, then long ones."""
     best_first = sorted(
         labels,
         key=lambda label: (
@@ -160,7 +159,7 @@ def _find_text_matches(
     if not text_key:
         return
     box_number = make_match_key(form_box.number) if form_box else ""
-    # A first letter that was misread is looked for on a second try only: there are many words.
+    # A misread first letter is tried only in the second reading: there are many words.
     candidates = sheet.words if allow_misspellings else sheet.find_words_starting_with(text_key[0], *box_number[:1])
     for word in candidates:
         for start_letters, has_joined_number in _match_label_start(
@@ -191,7 +190,7 @@ def _find_text_matches(
 def _attach_box_number(
     sheet: FormSheet, words: tuple[FormWord, ...], box_number: str, *, has_joined_number: bool
 ) -> tuple[tuple[FormWord, ...], bool] | None:
-    """The label with the number of its box, and whether it has it; None where it has another box's."""
+    """Add the box's number to the label; return None if the number is another box's."""
     first_word = words[0]
     number_word = sheet.get_word_left_of(first_word) if box_number and not has_joined_number else None
     if number_word is None or first_word.x0 - number_word.x1 >= _MAX_WORD_GAP * first_word.height:
@@ -199,18 +198,17 @@ def _attach_box_number(
     if number_word.match_key.translate(_CONFUSED_CHARACTERS) == box_number.translate(_CONFUSED_CHARACTERS):
         return (number_word, *words), True
     if sheet.is_ocr_text and len(number_word.text) <= 3:
-        return (number_word, *words), False  # misread, but no entry
+        return (number_word, *words), False  # misread, but not an entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
 
 
 def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, allow_misspellings: bool) -> bool:
-    """Whether words without their box's number may be no label: short ones are ordinary, large ones are the title."""
+    """Check for words that may not be a label: short ones, or a large title."""
     is_short = len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
     return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
 
 
 def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple[FormWord, ...]:
-    """The words with the dashes and the like between them."""
     symbols = [
         neighbour
         for word, next_word in pairwise(words)
@@ -223,7 +221,7 @@ def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple
 def _match_label_start(
     word: FormWord, text_key: str, box_number: str, *, allow_misspellings: bool
 ) -> Iterator[tuple[int, bool]]:
-    """How many letters of the label the word holds at its start, and whether the box's number was joined to it."""
+    """Count the label's letters in the word; True if the box's number was joined."""
     if letter_count := _count_matching_letters(word.match_key, text_key, 0, allow_misspellings=allow_misspellings):
         yield letter_count, False
     elif box_number and word.match_key.startswith(box_number) and len(word.match_key) > len(box_number):
@@ -234,7 +232,7 @@ def _match_label_start(
 
 @lru_cache(maxsize=65536)
 def _count_matching_letters(word_key: str, text_key: str, position: int, *, allow_misspellings: bool) -> int:
-    """How many letters of the label from ``position`` the word stands for; 0: it is another word."""
+    """Count the label's letters from ``position`` in the word; 0: another word."""
     word_length = len(word_key)
     if not word_length:
         return 0
@@ -242,7 +240,7 @@ def _count_matching_letters(word_key: str, text_key: str, position: int, *, allo
         return word_length
     if (
         word_length < (4 if allow_misspellings else 5) or len(text_key) < 8
-    ):  # one letter more or less makes another word of a short one
+    ):  # one letter more or less turns a short word into another
         return 0
     max_distance = max(1, word_length // (3 if allow_misspellings else 5))
     best_distance, matched_length = max_distance + 1, 0
@@ -259,7 +257,7 @@ def _count_matching_letters(word_key: str, text_key: str, position: int, *, allo
 def _match_label_from_word(
     sheet: FormSheet, word: FormWord, start_letters: int, text_key: str, *, allow_misspellings: bool
 ) -> tuple[float, tuple[FormWord, ...]] | None:
-    """The longest way through the label from this word on: letters found, words."""
+    """Follow the label from this word on: return the letters found and the words."""
     best: tuple[float, tuple[FormWord, ...]] = (0.0, ())
     stack: list[tuple[int, float, tuple[FormWord, ...]]] = [(start_letters, float(start_letters), (word,))]
     for _ in range(_MAX_BRANCHES):
@@ -274,14 +272,14 @@ def _match_label_from_word(
             if step := _count_matching_letters(
                 next_word.match_key, text_key, position, allow_misspellings=allow_misspellings
             ):
-                # Of two ways the one that spells the label as it is goes before.
+                # Prefer the path with the exact spelling.
                 penalty = 0.02 * skipped_words + (0.0 if text_key.startswith(next_word.match_key, position) else 0.1)
                 stack.append((position + step, matched + step - penalty, (*words, next_word)))
                 break
             if sheet.is_ocr_text and (step := _count_letters_of_misread_word(next_word.match_key, text_key, position)):
                 stack.append((position + step, matched + step - 1, (*words, next_word)))
                 break
-            # One word of the label that was lost, or misread beyond recognition.
+            # One word of the label that was lost or is illegible.
             if allow_misspellings and (next_position := _get_position_after_lost_word(next_word, text_key, position)):
                 stack.append((next_position, matched + next_position - position - 4, (*words, next_word)))
                 break
@@ -290,7 +288,7 @@ def _match_label_from_word(
 
 
 def _count_letters_of_misread_word(word_key: str, text_key: str, position: int) -> int:
-    """As ``_count_matching_letters``, of a short word within a long label of which one letter was misread: "of" for "or"."""
+    """Count a short, misread word within a long label: "of" for "or"."""
     end = position + len(word_key)
     is_candidate = 2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and end < len(text_key)
     return len(word_key) if is_candidate and Levenshtein.distance(word_key, text_key[position:end]) == 1 else 0
@@ -304,7 +302,7 @@ def _get_position_after_lost_word(word: FormWord, text_key: str, position: int) 
 
 
 def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[tuple[FormWord, int]]:
-    """Where a label may go on after these words: to the right, then at the beginning of the line below."""
+    """List words that may continue a label: to the right, then on the line below."""
     last_word = words[-1]
     for skipped_words, neighbour in enumerate(sheet.get_next_two_words(last_word)):
         if neighbour.x0 - last_word.x1 > _MAX_WORD_GAP * last_word.height:
@@ -325,7 +323,7 @@ def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[
 
 
 def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[FormLabel]:
-    """Boxes that print nothing but their number."""
+    """Match boxes that print nothing but their number."""
     for word in sheet.words:
         if word.match_key == form_box.number and len(form_box.number) > 1:
             yield FormLabel(form_box, (word,), 0.9, len(form_box.number), has_box_number=True)
@@ -333,15 +331,15 @@ def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[For
 
 @cache
 def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
-    """The words of three letters and more in the template's labels and other print."""
+    """Collect the words of three or more letters that the form prints."""
     texts = [*template.printed, *(text for form_box in group_fields_by_box(template) for text in form_box.label_texts)]
     return frozenset(key for text in texts for word in text.split() if len(key := make_match_key(word)) > 2)
 
 
 def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate) -> bool:
-    """Whether what was read is nothing but what the form prints itself: the number of the box, words of its labels.
+    """Recognise the form's own print: the box's number, words of its labels.
 
-    ``text``: as the page writes it. Two letters of a state may be words of a label too: they are none here.
+    ``text``: as on the page. A state's two letters may be in a label too; they do not count.
     """
     word_keys = [key for key in map(make_match_key, text.split()) if key]
     if field.box and "".join(word_keys) == make_match_key(field.box):
@@ -350,12 +348,12 @@ def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate)
 
 
 def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
-    """The numbers of the words that labels are made of."""
+    """Collect the indices of the labels' words."""
     return {word.index for label in labels for word in label.words}
 
 
 def find_best_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
-    """The words of the first place where the text stands on the sheet; none where it does not."""
+    """Find the best place of the text on the sheet; empty if it is not there."""
     best = max(
         _find_text_matches(sheet, text, None, allow_misspellings=False),
         key=lambda label: label.match_score,

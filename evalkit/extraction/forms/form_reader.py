@@ -1,8 +1,8 @@
-"""Which forms stand on a page, and what is entered in them.
+"""Detect the forms on a page and read their entries.
 
-Everything here is computed from the words of the page: it is the embedded model's knowledge of forms. A page may hold
-several forms; each is a part of the sheet. What a form is, its title and its labels say together: a letter that only
-mentions a W-2 has the title and not the labels.
+Everything is computed from the words of the page: this is the embedded model's knowledge of forms. A page may hold several
+forms; each is a part of the sheet. A form is recognised by its title and its labels together: a letter that only mentions
+a W-2 has the title but not the labels.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
-from evalkit.extraction.box_entries import FormEntry, locate_entry_area, read_entry
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.form_labels import (
+from evalkit.extraction.formats import FieldFormat, normalise_value
+from evalkit.extraction.forms.box_entries import FormEntry, locate_entry_area, read_entry
+from evalkit.extraction.forms.form_labels import (
     FormLabel,
     collect_printed_words,
     collect_word_indices,
@@ -26,24 +27,23 @@ from evalkit.extraction.form_labels import (
     find_labels,
     group_fields_by_box,
 )
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
-from evalkit.extraction.formats import FieldFormat, normalise_value
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
 GENERIC_FORM = "OTHER"
-#: Fields that the form itself prints: where they alone are found, nobody has filled it in.
+#: Fields printed on the form itself: if only these are found, the form is blank.
 PRINTED_FIELDS = frozenset(("tax_year", "document_title"))
 
-#: A form of a type has this share of its title words and labels at least.
+#: Smallest share of its title words and labels that a form must have.
 _MIN_EVIDENCE = 0.3
-#: And of its labels alone; a letter about a form has none.
+#: Smallest share of its labels alone; a letter about a form has none.
 _MIN_LABEL_SHARE = 0.2
-#: Without its title it has this share of its labels.
+#: Smallest share of its labels if the title is missing.
 _MIN_UNTITLED_LABEL_SHARE = 0.6
-#: The year of an official form is printed so much larger than the rest.
+#: The year of an official form is printed this much larger than the rest.
 _LARGE_PRINT_FACTOR = 1.3
-#: How sure an amount is that is known only by being left over.
+#: Confidence of an amount that is known only by being left over.
 _LEFT_OVER_CONFIDENCE = 0.6
-#: Evidence from which there is no doubt about the type.
+#: Evidence that leaves no doubt about the type.
 _CERTAIN_EVIDENCE = 0.6
 _FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
 _YEAR = re.compile(r"20\d\d")
@@ -60,28 +60,27 @@ class DetectedForm:
 
     sheet: FormSheet
     template_name: str
-    """Name of the likely template."""
     evidence: float
-    """How much of that template's title and labels is there, 0..1."""
+    """Share of that template's title and labels on the page, 0..1."""
     alternative_templates: tuple[str, ...] = ()
-    """Other templates of which something is there, the likeliest first."""
+    """Other templates with some evidence, the likeliest first."""
 
     @property
     def confidence(self) -> float:
-        """How sure its type is, 0..1."""
+        """Confidence in its type, 0..1."""
         return min(1.0, self.evidence / _CERTAIN_EVIDENCE)
 
 
 @dataclass(frozen=True)
 class FormFieldReading:
-    """What the embedded reader found in one field."""
+    """The embedded reader's result for one field."""
 
     entry: FormEntry
     confidence: float
 
 
 def detect_forms(page: Page) -> list[DetectedForm]:
-    """The forms of the page, from the top; none where it is no form that a template knows."""
+    """Detect the page's forms from the top; empty if no template fits."""
     sheet = FormSheet.from_page(page)
     likely_templates = _find_likely_templates(sheet)
     if not likely_templates:
@@ -92,7 +91,7 @@ def detect_forms(page: Page) -> list[DetectedForm]:
 
 
 def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
-    """Whether a page without a form belongs to the form before it: its back, its instructions."""
+    """Recognise a page of the form before it: its back, its instructions."""
     text = page.text[:4000]
     return (
         bool(_INSTRUCTION_HEADING.search(text))
@@ -104,9 +103,9 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
 def read_form(
     sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool, entry_height_factor: float = 1.0
 ) -> dict[str, FormFieldReading]:
-    """What is entered in the fields of the template.
+    """Read the entries of the template's fields.
 
-    ``allow_misspellings`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``entry_height_factor`` lets boxes end further down.
+    ``allow_misspellings``: for a second reading, accept worse spellings and partly lost labels. ``entry_height_factor``: extend the boxes downwards.
     """
     found_labels = find_labels(sheet, template, allow_misspellings=allow_misspellings)
     taken_indices = collect_word_indices(found_labels)
@@ -145,7 +144,7 @@ def read_form(
 def _read_left_over_amount(
     sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormFieldReading], taken_word_indices: set[int]
 ) -> dict[str, FormFieldReading]:
-    """The one required amount whose label was not recognised, if exactly one amount belongs to no other box."""
+    """Read a missing required amount, if exactly one amount belongs to no other box."""
     missing_fields = [
         candidate
         for candidate in template.get_fields_by_need(FieldNeed.REQUIRED)
@@ -158,9 +157,7 @@ def _read_left_over_amount(
         return {}
     free_amounts = [
         candidate
-        for row in sheet.rows
-        if not _is_prose_row(row)
-        for candidate in _find_amounts(missing_fields[0].format, row, require_cents=False)
+        for candidate in _find_amounts(missing_fields[0].format, sheet, require_cents=False)
         if not used_indices & {word.index for word in candidate.words}
     ]
     return (
@@ -171,13 +168,10 @@ def _read_left_over_amount(
 
 
 def count_stray_amounts(sheet: FormSheet, template: FieldTemplate, used_texts: Iterable[str]) -> int:
-    """How many amounts stand on the form that are in none of the ``used_texts`` texts: entries whose box was not recognised."""
+    """Count amounts that are in none of ``used_texts``: their box was not found."""
     known_counts = Counter(_keep_digits(word) for text in used_texts for word in text.split())
     written_counts = Counter(
-        _keep_digits(amount.words[0].text)
-        for row in sheet.rows
-        if not _is_prose_row(row)
-        for amount in _find_amounts("currency", row, require_cents=False)
+        _keep_digits(amount.words[0].text) for amount in _find_amounts("currency", sheet, require_cents=False)
     )
     printed_words = collect_printed_words(template)
     return sum(count for digits, count in (written_counts - known_counts).items() if digits not in printed_words)
@@ -188,15 +182,15 @@ def _keep_digits(text: str) -> str:
 
 
 def is_tax_office_form_page(page: Page) -> bool:
-    """Whether the page prints what the forms of the tax office print."""
+    """Recognise the words that tax forms print."""
     return bool(_TAX_OFFICE_WORDS.search(page.text))
 
 
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
-    """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself.
+    """Read the generic fields: title, year, issuer, recipient, largest amount.
 
-    Of an official form that no template knows, what is print and what was entered cannot be told apart: only amounts
-    with cents count there.
+    On an official form without a template, print and entries cannot be told apart: only amounts with cents count.
+
     """
     sheet = FormSheet.from_page(page)
     readings: dict[str, FormFieldReading] = {}
@@ -213,16 +207,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
     ):
         readings["tax_year"] = year_reading
     field = template.get_field("any_amounts")
-    amounts = (
-        [
-            candidate
-            for row in sheet.rows
-            if not _is_prose_row(row)
-            for candidate in _find_amounts(field.format, row, require_cents=is_official_form)
-        ]
-        if field
-        else []
-    )
+    amounts = list(_find_amounts(field.format, sheet, require_cents=is_official_form)) if field else []
     if field and amounts:
         largest_amount = max(amounts, key=lambda amount: abs(Decimal(field.normalise(amount.value) or 0)))
         readings["any_amounts"] = FormFieldReading(largest_amount, 0.6)
@@ -230,7 +215,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
 
 
 def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
-    """The largest print of the upper third."""
+    """Find the largest print in the upper third."""
     rows = [tuple(word for word in row if word.match_key) for row in sheet.rows]
     rows = [
         row
@@ -246,7 +231,7 @@ def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
 
 
 def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
-    """The templates of which a title word is on the page, the likeliest first."""
+    """List templates with a title word on the page, likeliest first."""
     sheet_key = "".join(word.match_key for word in sheet.words)
     rough_scores = {
         template: sum(make_match_key(sign) in sheet_key for sign in template.signs)
@@ -269,7 +254,7 @@ def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
 
 
 def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
-    """The boxes of which a label is in the page's letters: told quickly, and enough to leave out what is no form."""
+    """Count boxes with a label in the page's letters: a quick filter."""
     return sum(
         any(key in sheet_key for key in map(make_match_key, box.label_texts) if len(key) > 7)
         for box in group_fields_by_box(template)
@@ -286,7 +271,10 @@ def _detect_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) ->
 
 
 def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
-    """Title words and labels of the template that are on the sheet, as a share; 0 where there are hardly any labels."""
+    """Measure the share of the template's title words and labels on the sheet.
+
+    0 if it has hardly any labels.
+    """
     # Labels of marks and shares are short and not on every form of the type.
     boxes = [
         box
@@ -310,7 +298,6 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
 
 
 def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
-    """Whether the sheet is headed by the number of another form: "Form 1042-S"."""
     own_key = make_match_key(template.signs[0])
     for word in sheet.words:
         next_words = sheet.get_next_two_words(word)[:1] if word.match_key == "form" else ()
@@ -327,7 +314,7 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 
 
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
-    """The sheet, divided where a second form begins: each form prints the label of its first field once."""
+    """Split the sheet into forms: each prints the label of its first field once."""
     labels = [
         label
         for template in likely_templates
@@ -358,7 +345,7 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
 
 
 def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
-    """One label for each form, from the top: that of the first field of its template."""
+    """Select one label for each form, from the top: its template's first field."""
     first_fields = {template.fields[0].name for template in likely_templates}
     candidates = (
         label
@@ -369,7 +356,7 @@ def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequenc
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
-    """Where the lower form begins: before the first label that the upper one has already, or that only the lower has."""
+    """Find where the lower form begins: before a label that only it can have."""
     labels_between = sorted(
         (candidate for candidate in labels if above.y0 < candidate.y0 <= below.y0), key=lambda label: label.y0
     )
@@ -395,7 +382,7 @@ def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: F
 
 
 def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -> float:
-    """The middle of the widest column without words between two forms side by side."""
+    """Find the middle of the widest gap between two forms next to each other."""
     spans = sorted((word.x0, word.x1) for word in words if left.x1 < word.x1 and word.x0 < right.x1)
     best_gap, middle, gap_start = 0.0, (left.x1 + right.x0) / 2, left.x1
     for x0, x1 in spans:
@@ -406,7 +393,7 @@ def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -
 
 
 def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
-    """Copies of one form on one page, for the state, for the employee, count once."""
+    """Count copies of one form (for the state, for the employee) once."""
     distinct_forms: list[DetectedForm] = []
     seen_entries: set[tuple[str, ...]] = set()
     for form in forms:
@@ -427,7 +414,6 @@ def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
 
 
 def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
-    """The best label of each box."""
     seen_boxes: set[tuple[str, tuple[str, ...]]] = set()
     for label in sorted(
         labels, key=lambda candidate: (not candidate.has_box_number, -candidate.match_score * candidate.letter_count)
@@ -448,7 +434,7 @@ def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
 
 
 def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[str, FormFieldReading]:
-    """Each word is one field's: the more certain one's. Name and address may share a box, never a word."""
+    """Give each word to its most certain field: fields share boxes, not words."""
     surest_first = sorted(readings, key=lambda name: -readings[name].confidence)
     undisputed_names = select_disjoint(surest_first, lambda name: readings[name].entry.words)
     return {name: readings[name] for name in readings if name in undisputed_names}
@@ -457,7 +443,7 @@ def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[s
 def _read_tax_year(
     sheet: FormSheet, template: FieldTemplate, taken_word_indices: set[int], *, allow_misspellings: bool
 ) -> FormFieldReading | None:
-    """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
+    """Read the form's year: large, near its title, not in "Rev. January 2022"."""
     title_words = [word for sign in template.signs[:2] for word in find_best_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
@@ -492,18 +478,17 @@ def _read_tax_year(
             score = min(relative_height, 3.0) - 2 * title_distance + label_bonus
             if best is None or score > best[0]:
                 text = "".join(word.text for word in run).strip("().,;:")
-                confidence = min(word.confidence for word in run)
-                best = score, FormEntry((tuple(run),), text, is_valid=True), confidence
+                best = score, FormEntry((tuple(run),), text, is_valid=True), min(word.confidence for word in run)
     return FormFieldReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
 
 
 def _is_date_word(word: FormWord) -> bool:
-    """Whether what follows the word is part of a date, or of "Rev. January 2022"."""
+    """Recognise words that begin a date, or "Rev. January 2022"."""
     return bool(_MONTH_OR_REVISION.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
 
 
 def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Iterator[tuple[FormWord, ...]]:
-    """The words of a row that are a year: one, or two halves in different print, or its four digits apart."""
+    """List a row's years: one word, two halves in different print, or four digits."""
     for start, word in enumerate(row):
         for size in (1, 2, 4) if allow_misspellings or word.height > 0.012 else (1, 2):
             run = tuple(row[start : start + size])
@@ -516,20 +501,21 @@ def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Ite
 
 
 def _is_prose_row(row: Sequence[FormWord]) -> bool:
-    """Whether the row is a line of a passage."""
+    """Recognise a line of running text."""
     words = [word for word in row if word.match_key.isalpha()]
     return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
 
 
-def _find_amounts(value_format: FieldFormat, row: Sequence[FormWord], *, require_cents: bool) -> Iterator[FormEntry]:
-    """Amounts with cents, and where ``require_cents`` are not asked for also those with a dollar sign."""
-    for word_before, word in pairwise((None, *row)):
-        text = word.text.strip(";:") if word else ""
-        if word is None or normalise_value(text, value_format) is None:
-            continue
-        has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
-        if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
-            yield _build_valid_entry((word,), text)
+def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
+    """Find amounts with cents, or with a dollar sign unless ``require_cents``; none in running text."""
+    for row in sheet.rows:
+        for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
+            text = word.text.strip(";:") if word else ""
+            if word is None or normalise_value(text, value_format) is None:
+                continue
+            has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
+            if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
+                yield _build_valid_entry((word,), text)
 
 
 def _build_valid_entry(words: tuple[FormWord, ...], text: str | None = None) -> FormEntry:

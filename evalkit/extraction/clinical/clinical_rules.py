@@ -1,6 +1,6 @@
-"""The rules that a clinical extraction is judged by: what a value may not be, and what may not stand beside it.
+"""Rules for clinical extractions: impossible and contradictory values.
 
-Each rule is a row. Source: specification 002, section 3.3.1; contract ruling 16.
+Each rule is a table row. Source: specification 002, section 3.3.1; contract ruling 16.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from evalkit.extraction.clinical.report_structure import load_clinical_lexicon
 from evalkit.extraction.clinical_formats import (
     HGVS_PATTERN,
     normalise_grade,
@@ -18,39 +19,35 @@ from evalkit.extraction.clinical_formats import (
     strip_grading_system,
 )
 from evalkit.extraction.extraction_schema import FieldValue
-from evalkit.extraction.report_structure import load_clinical_lexicon
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 
 FieldValues = Mapping[str, FieldValue]
-"""By name; those of a field of many values by its name and theirs: ``ihcMarkers.ER``."""
+"""Values by name; for a field of many values by field and item: ``ihcMarkers.ER``."""
 _MAX_QUOTE_LENGTH = 120
 
 
 def get_base_field_name(name: str) -> str:
-    """The template's name of a field: ``ihcMarkers`` of ``ihcMarkers.ER``."""
+    """Get the template's field name: ``ihcMarkers`` of ``ihcMarkers.ER``."""
     return name.partition(".")[0]
 
 
 def get_found_values(fields: FieldValues, name: str) -> dict[str, FieldValue]:
-    """The values of a field that stand on the page, by name."""
+    """Get a field's values that were found on the page, by name."""
     return {key: value for key, value in fields.items() if get_base_field_name(key) == name and value.is_found}
 
 
-# ------------------------------------------------------------------------------------------------- accuracy
-
-
 class ValueContext(NamedTuple):
-    """Where a value's own words stand in the passage around it."""
+    """A place of a value's own words in the passage around it."""
 
     field_name: str
     """The field's whole name."""
     value_text: str
     text_before: str
-    """What stands before them in the passage."""
+    """The passage before them."""
     clause_after: str
-    """What follows, up to the end of the clause or row."""
+    """The text after them, up to the end of the clause or row."""
     quote: str
     start: int
     end: int
@@ -58,17 +55,16 @@ class ValueContext(NamedTuple):
 
 @dataclass(frozen=True)
 class AccuracyRule:
-    """A way in which a value that stands on the page may still not be what the page says."""
+    """A reason why a value on the page may still differ from what the page says."""
 
     name: str
     field_names: tuple[str, ...]
-    """Names of the template's fields."""
     describe_error: Callable[[ValueContext], str | None]
-    """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
+    """The error in a sentence, or None. A value that appears twice in the passage is wrong if both places are."""
     score_if_violated: float
 
     def describe_value_problem(self, field_name: str, value: FieldValue) -> str | None:
-        """What is wrong with the value, if anything is."""
+        """Describe the value's problem; None if there is none, or for other fields."""
         if get_base_field_name(field_name) not in self.field_names:
             return None
         errors = [self.describe_error(context) for context in find_value_contexts(field_name, value)]
@@ -76,7 +72,7 @@ class AccuracyRule:
 
 
 def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext]:
-    """Every place of the value in its passage."""
+    """Find every place of the value in its passage."""
     quote = value.quote or ""
     spans = find_whole_word_spans(canonicalise(value.raw), quote) if value.raw else ()
     return [
@@ -94,7 +90,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 
 
 def _describe_omitted_percentage(context: ValueContext) -> str | None:
-    """ER "positive" where the line says "ER: positive (95 %)"."""
+    """Describe ER "positive" if the line says "ER: positive (95 %)"."""
     share_match = _SHARE_AFTER.match(context.clause_after)
     if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
         omitted_text = share_match["share"].strip()
@@ -105,7 +101,7 @@ def _describe_omitted_percentage(context: ValueContext) -> str | None:
 
 
 def _describe_omitted_distance(context: ValueContext) -> str | None:
-    """Margins "clear" where the source says "clear (0.3 cm)"."""
+    """Describe margins "clear" if the source says "clear (0.3 cm)"."""
     size_match = _SIZE_AFTER.match(context.clause_after)
     if size_match and not re.search(r"\d", context.value_text):
         omitted_text = size_match["size"].strip()
@@ -114,19 +110,17 @@ def _describe_omitted_distance(context: ValueContext) -> str | None:
 
 
 def _describe_denial(context: ValueContext) -> str | None:
-    """A value whose clause denies it: "carcinoma" of "negative for carcinoma"."""
+    """Describe a value that its clause denies: "carcinoma" after "negative for"."""
     denial = find_omitted_context(context.quote, context.start, context.end)
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
 def _describe_birth_date_as_report_date(context: ValueContext) -> str | None:
-    """The date of a report that is the patient's."""
     birth_match = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", context.text_before[-24:])
     return f'"{context.value_text}" is a date of birth in the source' if birth_match else None
 
 
 def _describe_nuclear_grade(context: ValueContext) -> str | None:
-    """A nuclear grade is not the grade of the tumor."""
     is_nuclear = re.search(
         r"(?i)\bnuclear\s+(?:grade\W*)?$", context.text_before[-18:]
     ) or context.value_text.lower().startswith("nuclear")
@@ -134,7 +128,7 @@ def _describe_nuclear_grade(context: ValueContext) -> str | None:
 
 
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
-    """A result whose passage does not name its stain before it."""
+    """Describe a result whose passage does not name its stain first."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     text_before = canonicalise(context.text_before)
@@ -158,7 +152,7 @@ ACCURACY_RULES: tuple[AccuracyRule, ...] = (
 
 
 def shorten_quote(text: str | None) -> str:
-    """The words of a document as a message quotes them."""
+    """Shorten a document's words for a message."""
     squeezed = " ".join((text or "").split())
     return squeezed if len(squeezed) <= _MAX_QUOTE_LENGTH else f"{squeezed[:_MAX_QUOTE_LENGTH]}…"
 
@@ -168,17 +162,14 @@ def _load_synonyms_by_marker() -> dict[str, tuple[str, ...]]:
     return {row["name"].lower(): tuple(row["words"]) for row in load_clinical_lexicon()["marker"]}
 
 
-# ------------------------------------------------------------------------------------------------- consistency
-
-
 @dataclass(frozen=True)
 class ConsistencyRule:
-    """Two fields that do not go together."""
+    """A contradiction between two fields."""
 
     field_name: str
-    """The one to look at again."""
+    """The field to check again."""
     is_violated: Callable[[FieldValues, frozenset[str]], bool]
-    """By all fields, and the names of those that the document does not have."""
+    """Arguments: all fields, and the names of fields that the document does not have."""
     message: str
 
 
@@ -201,7 +192,7 @@ def _parse_percent(text: str) -> float | None:
 
 
 def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Positive at 0 %, negative at 10 % and more."""
+    """Detect positive at 0 %, or negative at 10 % and more."""
     results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
     shares = [(text, _parse_percent(text)) for text in results]
     return any(
@@ -212,7 +203,7 @@ def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[st
 
 
 def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Positive at 0 or 1+, negative at 3+."""
+    """Detect positive at 0 or 1+, or negative at 3+."""
     her2_text = _get_found_value(fields, "ihcMarkers.HER2")
     low_score_match, is_high_score = re.search(r"\b[01]\+|(?<!\d)0(?![\d.%])", her2_text), "3+" in her2_text
     return (her2_text.startswith("positive") and bool(low_score_match)) or (
@@ -248,23 +239,20 @@ CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
 )
 
 
-# ------------------------------------------------------------------------------------------------- clinical validity
-
-
 @dataclass(frozen=True)
 class ValidityRule:
-    """What a value must look like to be clinically possible."""
+    """A condition for a value to be clinically possible."""
 
     field_name: str
     is_invalid: Callable[[str], bool]
-    """By the value, or its own words where it has no normal form."""
+    """Argument: the value, or its own words if it has no normal form."""
     message: str
     item_names: tuple[str, ...] = ()
-    """Of a field of many values: these; empty: all."""
+    """For a field of many values: these items; empty: all."""
 
 
 def is_histologic_grade(text: str) -> bool:
-    """1, 2 or 3, or the degree of differentiation, behind whatever the grading is called.
+    """Accept 1, 2, 3 or the degree of differentiation, after any system's name.
 
     >>> [is_histologic_grade(text) for text in ("2", "Grade II", "Nottingham grade 3", "moderately differentiated", "well")]
     [True, True, True, True, True]
@@ -275,7 +263,7 @@ def is_histologic_grade(text: str) -> bool:
 
 
 def is_receptor_result(text: str) -> bool:
-    """Positive, negative, or a percentage.
+    """Accept positive, negative, or a percentage.
 
     >>> [is_receptor_result(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
     [True, True, True, True, False, False, False]
@@ -284,7 +272,7 @@ def is_receptor_result(text: str) -> bool:
 
 
 def is_size_with_unit(text: str) -> bool:
-    """A size with its unit.
+    """Accept a size with its unit.
 
     >>> [is_size_with_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
     [True, True, True, False, False]
@@ -293,7 +281,7 @@ def is_size_with_unit(text: str) -> bool:
 
 
 def is_msi_status(text: str) -> bool:
-    """MSI-H, MSI-L or MSS.
+    """Accept MSI-H, MSI-L or MSS.
 
     >>> [is_msi_status(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
     [True, True, True, True, True, False, False]
@@ -302,7 +290,7 @@ def is_msi_status(text: str) -> bool:
 
 
 def is_tmb_value(text: str) -> bool:
-    """A number, without its unit (contract ruling 16).
+    """Accept a number, without its unit (contract ruling 16).
 
     >>> [is_tmb_value(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
     [True, True, True, False, False]
@@ -314,7 +302,7 @@ def is_tmb_value(text: str) -> bool:
 
 
 def has_valid_percentages(text: str) -> bool:
-    """No percentage above 100.
+    """Reject percentages above 100.
 
     >>> has_valid_percentages("positive, 95%"), has_valid_percentages("negative"), has_valid_percentages("950%")
     (True, True, False)
@@ -323,7 +311,7 @@ def has_valid_percentages(text: str) -> bool:
 
 
 def is_plausible_lesion_size(text: str) -> bool:
-    """No lesion of a metre and more.
+    """Reject lesions of a metre and more.
 
     >>> is_plausible_lesion_size("18 cm"), is_plausible_lesion_size("3 x 2 mm"), is_plausible_lesion_size("180 cm"), is_plausible_lesion_size("1500 mm")
     (True, True, False, False)
@@ -333,7 +321,7 @@ def is_plausible_lesion_size(text: str) -> bool:
 
 
 def has_variant_change(text: str) -> bool:
-    """A variant with its change, or that there is none.
+    """Accept a variant with its change, or the statement that there is none.
 
     >>> [has_variant_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
     [True, True, True, True, False]
@@ -342,7 +330,7 @@ def has_variant_change(text: str) -> bool:
 
 
 def has_variant_gene(text: str) -> bool:
-    """A variant with its gene, or that there is none.
+    """Accept a variant with its gene, or the statement that there is none.
 
     >>> [has_variant_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
     [True, True, True, False, False]

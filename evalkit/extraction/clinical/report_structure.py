@@ -1,4 +1,4 @@
-"""A clinical report as its lines, the cells of its tables, and the parts that its headings divide it into."""
+"""The structure of a clinical report: lines, table cells, sections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 from evalkit.documents.bundle import Block, Page
 
 SectionGroup = Literal["history", "method", "other", ""]
-"""What a part is about: what was known before, how the examination was made, or the findings; ``""`` before any heading."""
+"""The section's subject: earlier history, method, or findings; ``""`` before any heading."""
 
 _MAX_LINE_LENGTH = 1_000
-"""Characters of a line; longer ones are cut between sentences."""
+"""In characters; longer lines are cut between sentences."""
 _CONTINUED_SUFFIX = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
 _SIGNATURE_LINE = re.compile(
     r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
@@ -31,12 +31,12 @@ class ReportCell(NamedTuple):
     end: int
     text: str
     column_header: str
-    """What the table's first row says above it."""
+    """The cell above it in the table's first row."""
 
 
 @dataclass(frozen=True)
 class ReportLine:
-    """A heading, a paragraph or the row of a table; of a paragraph with headings inside, what stands between two."""
+    """A heading, a paragraph or a table row; a paragraph is cut at headings inside it."""
 
     page: Page
     start: int
@@ -44,19 +44,19 @@ class ReportLine:
     end: int
     kind: Literal["heading", "text", "row"]
     section: str
-    """The name of the part it belongs to, in small letters; empty before the first heading."""
+    """The section's name in small letters; empty before the first heading."""
     group: SectionGroup
     column_headers: tuple[str, ...] = ()
-    """Of a row, the cells of the table's first row."""
+    """For a row: the cells of the table's first row."""
 
     @cached_property
     def text(self) -> str:
-        """As the page has it."""
+        """Its text on the page."""
         return self.page.text[self.start : self.end]
 
     @cached_property
     def cells(self) -> tuple[ReportCell, ...]:
-        """Of a row; empty for any other line."""
+        """The cells of a row; empty for any other line."""
         if self.kind != "row":
             return ()
         cells, position = [], self.start
@@ -73,7 +73,7 @@ PageTextSpan = tuple[Page, int, int]
 
 
 class ReportSection(NamedTuple):
-    """What stands below a heading, up to the next one; page by page where it goes on."""
+    """The text below a heading, up to the next one; one span for each page."""
 
     name: str
     spans: tuple[PageTextSpan, ...]
@@ -87,17 +87,22 @@ class ClinicalReport:
 
     @cached_property
     def body_lines(self) -> tuple[ReportLine, ...]:
-        """In reading order, without headers and footers of pages."""
+        """Lines in reading order, without page headers and footers."""
         return tuple(_iter_lines(self.pages))
 
     @cached_property
     def furniture_lines(self) -> tuple[ReportLine, ...]:
-        """Headers, footers and stamps, of no part of the report: they may have a label and what belongs to it."""
-        return tuple(_iter_furniture_lines(self.pages))
+        """Headers, footers and stamps, which may hold a label with its value."""
+        return tuple(
+            ReportLine(page, start, start + len(block.text), "text", "", "")
+            for page in self.pages
+            for block, start in _iter_blocks_with_starts(page)
+            if block.furniture
+        )
 
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
-        """In reading order; one that is continued on the next page is one part."""
+        """Sections in reading order; one that continues on the next page is one section."""
         sections: list[ReportSection] = []
         for line in self.body_lines:
             if not line.section or line.kind == "heading":
@@ -111,19 +116,19 @@ class ClinicalReport:
 
     @cached_property
     def reading_cache(self) -> dict[Any, Any]:
-        """What was found in it, by what it was looked for with."""
+        """Values found before, by field."""
         return {}
 
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:
-        """The lines that may tell a finding: not the history, not the method."""
+        """Lines that may state a finding: neither history nor method."""
         return tuple(line for line in self.body_lines if line.group not in ("history", "method"))
 
 
 @cache
 def load_clinical_lexicon() -> dict[str, Any]:
-    """``clinical.toml``."""
-    return tomllib.loads((files("evalkit.extraction") / "clinical.toml").read_text("utf-8"))
+    """Load ``clinical.toml``."""
+    return tomllib.loads((files("evalkit.extraction.clinical") / "clinical.toml").read_text("utf-8"))
 
 
 @cache
@@ -140,7 +145,7 @@ def _build_section_name_alternation() -> str:
 
 @cache
 def _compile_heading_pattern() -> re.Pattern[str]:
-    """A heading of its own: the name alone, or with what it is about."""
+    """Match a heading on its own: the name alone, or with its subject."""
     return re.compile(
         rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$"
     )
@@ -148,7 +153,7 @@ def _compile_heading_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_leading_heading_pattern() -> re.Pattern[str]:
-    """A name at the beginning of a line that its text follows."""
+    """Match a heading at the beginning of a line of text."""
     return re.compile(
         rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
     )
@@ -156,7 +161,7 @@ def _compile_leading_heading_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_embedded_heading_pattern() -> re.Pattern[str]:
-    """A name in capitals within a paragraph."""
+    """Match a heading in capitals within a paragraph."""
     return re.compile(
         rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
     )
@@ -165,31 +170,25 @@ def _compile_embedded_heading_pattern() -> re.Pattern[str]:
 def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
     tracker = _SectionTracker()
     for page in pages:
-        position = 0
-        for block in page.visible_blocks:
+        for block, start in _iter_blocks_with_starts(page):
             if not block.furniture:
-                yield from tracker.split_block_into_lines(page, block, position)
-            position += len(block.text) + 1
+                yield from tracker.split_block_into_lines(page, block, start)
 
 
-def _iter_furniture_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
-    for page in pages:
-        position = 0
-        for block in page.visible_blocks:
-            if block.furniture:
-                yield ReportLine(page, position, position + len(block.text), "text", "", "")
-            position += len(block.text) + 1
+def _iter_blocks_with_starts(page: Page) -> Iterator[tuple[Block, int]]:
+    position = 0
+    for block in page.visible_blocks:
+        yield block, position
+        position += len(block.text) + 1
 
 
 class _SectionTracker:
-    """Reads block after block, and knows under which heading it is."""
-
     def __init__(self) -> None:
         self._section = ""
         self._group: SectionGroup = ""
 
     def split_block_into_lines(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
-        """The lines of a block whose text begins at ``start`` of the page's."""
+        """Split a block whose text begins at ``start`` of the page's into lines."""
         if block.type == "table":
             yield from _iter_table_rows(page, block.text, start, self._section, self._group)
         elif block.type == "heading" and not _compile_leading_heading_pattern().match(block.text):
@@ -202,7 +201,7 @@ class _SectionTracker:
     def _track_heading(self, text: str) -> None:
         if heading_match := _compile_heading_pattern().match(text):
             self._enter_section(heading_match["name"])
-        elif self._group in ("history", "method"):  # what nobody knows is the title of something else
+        elif self._group in ("history", "method"):  # an unknown heading is the title of something else
             self._section, self._group = "", ""
 
     def _enter_section(self, section_name: str) -> None:
@@ -229,7 +228,7 @@ class _SectionTracker:
 
 
 def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
-    """The lines of a block, each cut before the headings that stand within it."""
+    """Split a block into lines, each cut before the headings within it."""
     position = 0
     for line in text.split("\n"):
         cuts = [0, *(match.start() for match in _compile_embedded_heading_pattern().finditer(line)), len(line)]
@@ -240,7 +239,7 @@ def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """A line in pieces that are cheap to search: patterns look at a line again from each of its letters."""
+    """Split a long line into pieces: patterns restart at each of its letters."""
     while stop - start > _MAX_LINE_LENGTH:
         window = line[start : start + _MAX_LINE_LENGTH]
         end = max(window.rfind(". ") + 1, window.rfind("; ") + 1) or window.rfind(" ") or _MAX_LINE_LENGTH
@@ -265,6 +264,6 @@ def _iter_table_rows(page: Page, text: str, start: int, section: str, group: Sec
 
 
 def _is_header_row(cells: Sequence[str]) -> bool:
-    """Whether a table's first row says what its columns are: no value in it, and a word that only such rows have."""
+    """Recognise a header row: no value in it, and a word that only such rows have."""
     has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
     return not has_value and any(cell.lower() in load_clinical_lexicon()["tables"]["header"] for cell in cells)

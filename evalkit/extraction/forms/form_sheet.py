@@ -1,7 +1,7 @@
-"""The words of a page as they lie on a sheet of paper: levelled, in units of one page width, with their neighbours.
+"""A form's page as a sheet: deskewed words in page widths, with their neighbours.
 
-A form is read by where its words stand, not by their order. Pages that were scanned aslant are levelled first: the
-angle is the one that lets the words lie in the sharpest rows.
+A form is read by the positions of its words, not by their order. Skewed scans are levelled first, by the angle at which
+the words form the sharpest rows.
 """
 
 from __future__ import annotations
@@ -21,31 +21,30 @@ from evalkit.documents.bundle import Page, PageStatus
 
 T = TypeVar("T")
 
-#: A sheet's height in page widths: US letter. Forms are printed on it, and the bundle does not keep the size.
+#: Height of a sheet in page widths: US letter, on which forms are printed; the bundle does not store the size.
 _PAGE_ASPECT_RATIO = 792 / 612
-#: What engines take the borders of boxes for, at either end of a word.
+#: Characters that OCR reads for borders of boxes, at either end of a word.
 _BORDER_CHARACTERS = "|¦[]{}_—–~`‘“”\\«»"
-#: Between borders.
+#: Text between borders.
 _TEXT_BETWEEN_BORDERS = re.compile(r"[^|¦_]+")
 _WordBox = tuple[int, int, float, float, float, float, int]
 """Start and end in the page's text, box, number of the word."""
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
-#: Slopes beyond this (about 8°) are no scan put askew by hand.
+#: Slopes beyond this (about 8°) do not come from manual scanning.
 _MAX_SKEW_SLOPE = 0.14
-#: A word belongs to a row if their middles are so near, in heights of a word.
+#: Largest distance between the middles of a row's words, in heights of a word.
 _ROW_TOLERANCE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
 class FormWord:
-    """One word. Lengths are in page widths, x to the right, y downwards, after levelling."""
+    """One word; lengths in page widths, x to the right, y downwards, deskewed."""
 
     index: int
-    """Its number on the sheet."""
     text: str
-    """Without what looks like a box's border."""
+    """Without box borders."""
     match_key: str
-    """Letters and digits in small letters, for comparing."""
+    """Letters and digits in lower case, for comparing."""
     x0: float
     y0: float
     x1: float
@@ -54,61 +53,61 @@ class FormWord:
     """Characters of ``Page.text``."""
     end: int
     confidence: float
-    """How sure the OCR engine is of it, 0..1; 1 where the text was read."""
+    """OCR confidence, 0..1; 1 if the text was not recognised but read."""
     ruled_cell_number: int = 0
-    """Number of the cell of a ruled table that it stands in; 0: in none."""
+    """Number of the ruled table cell that contains it; 0: none."""
 
     @property
     def center_x(self) -> float:
-        """Middle."""
+        """Horizontal middle."""
         return (self.x0 + self.x1) / 2
 
     @property
     def center_y(self) -> float:
-        """Middle."""
+        """Vertical middle."""
         return (self.y0 + self.y1) / 2
 
     @property
     def height(self) -> float:
-        """Of its box."""
+        """Height of its box."""
         return self.y1 - self.y0
 
 
 @dataclass(frozen=True)
 class FormSheet:
-    """A page's words, or those of one of several forms on it."""
+    """The words of a page, or of one of several forms on it."""
 
     page: Page
     words: tuple[FormWord, ...]
 
     @classmethod
     def from_page(cls, page: Page) -> FormSheet:
-        """All words of a page."""
+        """Build the sheet of all words of a page."""
         return cls(page, tuple(_build_deskewed_words(page)))
 
     def copy_with_words(self, words: Iterable[FormWord]) -> FormSheet:
-        """The same sheet with these words only."""
+        """Copy the sheet with these words only."""
         indices = {word.index for word in words}
         return FormSheet(self.page, tuple(word for word in self.words if word.index in indices))
 
     @property
     def is_ocr_text(self) -> bool:
-        """Whether it comes from OCR."""
+        """True if its text comes from OCR."""
         return self.page.status is PageStatus.OCR
 
     @cached_property
     def label_cache(self) -> dict[Any, Any]:
-        """What was found on it, by what it was looked for with."""
+        """Labels found before, by template."""
         return {}
 
     @cached_property
     def line_height(self) -> float:
-        """The height of most words."""
+        """Median height of its words."""
         return median(word.height for word in self.words) if self.words else 0.01
 
     @cached_property
     def rows(self) -> tuple[tuple[FormWord, ...], ...]:
-        """The words in rows from the top, each from the left."""
+        """Words in rows from the top, each from the left."""
         rows: list[list[FormWord]] = []
         for word in sorted(self.words, key=lambda word: word.center_y):
             for row in reversed(rows[-4:]):
@@ -125,7 +124,7 @@ class FormSheet:
         return group_by(self.words, lambda word: word.match_key[:1])
 
     def find_words_starting_with(self, *letters: str) -> list[FormWord]:
-        """The words that begin with one of these letters."""
+        """Find the words that begin with one of these letters."""
         return [word for letter in dict.fromkeys(letters) for word in self._words_by_first_letter.get(letter, ())]
 
     @cached_property
@@ -142,22 +141,22 @@ class FormSheet:
         return {row[index].index: row[index - 1] for row in self.rows for index in range(1, len(row))}
 
     def get_next_two_words(self, word: FormWord) -> tuple[FormWord, ...]:
-        """The next words of its row, the nearest first."""
+        """Get the next two words of its row, the nearest first."""
         return self._next_two_words_by_index[word.index]
 
     def get_word_left_of(self, word: FormWord) -> FormWord | None:
-        """The word before it in its row."""
+        """Get the word before it in its row."""
         return self._previous_word_by_index.get(word.index)
 
     def get_words_within(self, x0: float, y0: float, x1: float, y1: float) -> list[FormWord]:
-        """The words whose middles lie in the rectangle, by rows."""
+        """Get the words whose middles are in the rectangle, by rows."""
         centers_y, words = self._center_ys_and_sorted_words
         words_in_band = words[bisect_left(centers_y, y0) : bisect_right(centers_y, y1)]
         return [word for word in words_in_band if x0 <= word.center_x <= x1]
 
 
 def group_into_rows(words: Iterable[FormWord]) -> list[list[FormWord]]:
-    """The words in rows from the top, each from the left."""
+    """Group words into rows from the top, each from the left."""
     rows = split_into_runs(
         sorted(words, key=lambda word: word.center_y), lambda row, word: _is_level_with(row[-1], word)
     )
@@ -169,7 +168,7 @@ def _is_level_with(word: FormWord, other: FormWord) -> bool:
 
 
 def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[FormWord]]) -> list[T]:
-    """The candidates that share no word with one that was selected before."""
+    """Select candidates that share no word with an earlier one."""
     selected: list[T] = []
     taken_indices: set[int] = set()
     for candidate in candidates:
@@ -181,13 +180,12 @@ def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[F
 
 
 def make_match_key(text: str) -> str:
-    """Letters and digits in small letters, without accents: what is left when an engine misreads spaces and signs.
+    """Reduce a text to lower-case letters and digits, to tolerate OCR errors.
 
     >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —")
     ('payersnamestreet', '12a', '')
     """
-    folded = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(_LETTERS_OR_DIGITS.findall(folded))
+    return "".join(_LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold()))
 
 
 def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
@@ -215,7 +213,7 @@ def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
     for number, (start, end, x0, y0, x1, y1, word_index) in enumerate(pieces):
         text = page.text[start:end]
         center_x, center_y = (x0 + x1) / 2, (y0 + y1) / 2
-        # A box around a slanting word is higher than the word.
+        # The box around a slanted word is higher than the word.
         half_height = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
         deskewed_y = center_y - slope * center_x
         deskewed_x = center_x + slope * center_y
@@ -238,7 +236,7 @@ def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
 
 
 def _split_at_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
-    """A recognised word without the borders of boxes at its ends, and divided where they stand within it."""
+    """Remove box borders from an OCR word's ends, and split it at borders inside."""
     start, end, x0, y0, x1, y1, word_index = word_box
     letter_width = (x1 - x0) / max(end - start, 1)
     for match in _TEXT_BETWEEN_BORDERS.finditer(text, start, end):
@@ -258,7 +256,7 @@ def _split_at_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
 
 
 def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
-    """Start, end and number of the ruled cells in the page's text: tables have tabs and line breaks between them."""
+    """Find the ruled cells' start, end and number in the page's text."""
     cells: list[tuple[int, int, int]] = []
     position = 0
     for block in page.visible_blocks:
@@ -270,7 +268,7 @@ def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
 
 
 def _estimate_skew_slope(word_boxes: Sequence[_WordBox]) -> float:
-    """How far rows sink per page width to the right: the median of neighbours in reading order, then of far ones."""
+    """Estimate the rows' slope per page width: near neighbours, then far ones."""
     wide_boxes = [word_box for word_box in word_boxes if word_box[4] - word_box[2] > 0.02]
     if len(wide_boxes) < 8:
         return 0.0

@@ -1,7 +1,7 @@
-"""The extractor of clinical reports: a question over a field template, and its answer proven on the page.
+"""The extractor of clinical reports: a question, its answer proven on the page.
 
-A language model is asked with the whole report. Offline, the same question is answered by ``clinical.py``. Either way a
-value is what stands on the page, or it is none.
+A language model is asked with the whole report. Offline, ``clinical_reader.py`` answers the same question. Either way, a
+value that is not on the page is not a value.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pydantic import BaseModel
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import find_boxes_of_text_span
-from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
-from evalkit.extraction.clinical_rules import get_base_field_name
-from evalkit.extraction.evaluator import (
+from evalkit.extraction.clinical.clinical_attempt import (
     ClinicalAttempt,
-    EvaluationFeedback,
     FieldMentions,
     find_mentioned_fields,
     split_pages_by_size,
 )
+from evalkit.extraction.clinical.clinical_reader import find_field_values
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE, LocatedClinicalValue
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.optimizer import ExtractionOptimizer
-from evalkit.extraction.report_structure import ClinicalReport
+from evalkit.extraction.optimizer import EvaluationFeedback, ExtractionOptimizer
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
@@ -37,18 +37,18 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import DocumentQuestion, Model
 from evalkit.llm.prompts import fence_document, fill_prompt_template
 
-#: So many values of one answer are looked at; a model that sends more sends the rest in vain.
+#: Most values of one answer; further ones are ignored.
 _MAX_CLAIMS = 500
 _MAX_ITEM_LENGTH = 60
 
 
 class ClaimedField(BaseModel, frozen=True, extra="forbid"):
-    """What an extractor says about one value."""
+    """An extractor's claim about one value."""
 
     field: str
-    """The template's name of it."""
+    """The field's name in the template."""
     item: str | None = None
-    """Of a field of many values: which one."""
+    """For a field of many values: the name of this one."""
     status: Literal["found", "not_present", "ambiguous"] = "found"
     value: str | None = None
     """The report's own words."""
@@ -56,17 +56,17 @@ class ClaimedField(BaseModel, frozen=True, extra="forbid"):
     """The sentence or row around it."""
     page: int | None = None
     end_page: int | None = None
-    """Of a long text."""
+    """For a long text."""
     first_words: str | None = None
     last_words: str | None = None
     confidence: float = 1.0
 
 
 class PlacedField(ClaimedField):
-    """A value whose very place is known, because it was read there and not told by a language model."""
+    """A value with its exact place: it was read there, not claimed by a model."""
 
     spans: tuple[tuple[int, int, int], ...]
-    """Page number, and start and end of characters of its text; several where it goes on behind a page."""
+    """Page number, start and end of characters of its text; several if it continues on another page."""
 
 
 class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
@@ -78,17 +78,17 @@ class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True)
 class RetryContext:
-    """What another attempt is made with."""
+    """The feedback and values that another attempt starts from."""
 
     feedback: EvaluationFeedback
     previous_fields: Mapping[str, FieldValue]
     iteration: int
-    """Of the attempt that the feedback is about, from 1."""
+    """The number of the attempt that the feedback is about, from 1."""
     target_score: float = 0.95
 
 
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
-    """Which values do these pages have for the fields of this template?"""
+    """The question for the values of a template's fields on these pages."""
 
     role = "extractor"
     answer_type = ClaimedFields
@@ -101,7 +101,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         retry: RetryContext | None = None,
         report: ClinicalReport | None = None,
     ) -> None:
-        """``page_numbers``: numbers of the readable ones that the report is on."""
+        """``page_numbers``: the report's readable pages."""
         self.bundle = bundle
         self._pages = tuple(bundle.page(number) for number in page_numbers)
         self._template = template
@@ -109,7 +109,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         self._report = report or ClinicalReport(self._pages)
 
     def render_prompt(self) -> str:
-        """The report and the fields; behind them the feedback of the attempt before."""
+        """Render the report and the fields, then the feedback on the attempt before."""
         prompt = fill_prompt_template(
             "Clinical_Extractor",
             document=fence_document(self.bundle, self._pages),
@@ -128,7 +128,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         )
 
     def offline(self) -> ClaimedFields:
-        """What ``clinical.py`` reads; where there is feedback, the fields that it names are looked for once more."""
+        """Read the report; look again for the fields that feedback names."""
         retry = self._retry
         focus_fields = (
             frozenset(get_base_field_name(issue.field) for issue in retry.feedback.issues) if retry else frozenset()
@@ -150,7 +150,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
 
 
 def render_field_list(template: FieldTemplate) -> str:
-    """The fields as a prompt lists them (specification 002, appendix A.1)."""
+    """Render the fields for a prompt (specification 002, appendix A.1)."""
     titles = {
         FieldNeed.REQUIRED: "Required",
         FieldNeed.IMPORTANT: "Important",
@@ -174,7 +174,7 @@ def _describe_field(field: TemplateField) -> str:
 
 
 def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
-    """The attempt before as its author knows it: words, or null."""
+    """Map the previous attempt to plain words or null, as its author wrote it."""
     text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
     return {
         name: value.raw if value.is_found else None
@@ -184,7 +184,6 @@ def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate)
 
 
 def _collect_criticised_raw_values(retry: RetryContext) -> dict[str, set[str]]:
-    """The words of values that the feedback is about; fields that are merely missing have none."""
     criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
     wrong_values = group_pairs(
         (get_base_field_name(name), value.raw)
@@ -205,14 +204,11 @@ def _build_placed_field(field: TemplateField, reading: LocatedClinicalValue) -> 
     )
 
 
-# ------------------------------------------------------------------------------------------------- the extractor
-
-
 class ClinicalExtractor:
-    """Asks what a report says, and proves it on the page."""
+    """Asks for the values in a report and proves them on the page."""
 
     def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
-        """``window_characters``: so many characters of a report are asked about at once; None: all of it."""
+        """``window_characters``: most characters in one question; None: the whole report."""
         self._model = model or EmbeddedModel()
         self._window_characters = window_characters
 
@@ -225,9 +221,9 @@ class ClinicalExtractor:
         report: ClinicalReport | None = None,
         field_mentions: FieldMentions | None = None,
     ) -> ClinicalAttempt:
-        """One attempt; its ``failure`` is set where the model gave no usable answer.
+        """Make one attempt; its ``failure`` is set if the model gave no usable answer.
 
-        ``report`` and ``field_mentions`` are the pages as they were read and looked at for an earlier attempt.
+        ``report`` and ``field_mentions``: those of an earlier attempt, to reuse.
         """
         report = report or ClinicalReport([bundle.page(number) for number in page_numbers])
         windows = split_pages_by_size(bundle, page_numbers, self._window_characters)
@@ -256,9 +252,9 @@ class ClinicalExtractor:
 def ground_claims(
     claims: Iterable[ClaimedField], bundle: DocumentBundle, page_numbers: Sequence[int], template: FieldTemplate
 ) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
-    """The claims as far as the pages bear them out, in the template's order, and what is wrong with the others.
+    """Check claims against the pages: return fields in template order, and issues.
 
-    Fields that the template does not have are left out. Of two claims about one field the first that stands counts.
+    Fields that the template does not have are dropped. Of two claims about one field, the first proven one counts.
     """
     locator = QuoteLocator(bundle)
     claims_by_field: dict[str, dict[str, list[ClaimedField]]] = {}
@@ -308,7 +304,7 @@ def _ground_first_claim(
             return result
         results.append(result)
     value = results[0][0] if results else NOT_PRESENT_VALUE
-    # Who says first that it is absent, and then invents it, is told of too.
+    # A claim that a field is absent does not hide a later, invented value.
     issue = next((issue for _, issue in results if issue), None)
     return value, issue.model_copy(update={"location": value_name}) if issue else None
 
@@ -327,7 +323,7 @@ def _ground_claimed_field(
     if field.reader == "section" and claim.status != "not_present":
         if spans := spans or _find_text_between_end_words(claim, bundle, page_numbers):
             return _build_section_value(spans, claim, bundle, confidence), None
-        if not value:  # the words that it begins and ends with are not there
+        if not value:  # its first and last words are not there
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
     return ground_claim(
         FieldClaim(
@@ -352,7 +348,7 @@ PageNumberSpans = tuple[tuple[int, int, int], ...]
 def _find_text_between_end_words(
     claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]
 ) -> PageNumberSpans:
-    """Where a long text stands that is given by its first and last words; nothing where they do not stand so."""
+    """Find a long text by its first and last words; empty if they are not there."""
     first_page = claim.page
     if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
         return ()
@@ -372,7 +368,7 @@ def _find_text_between_end_words(
 def _build_section_value(
     spans: PageNumberSpans, claim: ClaimedField, bundle: DocumentBundle, confidence: float
 ) -> FieldValue:
-    """A long text as it stands on its pages: what is cut out of them needs no other proof."""
+    """Cut a long text out of its pages; it needs no other proof."""
     text = "\n".join(bundle.page(number).text[start:end] for number, start, end in spans)
     first_page, start, end = spans[0]
     return FieldValue(
@@ -389,7 +385,7 @@ def _build_section_value(
 
 
 def _build_whole_text_value(bundle: DocumentBundle, page_numbers: Sequence[int]) -> FieldValue:
-    """The text itself: nobody is asked for it."""
+    """Take the whole text; no model is asked for it."""
     text_pages: list[Page] = [bundle.page(number) for number in page_numbers if bundle.page(number).text.strip()]
     if not text_pages:
         return NOT_PRESENT_VALUE

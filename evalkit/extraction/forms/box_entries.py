@@ -1,8 +1,8 @@
-"""What is entered in the box of a label.
+"""Read the entry in the box of a label.
 
-A box reaches from its label to the labels around it: its right border is where the next label of the same height begins,
-its lower border where a label below begins. Borders themselves are not needed, so that scans are read as well as files.
-What is entered is then picked by the field's format, from the row that is nearest to the label.
+A box reaches from its label to the labels around it: it ends on the right where the next label of the same height begins,
+and below where a label below begins. Its printed borders are not needed, so scans can be read like files. The field's
+format then selects the entry, from the row nearest to the label.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from rapidfuzz import fuzz
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.form_labels import FormLabel
-from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
 from evalkit.extraction.formats import correct_misread_digits, normalise_currency
+from evalkit.extraction.forms.form_labels import FormLabel
+from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
 
-#: An entry is not further below its label than this, in heights of the label's line.
+#: Farthest distance of an entry below its label, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
-#: Of name and address blocks, which have several lines.
+#: The same for name and address blocks, which have several lines.
 _MAX_BLOCK_DEPTH = 18.0
-#: The two values behind a label are not further from its beginning: the part of a form that they stand in is half a page.
+#: Farthest end of two values after a label: the part of a form that they are in is half a page wide.
 _VALUE_PAIR_WIDTH = 0.45
-#: Words of one entry are not further apart than this, in their own height.
+#: Widest gap within an entry, in heights of its words.
 _MAX_WORD_GAP = 2.2
-#: A code and its amount stand in two columns of one box.
+#: Widest gap between a code and its amount, which are two columns of one box.
 _MAX_CODE_GAP = 7.0
-#: Below this sureness of the engine's, a word is doubtful; and so is a recognised amount of more digits without signs.
+#: A word below this OCR confidence is doubtful; so is an OCR amount of more digits without separators.
 _DOUBTFUL_CONFIDENCE, _MAX_DIGITS_WITHOUT_POINT = 0.3, 5
-#: One or two digits that are less sure may be a speck.
+#: One or two digits below this confidence may be a speck.
 _SPECK_CONFIDENCE = 0.5
-#: A row that has more of its letters in printed words is what is left of a label.
+#: A row with a larger share of its letters in printed words is the rest of a label.
 _LABEL_REMNANT_SHARE = 0.55
-#: Printed words of so many letters are a passage: no entry goes on into it.
+#: Printed words of this many letters are a passage: no entry continues into it.
 _MIN_PASSAGE_LETTERS = 20
 _MAX_RUN_WORDS = 6
 _DIGIT = re.compile(r"\d")
@@ -48,28 +48,28 @@ _CITY_LINE = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
 
 @dataclass(frozen=True)
 class FormEntry:
-    """What stands in a box, for one field."""
+    """The entry of one field in a box."""
 
     rows: tuple[tuple[FormWord, ...], ...]
-    """The entry's words; several rows where it has several lines."""
+    """The entry's words, one tuple for each of its lines."""
     value: str
-    """As it is read; of several lines joined by commas."""
+    """As read; several lines are joined by commas."""
     is_valid: bool
-    """Whether it is in the field's format."""
+    """True if it is in the field's format."""
     is_ocr_corrected: bool = False
-    """Whether signs were read otherwise than the engine did."""
+    """True if OCR characters were corrected."""
     is_ambiguous: bool = False
-    """Whether the box holds another one like it."""
+    """True if the box holds another entry like it."""
 
     @property
     def words(self) -> tuple[FormWord, ...]:
-        """All of them."""
+        """All its words."""
         return tuple(word for row in self.rows for word in row)
 
 
 @dataclass(frozen=True)
 class EntryArea:
-    """The room of a label's entry."""
+    """The area of a label's entry."""
 
     label: FormLabel
     x0: float
@@ -77,18 +77,17 @@ class EntryArea:
     x1: float
     y1: float
     is_right_bounded: bool = True
-    """Whether something tells where it ends on the right."""
+    """True if something marks its right end."""
     ruled_cell: int = 0
-    """Number of the ruled cell that the label stands in; 0: in none."""
+    """Number of the ruled cell that contains the label; 0: none."""
     is_cell_shared: bool = False
-    """Whether that ruled cell has another label too."""
+    """True if that ruled cell has another label too."""
     foreign_cells: frozenset[int] = frozenset()
     """Ruled cells of other labels."""
     printed_words: frozenset[str] = frozenset()
-    """The words that the form prints."""
 
     def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
-        """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
+        """List the area's free words by rows: within the borders, then also beyond them."""
         words = [
             word
             for word in sheet.get_words_within(self.x0, self.y0, self.x1, self.y1)
@@ -122,7 +121,7 @@ def locate_entry_area(
     entry_height_factor: float = 1.0,
     printed_words: frozenset[str] = frozenset(),
 ) -> EntryArea:
-    """The cell of a label among all the labels of its form; ``entry_height_factor`` reaches further down."""
+    """Locate a label's entry area; ``entry_height_factor`` extends it downwards."""
     label_height = label.line_height
     sheet_edge = max((word.x1 for word in sheet.words), default=1.0) + label_height
     depth = (
@@ -149,7 +148,7 @@ def locate_entry_area(
         and (other.form_box is not None or abs(other.x0 - label.x0) < 4 * label_height)
     ]
     ruled_cell = label.words[-1].ruled_cell_number
-    # Down to another label an entry may stand lower than one that nothing else tells about.
+    # An entry may be lower if another label below marks its end.
     bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_multi_line else 1.0)])
     right_edge = min(
         (
@@ -186,7 +185,7 @@ def locate_entry_area(
 
 
 def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabel], sheet_edge: float) -> float:
-    """Where the next column begins: as in the row of labels that is nearest."""
+    """Find the start of the next column, as in the nearest row of labels."""
     right_starts = [(abs(other.y0 - label.y0), other.x0) for other in bounding_labels if other.x0 > label.x1]
     if not right_starts:
         return sheet_edge
@@ -197,9 +196,9 @@ def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabe
 def read_entry(
     field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
-    """What the cell holds for the field; None where it is empty.
+    """Read the field's entry in the area; None if it is empty.
 
-    On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
+    On an OCR page, letters in amounts and numbers are read as the digits they resemble.
     """
     if field.stands:
         return _read_entry_on_label_line(field, area, sheet, taken_word_indices)
@@ -219,7 +218,7 @@ def read_entry(
 def _read_entry_on_label_line(
     field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
-    """The mark before the label, or one of the two values behind it: of one alone nobody knows which it is."""
+    """Read the mark before the label, or one of two values after it."""
     label = area.label
     if field.stands == "before":
         mark = sheet.get_word_left_of(label.words[0])
@@ -252,11 +251,10 @@ def _read_formatted_entry(
     taken_word_indices: set[int],
 ) -> FormEntry | None:
     label = area.label
-    # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
+    # The label's own line is read last: it seldom holds an entry, often the rest of a label.
     rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
     label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
-    correction_modes = (False, True) if sheet.is_ocr_text else (False,)
-    for is_ocr_corrected in correction_modes:
+    for is_ocr_corrected in (False, True) if sheet.is_ocr_text else (False,):
         for row in (*rows_below, *label_line_rows):
             runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
             candidates = [
@@ -275,14 +273,14 @@ def _read_formatted_entry(
                     (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful
                 )
             if field.format == "currency" and row in rows_below and _has_two_plain_words(row):
-                return None  # words between label and entry: whose entry it is cannot be told
+                return None  # with words between label and entry, it may be another field's
     return _read_misformatted_entry(field, rows_below)
 
 
 def _iter_value_runs(
     field: TemplateField, row: Sequence[FormWord], *, is_ocr_corrected: bool
 ) -> Iterator[tuple[tuple[FormWord, ...], str]]:
-    """The runs of words in a row that are a value of the field, the longest ones, no two of which overlap."""
+    """List a row's longest runs of words that are a value, without overlap."""
     start = 0
     while start < len(row):
         for size in range(min(_MAX_RUN_WORDS, len(row) - start), 0, -1):
@@ -299,7 +297,7 @@ def _iter_value_runs(
 
 
 def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_corrected: bool) -> str | None:
-    """The run as a value of the field; None where it is none."""
+    """Parse the run as a value of the field; None if it is not one."""
     text = " ".join(word.text for word in run if not _DOLLAR_SIGN.match(word.text) or len(run) == 1).strip(" .,;:'")
     if field.format == "checkbox":
         return field.normalise(text) if len(run) == 1 else None
@@ -316,14 +314,14 @@ def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_correcte
 
 
 def _is_single_amount(run: Sequence[FormWord]) -> bool:
-    """Whether the words are one amount: an engine divides amounts behind a comma, point, bracket or dollar sign only."""
+    """Check for one amount: OCR splits only after a comma, point, bracket or dollar."""
     if len(run) > 1 and run[-1].text in ("$", "§"):
         return False
     return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
 
 
 def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
-    """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
+    """Check for words close on both sides: a number within a printed passage."""
     before, after = sheet.get_word_left_of(run[0]), sheet.get_next_two_words(run[-1])[:1]
     neighbour_flags = [
         before is not None
@@ -335,7 +333,7 @@ def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_in
         and _is_prose_word(after[0])
         and after[0].x0 - run[-1].x1 < 1.5 * after[0].height,
     ]
-    # 7075 2nd Street: a bare number beside a word is no amount.
+    # "7075 2nd Street": a bare number next to a word is not an amount.
     return any(neighbour_flags) if all(word.text.isdigit() for word in run) else all(neighbour_flags)
 
 
@@ -344,7 +342,7 @@ def _is_prose_word(word: FormWord) -> bool:
 
 
 def _is_doubtful_reading(field: TemplateField, run: Sequence[FormWord], value: str) -> bool:
-    """Whether an engine hardly knew what it read, or may have lost the point of an amount."""
+    """Check for low OCR confidence, or an amount that may have lost its point."""
     if all(word.confidence == 1 for word in run):
         return False
     digit_count, confidence = sum(map(str.isdigit, value)), min(word.confidence for word in run)
@@ -371,7 +369,7 @@ def _has_two_plain_words(row: Sequence[FormWord]) -> bool:
 
 
 def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
-    """Something was entered, though not in the format: a dash for an amount, a number with a digit too few."""
+    """Read an entry in a wrong format: a dash for an amount, a missing digit."""
     for row in rows:
         for run in split_into_runs(row, lambda piece, word: word.x0 - piece[-1].x1 < _MAX_WORD_GAP * word.height):
             text = " ".join(word.text for word in run)
@@ -404,17 +402,17 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         if field.part and (
             len("".join(word.match_key for word in words)) == 1 or normalise_currency(_join_texts(words)) is not None
         ):
-            continue  # a speck, or another box's, whose label was not found
-        # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
+            continue  # a speck, or the entry of a box whose label was not found
+        # The rest of a misread label is not an entry; another label ends the entry.
         if words and rows_below and len(_join_texts(words)) >= _MIN_PASSAGE_LETTERS and _is_label_remnant(words, area):
             break
         if words and not (not rows_below and _is_label_remnant(words, area)):
             (label_line_rows if is_on_label_line else rows_below).append(words)
     candidate_rows = rows_below or label_line_rows
     if any(row[0].x0 < label.x1 for row in candidate_rows):
-        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others begin beside the entry
+        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others begin next to the entry
     entry_rows = _select_connected_rows(candidate_rows, area)
-    # Nothing, or nothing but specks.
+    # Empty, or only specks.
     if all(len(word.match_key) < 3 and word.confidence < 0.8 for row in entry_rows for word in row):
         return None
     lines = [" ".join(word.text for word in row) for row in entry_rows]
@@ -437,7 +435,7 @@ def _join_texts(words: Sequence[FormWord]) -> str:
 
 
 def _is_label_remnant(words: Sequence[FormWord], area: EntryArea) -> bool:
-    """Whether a row is the end of its label, or most of its letters are words that the form prints."""
+    """Recognise a row that ends its label, or consists mostly of printed words."""
     if any(map(str.isdigit, _join_texts(words))):
         return False
     match_key = "".join(word.match_key for word in words)
@@ -460,9 +458,9 @@ def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
 
 
 def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Sequence[FormWord]:
-    """Of a row in a box that may end anywhere: the words up to the first wide gap, if they begin below the label."""
+    """Select the words up to the first wide gap, unless the area has a right border."""
     for gap_index, (before, after) in enumerate(pairwise(row), 1):
-        # First and last name may stand in two columns; an amount behind a gap is another box's.
+        # First and last name may be in two columns; an amount after a gap belongs to another box.
         if after.x0 - before.x1 > 3 * before.height and not (area.is_right_bounded and after.match_key.isalpha()):
             row = row[:gap_index]
             break
@@ -470,12 +468,12 @@ def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Seque
 
 
 def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:
-    """The rows of one entry: those after a wide gap in the middle of it belong to something else."""
+    """Select the rows of one entry: rows after a wide gap belong to something else."""
     connected_rows: list[tuple[FormWord, ...]] = []
     for row in rows:
         if connected_rows:
             word_height = max(word.height for word in connected_rows[-1])
-            # Below a name there may be room, between the lines of an address there is none.
+            # There may be space below a name, but none between the lines of an address.
             if (
                 _compute_center_y(row) - _compute_center_y(connected_rows[-1])
                 > (7.5 if len(connected_rows) == 1 else 4.0) * word_height
@@ -490,7 +488,7 @@ def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea
 
 
 def _find_address_line_index(lines: Sequence[str]) -> int:
-    """The line with which the address begins; the name has one line at least."""
+    """Find the line that begins the address; the name has at least one line."""
     for line_number, line in enumerate(lines[1:], 1):
         if _STREET_LINE.match(line) or _CITY_LINE.search(line):
             return line_number

@@ -1,0 +1,1 @@
+"""Clinical reports: structure, fields, rules, extractor."""

@@ -1,0 +1,120 @@
+"""An attempt to extract a clinical report, and the fields the report mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
+from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name, get_found_values
+from evalkit.extraction.clinical.labelled_values import LocatedClinicalValue
+from evalkit.extraction.clinical.report_structure import ClinicalReport
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
+from evalkit.extraction.field_template import FieldTemplate, TemplateField
+from evalkit.issue import Issue
+
+
+@dataclass(frozen=True)
+class FieldMentions:
+    """Facts about the report itself, independent of any extractor."""
+
+    mentioned_names: frozenset[str]
+    """Fields that the report mentions or that can be read in it; if such a field has no value, it is missing."""
+    readings_by_multi_value_field: Mapping[str, tuple[LocatedClinicalValue, ...]]
+    """The values of each field of many values, as far as the embedded model can read them."""
+
+
+@dataclass(frozen=True)
+class ClinicalAttempt:
+    """The extracted fields of one report."""
+
+    bundle: DocumentBundle
+    page_numbers: tuple[int, ...]
+    """The readable pages it was read from."""
+    template: FieldTemplate
+    report: ClinicalReport
+    field_mentions: FieldMentions
+    fields: dict[str, FieldValue]
+    grounding_issues: tuple[Issue, ...] = ()
+    """Claimed values that are not on the page."""
+    reasoning: str = ""
+    failure: str | None = None
+    """The reason why the extractor could not answer."""
+
+
+def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
+    """Find the fields that a report mentions, once for all attempts."""
+    mentioned_names: set[str] = set()
+    readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
+    for field in template.scored_fields:
+        # Stains and tests have names, which the second pass finds anywhere; of other formats it finds too much.
+        readings = tuple(find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS))
+        if readings or find_line_mentioning_field(field, report) is not None:
+            mentioned_names.add(field.name)
+        if readings and field.many:
+            readings_by_multi_value_field[field.name] = readings
+    return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
+
+
+#: Formats whose values have names.
+_NAMED_FORMATS = ("marker", "lab")
+
+
+def list_missing_items(
+    field: TemplateField, fields: FieldValues, readings: Sequence[LocatedClinicalValue]
+) -> tuple[str, ...]:
+    """List items of a multi-value field that the report has and the extraction lacks.
+
+    Stains are compared by name; other values by themselves, as their names vary.
+    """
+    held_values = [
+        (name.partition(".")[2].lower(), value.value) for name, value in get_found_values(fields, field.name).items()
+    ]
+    if field.format == "marker":
+        return tuple(
+            reading.item for reading in readings if reading.item.lower() not in {item for item, _ in held_values}
+        )
+    values = {value for _, value in held_values}
+    return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
+
+
+def find_fields_absent_from_document(
+    template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
+) -> frozenset[str]:
+    """List fields that the document does not have (specification 002, 7.3).
+
+    Such a field has no value, no doubt and no mention.
+    """
+    mentioned = frozenset(mentioned_names)
+    return frozenset(
+        field.name
+        for field in template.scored_fields
+        if field.name not in mentioned
+        and not get_found_values(fields, field.name)
+        and not any(
+            get_base_field_name(key) == field.name and value.status is FieldStatus.AMBIGUOUS
+            for key, value in fields.items()
+        )
+    )
+
+
+def split_pages_by_size(
+    bundle: DocumentBundle, page_numbers: Sequence[int], max_characters: int | None
+) -> list[tuple[int, ...]]:
+    """Group pages into runs of at most ``max_characters``; None: one run.
+
+    A longer page is a run of its own.
+    """
+    if max_characters is None:
+        return [tuple(page_numbers)]
+    runs: list[list[int]] = []
+    size = 0
+    for number in page_numbers:
+        length = len(bundle.page(number).text)
+        if not runs or size + length > max_characters:
+            runs.append([])
+            size = 0
+        runs[-1].append(number)
+        size += length
+    return [tuple(run) for run in runs]

@@ -1,0 +1,377 @@
+"""The embedded model's reader of clinical reports: labels, tables, wordings.
+
+The first pass reads the usual places. The second pass, for the fields that the evaluator asks for, also tries less usual
+labels, the lines next to a label, and words anywhere in the report: it finds more, and more of it is wrong, which is why
+it comes second. Nothing here knows whether a value is true; every value is a place on a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from typing import NamedTuple
+
+from evalkit.extraction.clinical.labelled_values import (
+    GUESSED_CONFIDENCE,
+    LIKELY_CONFIDENCE,
+    SENTENCE_END,
+    SIZE_WITH_UNIT,
+    SPECIMEN_BEFORE,
+    SURE_CONFIDENCE,
+    FieldReader,
+    LocatedClinicalValue,
+    compile_lexicon_pattern,
+    find_formatted_span,
+    find_labelled_text,
+    read_labelled_values,
+)
+from evalkit.extraction.clinical.named_values import (
+    read_all_sizes,
+    read_genes,
+    read_lab_results,
+    read_markers,
+    read_variants,
+)
+from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
+from evalkit.extraction.clinical_formats import (
+    normalise_grade,
+    normalise_margin_status,
+    normalise_msi,
+    normalise_stage,
+    normalise_tmb,
+)
+from evalkit.extraction.field_template import TemplateField
+from evalkit.grounding.omitted_context import find_omitted_context
+
+MAX_VALUES_PER_FIELD = 200
+"""Most values of one field; a file made to hold more costs no more."""
+
+_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
+_GRADE = re.compile(
+    r"(?i)(?<!nuclear )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|sbr|bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:of\s+)?(?:[1-3]|i{1,3})(?:\s?(?:/|of)\s?3)?(?!\w|\.\d)"
+)
+_DIFFERENTIATION = re.compile(
+    r"(?i)\b(?:well|moderately|poorly)[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
+)
+_MARGIN_STATE = re.compile(
+    r"(?i)\b(?:all\s+)?(?:[\w-]+\s+){0,2}margins?\s+(?:of resection\s+)?(?:(?:is|are|were|was)\s+)?(?:\w+ly\s+)?(?:negative|free|clear|uninvolved|not involved|positive|involved)\b[^.;\n\t]*"
+)
+_MARGIN_WORD = re.compile(r"(?i)\bmargins?\b")
+_PTNM_STAGE = re.compile(r"\b[ycra]{0,2}pT(?:is|[0-4X][a-d]?)[^\n\t]{0,30}")
+_GREATEST_DIMENSION = re.compile(
+    r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
+)
+_STAGE_GROUP = re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b")
+_MSI_STATUS = re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b")
+_MSI_WORD = re.compile(r"(?i)\bmicrosatellite\b|(?-i:\bMSI\b)")
+_PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
+_TMB_WITH_NAME = re.compile(
+    rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
+)
+_TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
+_MASS_SIZE = re.compile(
+    r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
+)
+_BIRTH_WORD = re.compile(r"(?i)\b(?:birth|dob|born)\b")
+
+
+def find_field_values(
+    field: TemplateField, report: ClinicalReport, *, include_second_pass: bool = False
+) -> list[LocatedClinicalValue]:
+    """Find a field's values, likeliest first; of a multi-value field in page order.
+
+    ``include_second_pass``: look again, if the first pass was not enough.
+    """
+    readings = list(islice(_drop_duplicates(list_first_pass_values(field, report)), MAX_VALUES_PER_FIELD))
+    if include_second_pass:
+        further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
+        readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
+    if field.format in _NUMBERED_FORMATS and field.many:
+        readings = [replace(reading, item=str(number)) for number, reading in enumerate(readings, 1)]
+    return readings
+
+
+def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
+    """List all values of the first pass, uncapped and with repetitions."""
+    # Each attempt asks for them, and the judge again for every value: search once.
+    readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
+    if readings is None:
+        readings = report.reading_cache[field] = tuple(_choose_reader(field)(field, report, False))
+    return readings
+
+
+def _choose_reader(field: TemplateField) -> FieldReader:
+    return _READERS_BY_NAME.get(field.reader) or _READERS_BY_FORMAT.get(field.format, read_labelled_values)
+
+
+def _is_known_reading(reading: LocatedClinicalValue, known_readings: Iterable[LocatedClinicalValue]) -> bool:
+    """Compare a reading's name and place with earlier readings."""
+    return any(
+        (reading.item and not reading.item.isdigit() and reading.item == other.item)
+        or (reading.page is other.page and reading.start < other.end and other.start < reading.end)
+        for other in known_readings
+    )
+
+
+#: Formats whose values have no names and are numbered.
+_NUMBERED_FORMATS = ("measurement", "variant")
+
+
+def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> ReportLine | None:
+    """Find the first line that mentions the field, unless it says "not reported"."""
+    if field.mentions is None:
+        return None
+    pattern, unreported_pattern = re.compile(field.mentions), compile_lexicon_pattern("untold", "words")
+    if field.reader == "section":
+        section_names = {*field.labels, *field.more_labels}
+        return next((line for line in report.body_lines if line.section in section_names), None)
+    for line in report.finding_lines:
+        text = f"{line.text}\n"
+        if (mention := pattern.search(text)) and not unreported_pattern.search(
+            text, mention.start(), min(mention.end() + 60, len(text))
+        ):
+            return line
+    return None
+
+
+def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Put the margins' state before the distance of the nearest one."""
+    reader = _make_wording_reader(
+        _WordingPattern(_MARGIN_STATE),
+        _WordingPattern(_MARGIN_WORD, is_whole_clause=True),
+        normalise=normalise_margin_status,
+    )
+    yield from sorted(
+        reader(field, report, is_second_pass),
+        key=lambda reading: (normalise_margin_status(reading.text) or "")[:1].isdigit(),
+    )
+
+
+class _WordingPattern(NamedTuple):
+    """A wording of a finding: the match, its group ``size``, or the clause around it."""
+
+    pattern: re.Pattern[str]
+    is_whole_clause: bool = False
+
+    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Find its places in the text."""
+        for match in self.pattern.finditer(text):
+            start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
+            if "size" in self.pattern.groupindex and SPECIMEN_BEFORE.search(text, max(start - 50, 0), start):
+                continue
+            yield _find_clause_bounds(text, start, end) if self.is_whole_clause else (start, end)
+
+
+def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
+    """Find the clause or cell around ``start..end``."""
+    clause_start = max(
+        (
+            position + len(delimiter)
+            for delimiter in (". ", "; ", "\n", "\t")
+            if (position := text.rfind(delimiter, 0, start)) >= 0
+        ),
+        default=0,
+    )
+    end_match = _CLAUSE_END.search(text, end)
+    return clause_start, end_match.start() if end_match else len(text)
+
+
+def _make_wording_reader(
+    first_wording: _WordingPattern, *other_wordings: _WordingPattern, normalise: Callable[[str], str | None]
+) -> FieldReader:
+    """Make a reader of labels, then wordings: the first, or all in the second pass."""
+
+    def read_wording(
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
+    ) -> Iterator[LocatedClinicalValue]:
+        yield from read_labelled_values(field, report, is_second_pass)
+        for wording in (first_wording, *other_wordings) if is_second_pass else (first_wording,):
+            for line in report.body_lines if is_second_pass else report.finding_lines:
+                if line.group == "history":
+                    continue
+                for start, end in wording.find_spans(line.text):
+                    text = line.text[start:end].strip(" .,;:")
+                    if text and normalise(text) is not None:
+                        position = line.start + line.text.index(text, start)
+                        yield LocatedClinicalValue(
+                            line.page,
+                            position,
+                            position + len(text),
+                            GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE,
+                        )
+
+    return read_wording
+
+
+def _read_histology(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read a tumor's name that is not denied: at its label, then in the diagnosis."""
+    for line, start, end in find_labelled_text(field, report, is_second_pass):
+        yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
+    diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
+    lines = list(report.finding_lines) if is_second_pass else diagnosis_lines
+    secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
+    readings = [
+        reading
+        for line in lines
+        for reading in _sort_by_word_count(
+            _find_affirmed_tumors(
+                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+            )
+        )
+    ]
+    yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
+    if is_second_pass and not readings:
+        for line in report.finding_lines:
+            if match := compile_lexicon_pattern("histology", "benign").search(line.text):
+                yield LocatedClinicalValue(
+                    line.page, line.start + match.start(), line.start + match.end(), GUESSED_CONFIDENCE
+                )
+
+
+def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:
+    for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
+        if find_omitted_context(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
+            yield LocatedClinicalValue(line.page, *match.span(), confidence)
+
+
+def _sort_by_word_count(readings: Iterable[LocatedClinicalValue]) -> list[LocatedClinicalValue]:
+    """Sort by word count: "carcinoma" may be short for another name in the line."""
+    return sorted(readings, key=lambda reading: -len(reading.text.split()))
+
+
+@cache
+def _compile_tumor_pattern() -> re.Pattern[str]:
+    words = load_clinical_lexicon()["histology"]
+    qualifiers, nouns = (
+        "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
+    )
+    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+
+
+def _read_measurements(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    reader = (
+        read_all_sizes
+        if field.many
+        else _make_wording_reader(
+            _WordingPattern(_GREATEST_DIMENSION),
+            _WordingPattern(_MASS_SIZE),
+            normalise=lambda text: text if SIZE_WITH_UNIT.search(text) else None,
+        )
+    )
+    yield from reader(field, report, is_second_pass)
+
+
+def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    for label in (*field.labels, *field.more_labels) if is_second_pass else field.labels:
+        for section in report.sections:
+            if section.name == label:
+                (page, start, end), *further_spans = section.spans
+                if page.text[start:end].strip():
+                    yield LocatedClinicalValue(
+                        page,
+                        start,
+                        end,
+                        SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
+                        continued_spans=tuple(further_spans),
+                    )
+
+
+def _read_whole_text(
+    _field: TemplateField, report: ClinicalReport, _is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
+    page = next((page for page in report.pages if page.text.strip()), None)
+    if page:
+        yield LocatedClinicalValue(page, 0, len(page.text), SURE_CONFIDENCE)
+
+
+def _read_institution(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read it at its label, then in the letterhead; in the second pass anywhere."""
+    excluded_pattern = compile_lexicon_pattern("institution", "never")
+    for line, start, end in find_labelled_text(field, report, False):
+        if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
+            continue  # the label's word within a sentence
+        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
+        if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
+            position = line.page.text.index(words, start)
+            yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
+    institution_pattern = compile_lexicon_pattern("institution", "words")
+    for line in (*(report.body_lines if is_second_pass else report.body_lines[:4]), *report.furniture_lines):
+        text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
+        if (
+            line.kind != "row"
+            and 4 <= len(text) <= 70
+            and institution_pattern.search(text)
+            and not excluded_pattern.search(text)
+            and not text.endswith(".")
+        ):
+            position = line.start + line.text.index(text)
+            yield LocatedClinicalValue(line.page, position, position + len(text), LIKELY_CONFIDENCE)
+
+
+def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read dates at labels, in the labels' order: the first label is the one meant."""
+    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
+    ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
+    for line, start, end in find_labelled_text(field, report, is_second_pass):
+        candidate = find_formatted_span(field, line.page, start, min(end, start + 40))
+        if candidate and not _BIRTH_WORD.search(line.page.text, max(candidate[0] - 40, line.start), candidate[0]):
+            text_before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
+            rank = next(
+                (label_rank for label_rank, label in enumerate(labels) if text_before.endswith(label)), len(labels)
+            )
+            ranked_readings.append(
+                (
+                    rank,
+                    LocatedClinicalValue(
+                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
+                    ),
+                )
+            )
+    yield from (candidate for _, candidate in sorted(ranked_readings, key=lambda pair: pair[0]))
+
+
+def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:
+    seen_keys: set[tuple[str, str, int]] = set()
+    for reading in readings:
+        key = (reading.item, "", 0) if reading.item else ("", reading.text, reading.page.page_num)
+        if key not in seen_keys:
+            seen_keys.add(key)
+            yield reading
+
+
+_READERS_BY_NAME: Mapping[str, FieldReader] = {
+    "section": _read_section,
+    "histology": _read_histology,
+    "institution": _read_institution,
+    "whole_text": _read_whole_text,
+}
+_READERS_BY_FORMAT: Mapping[str, FieldReader] = {
+    "grade": _make_wording_reader(
+        _WordingPattern(_GRADE), _WordingPattern(_DIFFERENTIATION), normalise=normalise_grade
+    ),
+    "margin": _read_margins,
+    "stage": _make_wording_reader(
+        _WordingPattern(_PTNM_STAGE), _WordingPattern(_STAGE_GROUP), normalise=normalise_stage
+    ),
+    "measurement": _read_measurements,
+    "msi": _make_wording_reader(
+        _WordingPattern(_MSI_STATUS), _WordingPattern(_MSI_WORD, is_whole_clause=True), normalise=normalise_msi
+    ),
+    "tmb": _make_wording_reader(
+        _WordingPattern(_TMB_WITH_NAME), _WordingPattern(_TMB_WITHOUT_NAME), normalise=normalise_tmb
+    ),
+    "marker": read_markers,
+    "variant": read_variants,
+    "gene": read_genes,
+    "lab": read_lab_results,
+    "date": _read_dates,
+}

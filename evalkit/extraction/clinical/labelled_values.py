@@ -1,0 +1,167 @@
+"""Labelled values in the lines and tables of a clinical report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from evalkit.documents.bundle import Page
+from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
+from evalkit.extraction.field_template import TemplateField
+
+SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
+"""For values at a label, in a wording, and found in the second pass only: an order, not probabilities."""
+
+SENTENCE_END = re.compile(r"[.;](?=\s|$)|\n")
+_NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
+SIZE_WITH_UNIT = re.compile(
+    r"(?<![\d.,-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})|[A-Z][a-z]{2,8}\.? \d{1,2},? \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})(?!\d)"
+)
+SPECIMEN_BEFORE = re.compile(r"(?i)\bspecimen\b[^.;]*$")
+
+
+@dataclass(frozen=True)
+class LocatedClinicalValue:
+    """A value and its place: characters of the page's text."""
+
+    page: Page
+    start: int
+    end: int
+    confidence: float
+    item: str = ""
+    """For a field of many values: the name of this one, ``ER``."""
+    continued_spans: tuple[PageTextSpan, ...] = ()
+    """Further parts of a long text, on the next pages."""
+
+    @property
+    def spans(self) -> tuple[PageTextSpan, ...]:
+        """All parts of it, one for each page."""
+        return ((self.page, self.start, self.end), *self.continued_spans)
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return "\n".join(page.text[start:end] for page, start, end in self.spans)
+
+
+@cache
+def compile_lexicon_pattern(part: str, key: str) -> re.Pattern[str]:
+    """Compile a pattern of ``clinical.toml``."""
+    return re.compile(load_clinical_lexicon()[part][key])
+
+
+def read_labelled_values(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read values in the field's format at one of its labels."""
+    for line, start, end in find_labelled_text(field, report, is_second_pass):
+        if field.format == "measurement" and SPECIMEN_BEFORE.search(line.page.text, max(start - 50, line.start), start):
+            continue
+        if span := find_formatted_span(field, line.page, start, end):
+            yield LocatedClinicalValue(line.page, *span, SURE_CONFIDENCE if not is_second_pass else GUESSED_CONFIDENCE)
+
+
+def find_labelled_text(
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[tuple[ReportLine, int, int]]:
+    """Find the text after each of the field's labels: its line, start and end."""
+    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
+    if not labels:
+        return
+    lines = (report.body_lines if is_second_pass else report.finding_lines) + report.furniture_lines
+    for line_number, line in enumerate(lines):
+        if line.group == "history":
+            continue
+        if line.kind == "row":
+            yield from _find_text_in_cells(line, labels)
+            continue
+        for label_match in _compile_label_pattern(labels, is_second_pass).finditer(line.text):
+            start = line.start + label_match.end()
+            if line.page.text[start : line.end].strip(" .:\t"):
+                yield line, start, line.end
+            elif is_second_pass or line.kind == "heading":
+                yield from _find_text_in_adjacent_lines(lines, line_number)
+
+
+def _find_text_in_cells(line: ReportLine, labels: Iterable[str]) -> Iterator[tuple[ReportLine, int, int]]:
+    """Find the cells after a label, the cell under it, or the rest of its own cell."""
+    label_only_pattern = _compile_label_only_pattern(tuple(labels))
+    label_pattern = _compile_label_pattern(tuple(labels), False)
+    for number, cell in enumerate(line.cells):
+        cells_after = [next_cell for next_cell in line.cells[number + 1 :] if next_cell.text]
+        if label_only_pattern.match(cell.text):
+            if cells_after:
+                yield line, cells_after[0].start, cells_after[0].end
+                yield line, cells_after[0].start, cells_after[-1].end
+        elif label_match := label_pattern.search(cell.text):
+            yield line, cell.start + label_match.end(), cell.end
+        elif cell.text and label_only_pattern.match(cell.column_header):
+            yield line, cell.start, cell.end
+
+
+def _find_text_in_adjacent_lines(
+    lines: tuple[ReportLine, ...], line_number: int
+) -> Iterator[tuple[ReportLine, int, int]]:
+    """Find the line below a label that has nothing after it, then the line above."""
+    for adjacent_number in (line_number + 1, line_number - 1):
+        if (
+            0 <= adjacent_number < len(lines)
+            and lines[adjacent_number].kind != "heading"
+            and lines[adjacent_number].page is lines[line_number].page
+        ):
+            line = lines[adjacent_number]
+            first_cell = next((cell for cell in line.cells if cell.text), None)
+            yield (line, first_cell.start, first_cell.end) if first_cell else (line, line.start, line.end)
+
+
+@cache
+def _compile_label_pattern(labels: tuple[str, ...], is_loose: bool) -> re.Pattern[str]:
+    words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    separator = r"(?:\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
+    qualifier = r"(?:\s*\([^()]{1,30}\))?"
+    label_only, label_start = rf"^\W*(?:{words}){qualifier}\s*$", rf"(?<![\w-])(?<!nuclear )(?:{words})"
+    return re.compile(
+        rf"(?i){label_start}{qualifier}{separator}|{label_only}" + (rf"|{label_start}\s+(?=\S)" if is_loose else "")
+    )
+
+
+@cache
+def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
+    words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return re.compile(rf"(?i)^(?:{words})(?:\s*\([^()]{{1,30}}\))?\s*:?$")
+
+
+def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) -> tuple[int, int] | None:
+    """Find the part of the text in the field's format; None if there is none."""
+    text = page.text[start:end]
+    if compile_lexicon_pattern("untold", "words").match(text.strip(" :-")):
+        return None
+    if pattern := _EMBEDDED_PATTERNS.get(field.format):
+        match = pattern.search(text)
+        is_valid = match is not None and field.normalise(match.group()) is not None
+        return (start + match.start(), start + match.end()) if match and is_valid else None
+    end_pattern = _NEXT_LABEL if field.format == "margin" else SENTENCE_END
+    end_match = end_pattern.search(text)
+    clause = text[: end_match.start()] if end_match and end_match.start() else text
+    for candidate in dict.fromkeys((clause, text)):
+        stripped = candidate.strip(" \t\n.,;:")
+        if (
+            stripped
+            and field.normalise(stripped) is not None
+            and len(stripped) <= _MAX_VALUE_LENGTHS.get(field.format, 200)
+        ):
+            position = start + text.index(stripped)
+            return position, position + len(stripped)
+    return None
+
+
+#: Formats that are searched within the text at a label.
+_EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": _DATE, "measurement": SIZE_WITH_UNIT}
+_MAX_VALUE_LENGTHS: Mapping[str, int] = {"margin": 160, "grade": 60, "msi": 80, "tmb": 80, "stage": 60}
+FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[LocatedClinicalValue]]

@@ -1,0 +1,1 @@
+"""Forms: words on the page, labels, entries, extractor."""

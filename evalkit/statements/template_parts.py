@@ -1,0 +1,416 @@
+"""Parts of a template, measured on a statement: columns, regions, headings, sums."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
+from typing import Literal
+
+from evalkit.documents.bundle import Box
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.layout_survey import (
+    AlignedColumn,
+    LayoutSurvey,
+    build_pattern_with_any_numbers,
+    find_line_amounts,
+)
+from evalkit.statements.statement_template import (
+    Column,
+    ColumnName,
+    PageKind,
+    PrintedSumLabels,
+    Region,
+    SectionHeading,
+    TotalLabel,
+)
+from evalkit.statements.text_lines import TextLine
+
+#: Distance of a continuation line in heights of a word; the second is tried after a complaint.
+CONTINUATION_GAPS = (2.2, 3.4)
+#: Space next to a column's outermost words, for longer ones, in page widths.
+_COLUMN_MARGIN = 0.03
+NARROW_MARGIN = 0.004
+_WIDE_REGION_MARGIN = 0.03
+_MAX_HEADING_WORDS = 8
+#: Smallest share of numbers in a column of check numbers.
+_MIN_CHECK_NUMBER_SHARE = 0.8
+#: Default top and bottom of a region; lines below the footer's top repeat on every page.
+_DEFAULT_REGION_TOP, _FOOTER_TOP, _DEFAULT_REGION_BOTTOM = 0.06, 0.9, 0.96
+
+
+def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> tuple[Column, ...]:
+    """Build the columns from the left: dates, descriptions, amounts."""
+    spans: list[tuple[ColumnName, float, float]] = [("date", layout.date_column.x0, layout.date_column.x1)]
+    if layout.value_date_column:
+        spans.append(("value_date", layout.value_date_column.x0, layout.value_date_column.x1))
+    spans += [
+        (name, amount_column.x0, amount_column.x1)
+        for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
+    ]
+    if check_number_column := _find_check_number_column(layout):
+        spans.append(("check_number", check_number_column.x0, check_number_column.x1))
+    spans.append(("description", *_find_description_span(layout, [span[1:] for span in spans])))
+    spans.sort(key=lambda span: span[1])
+    edges = [
+        max(spans[0][1] - _COLUMN_MARGIN, 0.0),
+        *(_compute_column_edge(a, b) for a, b in pairwise(spans)),
+        min(spans[-1][2] + _COLUMN_MARGIN, 1.0),
+    ]
+    return tuple(
+        Column(name=name, x=(round(x0, 4), round(x1, 4)), title=_read_column_title(layout, x0, x1))
+        for (name, *_), (x0, x1) in zip(spans, pairwise(edges), strict=True)
+    )
+
+
+def _compute_column_edge(
+    left_span: tuple[ColumnName, float, float], right_span: tuple[ColumnName, float, float]
+) -> float:
+    """Compute the edge between two columns: amounts may grow left, texts right."""
+    left_limit = min(left_span[2], right_span[1] - NARROW_MARGIN)
+    return max(
+        left_limit + NARROW_MARGIN / 2,
+        right_span[1]
+        - (_COLUMN_MARGIN if right_span[0] in ("debit", "credit", "amount", "balance") else NARROW_MARGIN),
+    )
+
+
+def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Find the horizontal span of the rows' words that are neither dates nor amounts."""
+    row_spans: list[tuple[float, float]] = []
+    first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
+    for placed_text in layout.date_column.dates_or_amounts:
+        words = [
+            word
+            for word in placed_text.line.words
+            if placed_text.x1 < word.box[0]
+            and not any(x0 - NARROW_MARGIN <= word.center_x <= x1 + NARROW_MARGIN for x0, x1 in taken_spans)
+        ]
+        if words:
+            row_spans.append((words[0].box[0], max(word.box[2] for word in words)))
+    if not row_spans:
+        return layout.date_column.x1 + NARROW_MARGIN, first_amount_x - NARROW_MARGIN
+    starts = sorted(x0 for x0, _ in row_spans)
+    return starts[len(starts) // 20], max(
+        x1 for _, x1 in row_spans if x1 < first_amount_x or x1 == max(x for _, x in row_spans)
+    )
+
+
+def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
+    pattern = load_bank_vocabulary().columns["check_number"]
+    for line in layout.header_lines:
+        for cell in line.cells:
+            if not match_at_line_start(pattern, cell.text):
+                continue
+            x0, _, x1, _ = cell.box
+            words_below = [
+                word
+                for placed_text in layout.date_column.dates_or_amounts
+                for word in placed_text.line.words
+                if word.box[0] < x1 and x0 < word.box[2]
+            ]
+            number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
+            if len(number_words) < _MIN_CHECK_NUMBER_SHARE * len(words_below):
+                continue  # the title is of one table; others have texts in this column
+            if number_words and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
+                return AlignedColumn(
+                    min([x0, *(word.box[0] for word in number_words)]),
+                    max([x1, *(word.box[2] for word in number_words)]),
+                    (),
+                )
+    return None
+
+
+def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
+    words = (word.text for line in layout.header_lines for word in line.words if x0 <= word.center_x < x1)
+    return " ".join(dict.fromkeys(words))
+
+
+def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
+    """Derive the labels of sums, as printed."""
+    labels_by_kind: dict[str, dict[str, bool]] = {}
+    table_line_ids = {id(line) for lines in layout.lines_by_page for line in _select_table_lines(layout, lines)}
+    for line, labelled_amount in layout.labelled_amounts:
+        is_inside_table = id(line) in table_line_ids
+        if (
+            labelled_amount.kind in ("deposits", "withdrawals")
+            and is_inside_table
+            and not match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
+        ):
+            continue  # a row that begins like a sum
+        labels_by_kind.setdefault(labelled_amount.kind, {})[
+            _make_label_pattern(labelled_amount.kind, labelled_amount.label)
+        ] = is_inside_table
+    # If both balances are labelled "Balance on …", the label stands for both.
+    label_counts = Counter(
+        _make_label_pattern(labelled_amount.kind, labelled_amount.label)
+        for _, labelled_amount in layout.labelled_amounts
+        if labelled_amount.kind == "opening"
+    )
+    for label, count in label_counts.items():
+        if (
+            count > 1
+            and not labels_by_kind.get("closing")
+            and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
+        ):
+            labels_by_kind.setdefault("closing", {})[label] = False
+    totals = [TotalLabel(label=label, of="columns") for label in _find_column_total_labels(layout)]
+    kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
+    for kind in kinds:
+        labels = labels_by_kind.get(kind, {})
+        grand_total_labels = [label for label in labels if match_at_line_start(load_bank_vocabulary().whole, label)]
+        part_labels = [
+            label
+            for label, is_in_table in labels.items()
+            if not is_in_table and not match_at_line_start(load_bank_vocabulary().subtotal, label)
+        ]
+        table_total_labels = [
+            label for label, is_in_table in labels.items() if is_in_table and label not in grand_total_labels
+        ]
+        chosen_labels = [*grand_total_labels, *table_total_labels] or part_labels
+        totals += [
+            TotalLabel(label=label, of=kind, part=chosen_labels is part_labels and len(part_labels) > 1)
+            for label in chosen_labels
+        ]
+    totals.sort(
+        key=lambda total: -len(total.label)
+    )  # "Total deposits" is also the start of "Total deposits and credits"
+    return PrintedSumLabels(
+        opening=tuple(labels_by_kind.get("opening", ())),
+        closing=tuple(labels_by_kind.get("closing", ())),
+        total=tuple(totals),
+    )
+
+
+def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
+    for lines in layout.lines_by_page:
+        for line in lines:
+            if (
+                layout.is_sum_line(line)
+                or layout.is_row_start(line)
+                or not match_at_line_start(load_bank_vocabulary().subtotal, line.text)
+            ):
+                continue
+            line_amounts = list(find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional))
+            if len(line_amounts) > 1 and all(
+                any(
+                    amount_column.overlaps(placed_amount.x0, placed_amount.x1)
+                    for amount_column in layout.amount_columns
+                )
+                for placed_amount in line_amounts
+            ):
+                yield build_pattern_with_any_numbers(
+                    " ".join(word.text for word in line.words if word.box[2] <= line_amounts[0].x0)
+                )
+
+
+def _make_label_pattern(kind: str, text: str) -> str:
+    """Build a label pattern without dates and counts, which change each month."""
+    balance_pattern = {"opening": load_bank_vocabulary().opening, "closing": load_bank_vocabulary().closing}.get(kind)
+    match = match_at_line_start(balance_pattern, text) if balance_pattern else None
+    label_words = match.group() if match else re.split(r"\s*\(?\d", text, maxsplit=1)[0]
+    return build_pattern_with_any_numbers(label_words or text)
+
+
+def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
+    row_positions = layout.find_row_start_positions(lines)
+    return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
+
+
+def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
+    """Find headings above or between rows that set the direction of amounts."""
+    section_by_heading: dict[str, SectionHeading] = {}
+    heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
+        (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
+    )  # fmt: skip
+    for lines in layout.lines_by_page:
+        row_positions = layout.find_row_start_positions(lines)
+        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
+            if (
+                layout.is_header_line(line)
+                or layout.is_sum_line(line)
+                or layout.is_row_start(line)
+                or len(line.cells) > 1
+            ):
+                continue
+            for pattern, direction in heading_patterns:
+                if (
+                    match_at_line_start(pattern, line.text)
+                    and not line.text[-1:].isdigit()
+                    and line.box[0] < layout.date_column.x1  # aligned with the dates: not a description's second line
+                ):
+                    section_by_heading.setdefault(
+                        line.text,
+                        SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction),
+                    )
+                    break
+    return tuple(section_by_heading.values())
+
+
+def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
+    """Find account headings, if several have rows below them."""
+    current_heading, row_counts = "", dict[str, int]()
+    for lines in layout.lines_by_page:
+        for line in lines:
+            if layout.is_row_start(line):
+                row_counts[current_heading] = row_counts.get(current_heading, 0) + 1
+            elif not layout.is_header_line(line) and _is_account_heading(line):
+                current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
+    headings = [heading for heading in row_counts if heading]
+    return (
+        tuple(dict.fromkeys(build_pattern_with_any_numbers(heading) for heading in headings))
+        if len(headings) > 1
+        else ()
+    )
+
+
+def _is_account_heading(line: TextLine) -> bool:
+    """Recognise a short line with a number and no amount."""
+    return (
+        len(line.words) <= _MAX_HEADING_WORDS
+        and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
+        and not re.search(r"\d[.,]\d\d\b", line.text)
+    )
+
+
+def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[int, Box]:
+    """Find each page's table, from its first row to the foot, in full width.
+
+    The next statement has more rows or fewer: the table ends at the lines in ``ends``, not with the region.
+    """
+    box_by_page: dict[int, Box] = {}
+    for page_number, lines in enumerate(layout.lines_by_page, 1):
+        row_positions = layout.find_row_start_positions(lines)
+        if not row_positions:
+            continue
+        first_row_position = row_positions[0]
+        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header_line(line)), None)
+        top = (
+            (header_line.box[3] + lines[first_row_position].box[1]) / 2
+            if header_line
+            else max(lines[first_row_position].box[1] - lines[first_row_position].height / 2, 0.0)
+        )
+        footer_line = next(
+            (
+                line
+                for line in lines[_find_last_table_line(layout, lines, row_positions[-1]) + 1 :]
+                if line.box[1] > _FOOTER_TOP
+            ),
+            None,
+        )
+        bottom = (
+            footer_line.box[1] - NARROW_MARGIN
+            if footer_line
+            else max(_DEFAULT_REGION_BOTTOM, lines[row_positions[-1]].box[3] + NARROW_MARGIN)
+        )
+        if has_wide_regions:
+            top, bottom = max(top - _WIDE_REGION_MARGIN, 0.0), min(bottom + _WIDE_REGION_MARGIN, 1.0)
+        box_by_page[page_number] = (0.0, top, 1.0, min(bottom, 1.0))
+    return box_by_page
+
+
+def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
+    """Find the lines that follow a table."""
+    end_patterns: dict[str, None] = {}
+    has_begun = False
+    for lines in layout.lines_by_page:
+        row_positions = layout.find_row_start_positions(lines)
+        if not row_positions and has_begun and lines:
+            end_patterns[build_pattern_with_any_numbers(lines[0].text)] = None
+        has_begun = has_begun or bool(row_positions)
+        for row_position, next_position in pairwise((*row_positions, len(lines))):
+            lines_between = lines[row_position + 1 : next_position]
+            if next_position < len(lines) and not any(layout.is_header_line(line) for line in lines_between):
+                continue
+            lines_after_table = lines[
+                _find_last_table_line(layout, lines[:next_position], row_position) + 1 : next_position
+            ]
+            foreign_line = next((line for line in lines_after_table if not layout.is_header_line(line)), None)
+            if (
+                foreign_line
+                and foreign_line.box[1] <= _FOOTER_TOP
+                and not _is_sum_heading_or_furniture(layout, foreign_line)
+            ):
+                end_patterns[build_pattern_with_any_numbers(foreign_line.text)] = None
+    return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
+
+
+def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
+    """Check for a sum, a heading or furniture, which have their own rules."""
+    vocabulary = load_bank_vocabulary()
+    patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
+    return (
+        layout.is_sum_line(line)
+        or any(match_at_line_start(pattern, line.text) for pattern in patterns)
+        or _is_account_heading(line)
+    )
+
+
+def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_row_position: int) -> int:
+    """Find the table's last line, after continuations and sums of its last row."""
+    first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
+    for position in range(last_row_position + 1, len(lines)):
+        line, previous_line = lines[position], lines[position - 1]
+        is_known_line = layout.is_sum_line(line) or any(
+            match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
+        )
+        ends_in_amounts = line.words[-1].box[2] > first_amount_x and not layout.is_row_start(line)
+        is_continuation = layout.date_column.x1 < line.box[0] and line.box[2] < first_amount_x
+        has_amount = (
+            ends_in_amounts
+            and any(
+                amount_column.x0 - _COLUMN_MARGIN <= line.words[-1].center_x <= amount_column.x1 + NARROW_MARGIN
+                for amount_column in layout.amount_columns
+            )
+            and line.words[-1].text[-1:].isdigit()
+        )
+        if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
+            0
+        ] * previous_line.height or not (is_known_line or is_continuation or has_amount):
+            return position - 1
+    return len(lines) - 1
+
+
+def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
+    """Find lines outside the rows that several pages repeat, except for their numbers."""
+    pattern_counts: Counter[str] = Counter()
+    for lines in layout.lines_by_page:
+        table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
+        if table_line_ids:
+            pattern_counts.update(
+                {
+                    build_pattern_with_any_numbers(line.text)
+                    for line in lines
+                    if not (id(line) in table_line_ids or layout.is_header_line(line) or layout.is_sum_line(line))
+                }
+            )
+    return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))
+
+
+def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region, ...]:
+    """Build the regions by kinds of pages, as wide as the columns."""
+    x0, x1 = columns[0].x[0], columns[-1].x[1]
+    last_page = max(box_by_page)
+
+    def build_region(page_kind: PageKind, page_numbers: Sequence[int]) -> Iterator[Region]:
+        boxes = [box_by_page[page_number] for page_number in page_numbers if page_number in box_by_page]
+        if boxes:
+            top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
+            yield Region(pages=page_kind, box=(x0, round(top, 4), x1, round(bottom, 4)))
+
+    if last_page == 1:  # the further pages of longer statements are unknown
+        return (
+            *build_region("first", [1]),
+            Region(pages="later", box=(x0, _DEFAULT_REGION_TOP, x1, round(box_by_page[1][3], 4))),
+        )
+    return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
+
+
+def find_bank_name(layout: LayoutSurvey) -> str:
+    """Find the first line above the rows that names a bank, or the first line."""
+    lines_above = takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
+    texts = [cell.text for line in lines_above for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)]
+    pattern = re.compile(load_bank_vocabulary().bank, re.IGNORECASE)
+    bank_names = (text for text in texts if pattern.match(text) and len(text.split()) <= _MAX_HEADING_WORDS)
+    return next(bank_names, None) or next(iter(texts), "Unknown bank")
