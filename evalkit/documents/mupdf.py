@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
-#: Readers accept this many bytes of mail headers or printer commands before the PDF begins.
-_MAX_LEADING_BYTES = 1024
 _PDF_MAGIC = b"%PDF-"
+#: Other programs accept 1024 bytes of mail headers or printer commands before the PDF begins.
+_SIGNATURE_BYTES = 1024 + len(_PDF_MAGIC)
 _OBJECT_REFERENCE = re.compile(r"(\d+) \d+ R")
 
 
@@ -53,7 +53,7 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
         raise DocumentError(
             f"{name} is empty (0 bytes)", code="READER-EMPTY", remedy="Export or scan the document again."
         )
-    if _PDF_MAGIC not in first_bytes:
+    if not has_pdf_signature(first_bytes):
         raise DocumentError(
             f"{name} is not a PDF, whatever its name says",
             code="READER-NOT-PDF",
@@ -96,12 +96,16 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     return OpenedPdf(document, total_pages, is_page_tree_repaired)
 
 
+def has_pdf_signature(content: bytes) -> bool:
+    """Recognise a PDF by its bytes, whatever its name says."""
+    return _PDF_MAGIC in content[:_SIGNATURE_BYTES]
+
+
 def _read_first_bytes(source: bytes | Path) -> bytes:
-    length = _MAX_LEADING_BYTES + len(_PDF_MAGIC)
     if isinstance(source, bytes):
-        return source[:length]
+        return source[:_SIGNATURE_BYTES]
     with source.open("rb") as file:
-        return file.read(length)
+        return file.read(_SIGNATURE_BYTES)
 
 
 def _build_damaged_pdf_error(name: str) -> DocumentError:

@@ -17,11 +17,8 @@ from typing_extensions import override
 
 from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
+from evalkit.llm.providers import find_family
 from evalkit.store import ModelCall
-
-#: Prices by what ``--model`` says before the colon; local models cost nothing.
-_PRICE_LIST_PROVIDERS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
-_FREE_PROVIDERS = ("embedded", "ollama")
 
 
 class Journal(Protocol):
@@ -182,15 +179,13 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
 
 
 def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
-    """The usage with its cost in US dollars by the provider's list (genai-prices); None where the model is not in it.
+    """Add the cost in US dollars by the provider's list (genai-prices); None if the model is not in it.
 
     ``provider_and_model`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
     """
-    provider, _, provider_model_name = provider_and_model.partition(":")
-    if provider in _FREE_PROVIDERS:
-        return replace(usage, cost_usd="0")
-    if provider not in _PRICE_LIST_PROVIDERS:
-        return replace(usage, cost_usd=None)
+    family = find_family(provider_and_model)
+    if family is None or family.is_free or family.price_list is None:
+        return replace(usage, cost_usd="0" if family and family.is_free else None)
     import genai_prices
 
     token_counts = genai_prices.Usage(
@@ -198,7 +193,7 @@ def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
     )
     try:
         price = genai_prices.calc_price(
-            token_counts, model_ref=provider_model_name, provider_id=_PRICE_LIST_PROVIDERS[provider]
+            token_counts, model_ref=provider_and_model.partition(":")[2], provider_id=family.price_list
         )
     except (LookupError, ValueError):
         return replace(usage, cost_usd=None)

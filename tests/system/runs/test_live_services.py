@@ -249,7 +249,7 @@ def test_the_doctor_asks_once(tmp_path: Path, reaction: Callable[[Call], Reactio
 
 def test_document_ai_outage_loses_nothing_and_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, output = notes(tmp_path / "notes", 1), tmp_path / "output"
-    monkeypatch.setattr("evalkit.documents.documentai._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader._FIRST_WAIT", 0.001)
     with DocumentAiServer() as reader:
         settings = Settings.load(
             output=str(output),

@@ -17,8 +17,8 @@ from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStat
 from evalkit.documents.layout import LayoutBlock, mark_stamps
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, PageToken
-from evalkit.documents.pdf import determine_page_status
 from evalkit.documents.quality import MIN_READABLE_SCORE
+from evalkit.documents.readers.pdf import determine_page_status
 
 #: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
 #: a cell and a word that may be in it. A dense page has some thousand words.

@@ -13,18 +13,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
-from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.core.remote_services import mute_loggers, parse_retry_after
-from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.documentai_response import MalformedResponseError, PageWithKnownWords, build_pages_from_response
+from evalkit.documents.bundle import Page
+from evalkit.documents.input_format import PagesRead
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_content import VerifiedGlyphs
-from evalkit.documents.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
+from evalkit.documents.readers.documentai.response import (
+    MalformedResponseError,
+    PageWithKnownWords,
+    build_pages_from_response,
+)
+from evalkit.documents.readers.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
 from evalkit.errors import DocumentError, UsageError
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
@@ -122,32 +126,18 @@ class DocumentAiReader:
             )
         return default_version
 
-    def read_pdf(
-        self, pdf_bytes: bytes, *, recorded_path: str, doc_id: str, sha256: str, processing_timestamp: str
-    ) -> DocumentBundle:
-        """The bundle of the PDF in ``pdf_bytes``, whole or not at all.
+    def read_pages(self, content: bytes, file_name: str) -> PagesRead:
+        """Read the pages of a PDF, all of them or none.
 
-        ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read.
-        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``. A broken page alone becomes a ``failed`` one.
+        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``.
         """
-        opened_pdf = open_pdf(pdf_bytes, recorded_path)
+        opened_pdf = open_pdf(content, file_name)
         with opened_pdf.document:
-            reader = self.reader_version
             with self._create_client() as client:
-                pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(recorded_path).name))
-            is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
-        return DocumentBundle(
-            doc_id=doc_id,
-            file_path=recorded_path,
-            sha256=sha256,
-            reader=reader,
-            is_repaired=is_repaired,
-            total_pages=opened_pdf.total_pages,
-            processing_timestamp=processing_timestamp,
-            pages=pages,
-        )
+                pages = tuple(self._generate_pages(client, opened_pdf, content, file_name))
+            return PagesRead(pages, opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired))
 
-    def _read_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
+    def _generate_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
         verified_glyphs: VerifiedGlyphs = {}
         for start in range(1, opened_pdf.total_pages + 1, MAX_CHUNK_PAGES):
             page_numbers = range(start, min(start + MAX_CHUNK_PAGES, opened_pdf.total_pages + 1))
