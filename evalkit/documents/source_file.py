@@ -45,5 +45,5 @@ def build_read_error(path: Path, error: OSError) -> DocumentError:
     return DocumentError(
         f"{path.name} {reason}",
         code="READER-UNREADABLE",
-        remedy="Check that the file is there and that you have the right to open it, then run again.",
+        remedy="Check that the file exists and that you may open it, then run again.",
     )

@@ -11,15 +11,15 @@ from evalkit.core.remote_services import is_local_host
 from evalkit.errors import UsageError
 from evalkit.llm.model import Provider
 
+#: Create the provider of a model from its name, the base URL that is set, and the environment's credentials.
 CreateProvider: TypeAlias = Callable[[str, str | None, Mapping[str, str]], Provider]
-"""Create the provider of a model from its name, the base URL that is set, and the environment's credentials."""
 
 
 class ModelCapabilities(NamedTuple):
     """What the provider says that its models can do."""
 
     name_pattern: str
-    """How the models' names begin: a regular expression."""
+    """A regular expression for the beginning of the models' names."""
     has_vision: bool
     """They accept pictures."""
     context_tokens: int | None
@@ -31,7 +31,7 @@ class ProviderFamily:
     """A family of language models that is asked in one way."""
 
     create_provider: CreateProvider
-    """UsageError MODEL-KEY, MODEL-ADDRESS or MODEL-EXTRA if its models cannot be asked."""
+    """UsageError MODEL-KEY, MODEL-ADDRESS, MODEL-EXTRA."""
     environment_variables: tuple[str, ...]
     """Keys, projects and addresses, by the provider's own names. It sees no others."""
     capabilities: tuple[ModelCapabilities, ...]
@@ -49,7 +49,7 @@ def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
     credential = environment.get(variable_name, "").strip()
     if not (credential.isascii() and credential.isprintable()):
         raise UsageError(
-            f"{variable_name} holds characters that no key has", code="MODEL-KEY", remedy="Copy the key once more."
+            f"{variable_name} contains characters that no key has", code="MODEL-KEY", remedy="Copy the key once more."
         )
     return credential
 

@@ -1,6 +1,7 @@
-"""Check a language model's sight: show it a picture with a number on it, as ``evalkit doctor --live`` does.
+"""Check a language model's sight by a picture with a number on it.
 
-Specification 004, "Model Requirements". What the providers say of their models is in ``providers/``.
+``evalkit doctor --live`` shows it. Specification 004, "Model Requirements". What the providers say of their models is
+in ``providers/``.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from evalkit.documents.render import encode_png
 
+#: Tokens that a template reviewer's model must read at once.
 MIN_CONTEXT_TOKENS = 32_000
-"""Tokens that a template reviewer's model must read at once."""
+#: The number on the picture.
 TEST_IMAGE_TEXT = "5290"
-"""The number on the picture."""
 
 
 def render_vision_test_png() -> bytes:

@@ -1,4 +1,4 @@
-"""Every format that can be read: one file a format. From a path to a bundle."""
+"""Read files as bundles: one file a format that can be read."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
+#: The formats by the names of the files in this folder. A folder in it is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
     for module in iter_modules(__path__)
     if not module.ispkg
 }
-"""The formats by the names of the files in this folder. A folder in it is another reader of PDFs."""
 
 
 def read_document(
@@ -43,7 +43,7 @@ def read_document(
     # Hash and content come from the same bytes, read once.
     content = read_source_file(path) if file_bytes is None else file_bytes
     options = ReaderOptions(ocr_settings, documentai)
-    # What no format recognises is left to the reader of PDFs, whose error says what is wrong.
+    # Unrecognised content is left to the PDF reader, whose error explains it.
     input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
     pages, is_repaired, _ = input_format.create_reader(options).read_pages(content, path.name)
     return DocumentBundle(
@@ -59,9 +59,10 @@ def read_document(
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
-    """Name everything that reads, with versions: ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``.
+    """Name everything that reads, with versions.
 
-    UsageError: OCR-MISSING if the engine of that name is not installed; DOCUMENTAI-… if its version cannot be fetched.
+    ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. UsageError: OCR-MISSING if the engine of that name is not
+    installed; DOCUMENTAI-… if its version cannot be fetched.
     """
     if documentai or engine_name == "none":
         return _join_reader_versions(ReaderOptions(pdf_reader=documentai))

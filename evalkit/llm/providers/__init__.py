@@ -1,4 +1,7 @@
-"""Every language model that ``--model`` can name: one file a family, which is called what stands before the colon."""
+"""Language models that ``--model`` can name: one file a family.
+
+A file's name is what stands before the colon: ``gemini:MODEL``.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from evalkit.errors import UsageError
 from evalkit.llm.model import Provider
 from evalkit.llm.provider_family import ModelCapabilities, ProviderFamily
 
+#: The families by name, such as ``gemini``: the files in this folder.
 FAMILIES: Mapping[str, ProviderFamily] = {
     module.name: import_module(f"{__name__}.{module.name}").FAMILY for module in iter_modules(__path__)
 }
-"""The families by name, such as ``gemini``: whatever lies in this folder."""
 
 
 def find_family(provider_and_model: str) -> ProviderFamily | None:

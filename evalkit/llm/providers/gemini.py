@@ -214,16 +214,12 @@ class GeminiProvider:
 
 
 class _Connection(NamedTuple):
-    """A client and the event loop that its connections belong to."""
-
     event_loop: asyncio.AbstractEventLoop
     http_client: AsyncClient
     client: Client
 
 
 class _HttpError(Exception):
-    """An answer with another status than 200."""
-
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
         self.status = status
@@ -240,7 +236,7 @@ async def _raise_unless_200(response: Response) -> None:
         raise _HttpError(response.status_code, response.headers, await response.aread())
 
 
-# What went wrong on the way ------------------------------------------------------------------------------------------
+# Failures ----------------------------------------------------------------------------------------------------------
 
 
 def _create_gemini_error(
@@ -319,7 +315,7 @@ def _get_constant_name_or_empty(json_value: Any) -> str:
     return json_value if isinstance(json_value, str) and re.fullmatch("[A-Z_]{2,40}", json_value) else ""
 
 
-# What came back ------------------------------------------------------------------------------------------------------
+# Replies ------------------------------------------------------------------------------------------------------------
 
 
 class _ResponseModel(BaseModel):
