@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from evalkit.documents import source_file
-from evalkit.documents.readers import get_local_reader_version, list_input_files, read_document
+from evalkit.documents.input_files import list_input_files
+from evalkit.documents.readers import read_document
+from evalkit.documents.readers.pdf import get_local_reader_version
 from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, UsageError
 

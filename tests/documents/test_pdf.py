@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import re
 import subprocess
@@ -18,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.documents import pdf as reader
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.readers import pdf as reader
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, RIGHT, bundle, draw_together, first, lines, nothing, pdf, table, tree
@@ -515,8 +516,10 @@ def test_three_hundred_pages() -> None:
 
 
 def test_the_bundle_carries_what_it_was_given() -> None:
-    document = bundle(pdf(lines(LEFT)))
-    assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", "0" * 64)
+    content = pdf(lines(LEFT))
+    document = bundle(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", sha256)
     assert document.processing_timestamp == "2026-01-02T03:04:05Z"
     assert document.reader.startswith(f"pymupdf {pymupdf.__version__} ")
 

@@ -287,7 +287,7 @@ def test_a_fresh_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -
 
 def test_addresses_in_the_environment_are_checked(tmp_path: Path, asked: pytest.MonkeyPatch) -> None:
     asked.setenv("GOOGLE_GEMINI_BASE_URL", "http://192.0.2.2")
-    with pytest.raises(UsageError, match="in clear"):
+    with pytest.raises(UsageError, match="without encryption"):
         run_samples_of(
             notes(tmp_path / "notes", 1), Settings.load(output=str(tmp_path / "o"), models={"default": "gemini:m"})
         )
