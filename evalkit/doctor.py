@@ -22,12 +22,8 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
-from evalkit.llm.vision_support import (
-    MIN_CONTEXT_TOKENS,
-    TEST_IMAGE_TEXT,
-    find_model_capabilities,
-    render_vision_test_png,
-)
+from evalkit.llm.providers import find_model_capabilities
+from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 

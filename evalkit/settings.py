@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
@@ -429,21 +430,6 @@ def read_patient_salt() -> str | None:
     return salt or None
 
 
-#: Keys, projects and addresses, by the providers' own names.
-_CREDENTIAL_VARIABLES = (
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_CLOUD_LOCATION",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_GEMINI_BASE_URL",
-    "GOOGLE_GENAI_USE_VERTEXAI",
-    "GOOGLE_VERTEX_BASE_URL",
-    "OLLAMA_API_KEY",
-    "OPENAI_API_KEY",
-)
-
-
-def read_environment_credentials() -> dict[str, str]:
-    """What the environment says about who pays, by the providers' own names; never a setting, never in a file."""
-    return {name: value for name in _CREDENTIAL_VARIABLES if (value := os.environ.get(name))}
+def read_environment_variables(names: Iterable[str]) -> dict[str, str]:
+    """Read the variables that are set: keys and projects by their providers' names. Never a setting, never in a file."""
+    return {name: value for name in names if (value := os.environ.get(name))}

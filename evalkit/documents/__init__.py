@@ -1,4 +1,4 @@
-"""A PDF becomes a DocumentBundle."""
+"""Read files as DocumentBundles."""
 
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 

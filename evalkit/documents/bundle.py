@@ -1,4 +1,4 @@
-"""DocumentBundle: what really stands in a PDF, read once, the single source of truth.
+"""The content of a file, read once: the single source of truth.
 
 Every page 1..``total_pages`` is there, blank and unreadable ones too, and is looked up by its number. Boxes are
 fractions 0..1 of the page as it is displayed (after rotation), x to the right, y downwards.
@@ -21,26 +21,30 @@ from evalkit.core.records import StrictRecord
 
 BUNDLE_SCHEMA_VERSION = 1
 
+#: x0, y0, x1, y1 as fractions 0..1 of the displayed page.
 Box = tuple[float, float, float, float]
-"""x0, y0, x1, y1 as fractions 0..1 of the displayed page."""
 
+#: start and end (characters of ``Page.text``, end exclusive), then x0, y0, x1, y1 in ten-thousandths of the page.
 WordPosition = tuple[int, int, int, int, int, int]
-"""start and end (characters of ``Page.text``, end exclusive), then x0, y0, x1, y1 in ten-thousandths of the page."""
 
 _NUMBERS_PER_WORD = 6
 
 
 class PackedWords(Sequence[WordPosition]):
-    """The words of a page. Reads, compares and is written as the tuple of them, in 12 bytes a word instead of some 300.
+    """The words of a page, packed: 12 bytes a word instead of some 300.
 
-    A file of 500 pages has 160,000 words, of which a screen asks for those of a few pages. On a page of more than
-    65,535 characters, or with a word outside its edges, a word takes 24 bytes.
+    It reads, compares and serialises like a tuple of them. A file of 500 pages has 160,000 words, of which a screen
+    asks for those of a few pages. On a page of more than 65,535 characters, or with a word outside its edges, a word
+    takes 24 bytes.
     """
 
     __slots__ = ("_numbers",)
 
     def __init__(self, words: Iterable[Sequence[int]] = ()) -> None:
-        """ValueError, which quotes none of them, where one is not six whole numbers of at most 31 bits."""
+        """Pack words of six whole numbers, each of at most 31 bits.
+
+        ValueError, which quotes none of them, if a word is not that.
+        """
         rows = tuple(words)
         try:
             is_valid = {_NUMBERS_PER_WORD}.issuperset(map(len, rows))
@@ -95,10 +99,10 @@ class PackedWords(Sequence[WordPosition]):
 
 
 def compact_page_json_in_place(page_json: dict[str, Any]) -> dict[str, Any]:
-    """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, equal texts kept once.
+    """Pack a page's words and intern its texts while a bundle's JSON is loaded.
 
-    So a long document's words are never in memory one by one, and a page's text, paragraphs and blocks, which mostly
-    say the same, not three times. What has another shape is left for the model to refuse.
+    So a long document's words are never in memory one by one, and the page's text, paragraphs and blocks, which mostly
+    repeat each other, not three times. JSON of another shape is left for the model to refuse.
     """
     if type(text := page_json.get("text")) is str:
         page_json["text"] = intern(text)
@@ -116,25 +120,25 @@ BlockType = Literal["heading", "paragraph", "list_item", "table"]
 
 
 class PageStatus(StrEnum):
-    """How a page's text came to be known."""
+    """How a page's text was obtained."""
 
     TEXT = "text"
     OCR = "ocr"
     BLANK = "blank"
     """Nothing is drawn on it."""
     IMAGE = "image"
-    """Something is drawn, no text could be read: nobody knows what it says."""
+    """Something is drawn, but no text could be read."""
     FAILED = "failed"
     """The page itself is broken."""
 
     @property
     def is_readable(self) -> bool:
-        """Whether all that the page says is in its text (a blank page says nothing)."""
+        """The text holds everything that the page says; a blank page says nothing."""
         return self in (PageStatus.TEXT, PageStatus.OCR, PageStatus.BLANK)
 
 
 class Block(StrictRecord):
-    """One heading, paragraph, list item or table, in reading order."""
+    """A heading, paragraph, list item or table, in reading order."""
 
     type: BlockType
     text: str
@@ -143,7 +147,7 @@ class Block(StrictRecord):
     furniture: bool = False
     """Header, footer or page number: repeated from page to page, part of no paragraph's meaning."""
     hidden: bool = False
-    """Not visible to a person who looks at the page; kept out of ``Page.text``."""
+    """Invisible to a person; not part of ``Page.text``."""
 
 
 class LayoutMetadata(StrictRecord):
@@ -161,7 +165,7 @@ IdentifierSource = Literal["label", "running_head", "running_text", "barcode"]
 
 
 class Identifier(StrictRecord):
-    """Who or when: what a page says about its patient or its date, so that another patient's page is noticed."""
+    """A fact about a page's patient, or its date."""
 
     kind: IdentifierKind
     value: str
@@ -171,15 +175,15 @@ class Identifier(StrictRecord):
     box: Box
     """Around label and value."""
     issuer: str | None = None
-    """Of a number: the institution whose letterhead the page has."""
+    """A number's institution, by the page's letterhead."""
     source: IdentifierSource = "label"
-    """What shows that it is the patient's."""
+    """The sign that it is the patient's."""
     confidence: float = 1.0
-    """How sure recognition is of its least sure word, 0..1; 1 where nothing was recognised."""
+    """OCR's confidence in its least sure word, 0..1; 1 without OCR."""
 
 
 class Page(StrictRecord):
-    """One page of the PDF."""
+    """A page of the file."""
 
     page_num: int
     """From 1, as the PDF counts."""
@@ -191,33 +195,33 @@ class Page(StrictRecord):
     layout_metadata: LayoutMetadata
     blocks: tuple[Block, ...]
     words: PackedWords = PackedWords()
-    """Where each word of ``text`` stands."""
+    """The place of each word of ``text``."""
     confidences: tuple[int, ...] = ()
-    """How sure the OCR engine is of each of ``words``, 0..100; empty where the text was not recognised but read."""
+    """OCR's confidence in each of ``words``, 0..100; empty without OCR."""
     quality: float | None = None
-    """How well the page could be recognised, 0..1; None where nothing on it had to be."""
+    """How well the page was recognised, 0..1; None without OCR."""
     problems: tuple[str, ...] = ()
     """Why the page could not be recognised, or only poorly, and what would help; for a clinician."""
     unread: str | None = None
-    """Why nobody read what a picture on a page of text may say, and what would help; for a clinician."""
+    """Why a picture on a page of text was not read, and what would help; for a clinician."""
     identifiers: tuple[Identifier, ...] = ()
     """The first of each kind, from the top of the page down."""
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:
-        """The blocks behind ``paragraphs``, one each."""
+        """The blocks behind ``paragraphs``, in the same order."""
         return tuple(block for block in self.blocks if not block.hidden)
 
 
 class DocumentBundle(StrictRecord):
-    """A PDF, read."""
+    """A file, read."""
 
     schema_version: int = BUNDLE_SCHEMA_VERSION
     doc_id: str
     file_path: str
-    """Where the PDF was read from."""
+    """The path that the file was read from."""
     sha256: str
-    """Of the PDF's bytes: the document's identity."""
+    """SHA-256 of the file's bytes: the document's identity."""
     reader: str
     """Name and version of what read it."""
     is_repaired: bool = False
@@ -234,21 +238,21 @@ class DocumentBundle(StrictRecord):
         return self
 
     def page(self, page_num: int) -> Page:
-        """The page of that number, from 1. KeyError if the document has no such page."""
+        """Return the page of that number, from 1. KeyError if there is none."""
         if not 1 <= page_num <= self.total_pages:
             raise KeyError(page_num)
         return self.pages[page_num - 1]
 
     def iter_pages(self, start_page: int, end_page: int) -> Iterator[Page]:
-        """The pages start..end, both ends in, those that exist."""
+        """Iterate over the existing pages start..end, both included."""
         return iter(self.pages[max(start_page, 1) - 1 : max(end_page, 0)])
 
     @property
     def unreadable_pages(self) -> list[int]:
-        """The numbers of pages that say something which nobody could read."""
+        """The numbers of pages whose content could not be read."""
         return [page.page_num for page in self.pages if not page.status.is_readable]
 
     @property
     def has_text(self) -> bool:
-        """Whether any page has text at all."""
+        """Any page has text."""
         return any(page.text.strip() for page in self.pages)

@@ -1,12 +1,12 @@
-"""Making a scanned page fit to be recognised: clean, level and upright, and the way back to the page as it came.
+"""Make scanned pages fit for OCR: clean, level, upright; and map back.
 
-A scan stands turned by quarter turns and tilted by a few degrees. The tilt is found without reading a word: where
-lines of print run level, the rows of the picture are either full of ink or empty, and no other angle makes them differ
-as much (the projection profile; W. Postl, US patent 4723297, 1988). The search costs less than a tenth of what
-recognising the page costs. Which way is up cannot be seen in a profile; ``ocr`` asks the engine.
+A scan may be rotated by quarter turns and skewed by a few degrees. The skew is found without reading a word: if lines
+of print are level, the rows of the picture are either full of ink or empty, and no other angle makes them differ as
+much (the projection profile; W. Postl, US patent 4723297, 1988). The search costs less than a tenth of OCR. A profile
+does not show which way is up; ``ocr`` asks the engine.
 
-Grain, specks, a shadow or pale print that a person hardly minds leave tesseract without a single word: smoothed, with
-its paper made even, such a page is read.
+Grain, specks, a shadow or pale print that a person hardly notices leave tesseract without a single word: smoothed, and
+with even paper, such a page is read.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _SMALL_SIDE = 1100
 _SEARCH_STEPS = ((MAX_SKEW_DEGREES, 0.5), (0.5, 0.1), (0.1, 0.02))
 #: A page of print has a sharp best angle; a photograph's is hardly better than its others.
 _MIN_PEAK_RATIO = 1.5
-#: So many dots of ink show the tilt as well as all of them.
+#: This many dots of ink show the skew as well as all of them.
 _MAX_INK_SAMPLES = 80_000
 #: With fewer dots, or in a strip of so few pixels, nothing can be seen.
 _MIN_INK_PIXELS, _MIN_SIDE_PIXELS = 50, 40
 #: Ink is darker than what surrounds it by this much of what the darkest print is, and by so many of 255 levels.
 _MIN_INK_SHARE, _MIN_INK_LEVELS = 0.4, 8
-#: How many standard deviations of a page's noise are no noise any more: of a million pixels less than one is.
+#: Beyond this many standard deviations it is no noise: less than one of a million pixels is.
 _NOISE_DEVIATIONS = 5
 _MAX_NOISE_LEVEL = 60
 #: Dots of the small picture that dust makes; a letter of 10 points makes twenty to forty.
@@ -45,9 +45,9 @@ _MAX_DUST_PIXELS = 15
 #: Half the side of what "surrounds" means, in pixels of the small picture: a few lines of print.
 _SURROUND_RADIUS = 12
 
-#: Where grain and specks are looked for: so many pixels a side in the page's middle.
+#: Grain and specks are measured in a square of this side (pixels) in the page's middle.
 _SAMPLE_SIDE = 1000
-#: How the paper's own shade is found: in a picture so much smaller, the median of a window wider than bold print.
+#: The paper's shade is the median of a window wider than bold print, in a picture reduced by this factor.
 _PAPER_SCALE, _PAPER_WINDOW = 8, 15
 #: Paper is even where its darkest part is so much of its lightest; print is faint with so few of 255 levels.
 _EVEN_PAPER_RATIO, _FAINT_PRINT_LEVELS = 0.8, 100
@@ -61,22 +61,22 @@ InkMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DeskewedImage:
-    """A picture, brought upright."""
+    """A picture, made upright."""
 
     image: Image.Image
     """Grey (mode L)."""
     clockwise_quarter_turns: int
-    """Quarter turns clockwise, 0..3, by which the picture stood turned."""
+    """Quarter turns clockwise, 0..3, by which the picture was rotated."""
     clockwise_skew_degrees: float
     """Degrees clockwise by which it was tilted besides, -12..12."""
     source_size: tuple[int, int]
     """Width and height of the picture as it came, pixels."""
 
     def map_to_source_box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
-        """Map pixels of the upright picture to fractions 0..1 of the picture as it came.
+        """Map pixels of the upright picture to fractions 0..1 of the original one.
 
-        The box goes through the middles of the tilted word's four sides. The hull of its corners would be a long
-        word's height too high already at a few degrees, and light the lines above and below.
+        The box goes through the middles of the skewed word's four sides. The hull of its corners would be a long word's
+        height too high at a few degrees, and highlight the lines above and below.
         """
         x, y = (x0 + x1) / 2, (y0 + y1) / 2
         side_middles = [self._map_to_source_point(*middle) for middle in ((x0, y), (x1, y), (x, y0), (x, y1))]
@@ -86,7 +86,7 @@ class DeskewedImage:
         return min(x_shares), min(y_shares), max(x_shares), max(y_shares)
 
     def _map_to_source_point(self, x: float, y: float) -> tuple[float, float]:
-        # The picture was turned about its middle, which is the middle of both.
+        # The picture was rotated about its middle, which is the middle of both.
         x, y = x - self.image.width / 2, y - self.image.height / 2
         rotation = math.radians(90 * self.clockwise_quarter_turns + self.clockwise_skew_degrees)
         cosine, sine = math.cos(rotation), math.sin(rotation)
@@ -97,10 +97,11 @@ class DeskewedImage:
 def straighten_image(
     image: Image.Image, clockwise_quarter_turns: int = 0, clockwise_skew_degrees: float | None = None
 ) -> DeskewedImage:
-    """The picture, brought upright.
+    """Make a picture upright.
 
-    ``clockwise_quarter_turns`` is how many quarter turns clockwise it stands turned (only reading can tell, see ``ocr``); ``clockwise_skew_degrees`` is its
-    tilt in degrees clockwise and is found where it is None. Does not raise for any picture that is loaded.
+    ``clockwise_quarter_turns``: quarter turns clockwise by which it is rotated (only OCR can tell, see ``ocr``).
+    ``clockwise_skew_degrees``: its skew in degrees clockwise; measured if None. Does not raise for any picture that is
+    loaded.
     """
     grey = image.convert("L")
     clockwise_skew_degrees = (
@@ -119,7 +120,10 @@ def straighten_image(
 
 
 def denoise_image(grey: Image.Image) -> Image.Image:
-    """The picture (mode L), smoothed where it is full of specks or grain; the same picture where it is not."""
+    """Smooth a picture (mode L) if it is full of specks or grain.
+
+    Returns the same picture if it is not.
+    """
     is_grainy, is_speckled = measure_grain(grey) > GRAIN_THRESHOLD, measure_speckle(grey) > SPECKLE_THRESHOLD
     if is_speckled:
         grey = grey.filter(ImageFilter.MedianFilter(3))
@@ -129,9 +133,9 @@ def denoise_image(grey: Image.Image) -> Image.Image:
 
 
 def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
-    """The picture (mode L) with its paper made evenly white and its print black; None where it is so already.
+    """Make uneven paper (mode L) white and its print black; None if it is even.
 
-    White print on dark is lost, so it is for pages that could not be read as they are.
+    White print on dark is lost, so it is for pages that could not be read otherwise.
     """
     background = (
         grey.reduce(_PAPER_SCALE).filter(ImageFilter.MedianFilter(_PAPER_WINDOW)).filter(ImageFilter.BoxBlur(8))
@@ -146,9 +150,10 @@ def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
 
 
 def measure_grain(grey: Image.Image) -> float:
-    """The standard deviation of the noise on the paper, of 255 levels, in the middle of the picture (mode L).
+    """Measure the paper's noise: its standard deviation, of 255 levels.
 
-    After J. Immerkaer, Fast Noise Variance Estimation (1996), with the median so that print does not count.
+    In the middle of a picture of mode L. After J. Immerkaer, Fast Noise Variance Estimation (1996), with the median so
+    that print does not count.
     """
     levels = np.asarray(_crop_centre(grey), dtype=np.float32)
     if min(levels.shape) < 3:
@@ -160,10 +165,15 @@ def measure_grain(grey: Image.Image) -> float:
 
 
 def measure_speckle(grey: Image.Image) -> float:
-    """The share of single pixels that are much lighter or darker than all around them, in the middle (mode L)."""
+    """Measure the share of specks: pixels unlike all their surroundings.
+
+    They are much lighter or darker; in the middle of a picture of mode L.
+
+    In the middle of a picture of mode L.
+    """
     centre = _crop_centre(grey)
     levels = np.asarray(centre, dtype=np.int16)
-    # Of nine pixels the second darkest: where it is not the middle one itself, the middle one is the darkest.
+    # The second darkest of nine pixels: unless it is the middle one, the middle one is the darkest.
     darkest, lightest = (np.asarray(centre.filter(ImageFilter.RankFilter(3, rank)), np.int16) for rank in (1, 7))
     lone_pixels = (darkest - levels > _SPECK_LEVELS) | (levels - lightest > _SPECK_LEVELS)
     return float(lone_pixels.mean()) if lone_pixels.size else 0.0
@@ -175,9 +185,10 @@ def _crop_centre(grey: Image.Image) -> Image.Image:
 
 
 def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
-    """Degrees clockwise, -12..12, by which the lines of print are tilted; 0 where that is little or cannot be seen.
+    """Detect the skew of the lines of print: degrees clockwise, -12..12.
 
-    ``grey`` is mode L and may stand turned by quarter turns: lines that run upwards show their tilt as well.
+    0 if it is little or cannot be seen. ``grey`` is mode L and may be rotated by quarter turns: vertical lines show
+    their skew too.
     """
     ink_mask = detect_ink_in_downscaled_image(grey)
     y, x = np.nonzero(ink_mask)
@@ -190,9 +201,9 @@ def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
 
 
 def detect_ink_in_downscaled_image(grey: Image.Image) -> InkMask:
-    """Where the picture (mode L) holds print, in a picture made smaller: rows by columns, True for ink.
+    """Locate print in a smaller copy of a picture: rows by columns, True for ink.
 
-    Ink is what is darker than its surroundings, so that neither grey paper nor a shadow counts.
+    The picture is mode L. Ink is what is darker than its surroundings, so that neither grey paper nor a shadow counts.
     """
     darkness = _measure_local_darkness(grey)
     darkest = float(np.percentile(darkness, 99.5)) if darkness.size else 0.0
@@ -203,10 +214,10 @@ def detect_ink_in_downscaled_image(grey: Image.Image) -> InkMask:
 
 
 def is_blank_image(grey: Image.Image) -> bool:
-    """Whether nothing is on the picture (mode L) but paper, its noise and dust."""
+    """Decide if a picture (mode L) shows nothing but paper, its noise and dust."""
     darkness = _measure_local_darkness(grey)
     noise = float(np.median(np.abs(darkness))) / 0.6745 if darkness.size else 0.0
-    # Where print covers half of the page, the median is print: paper is never that noisy.
+    # If print covers half of the page, the median is print: paper is never that noisy.
     return (
         int((darkness > max(min(_NOISE_DEVIATIONS * noise, _MAX_NOISE_LEVEL), _MIN_INK_LEVELS)).sum())
         <= _MAX_DUST_PIXELS
@@ -214,7 +225,6 @@ def is_blank_image(grey: Image.Image) -> bool:
 
 
 def _measure_local_darkness(grey: Image.Image) -> NDArray[np.int16]:
-    """By how many levels each pixel of the small picture is darker than what surrounds it."""
     small = _downscale(grey)
     surroundings = np.asarray(small.filter(ImageFilter.BoxBlur(_SURROUND_RADIUS)), dtype=np.int16)
     return surroundings - np.asarray(small, dtype=np.int16)
@@ -225,7 +235,7 @@ def _downscale(grey: Image.Image) -> Image.Image:
 
 
 def _find_sharpest_skew_angle(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) -> tuple[float, float]:
-    """The angle at which the profile of ``coordinates`` is sharpest, and how much sharper it is than at most angles."""
+    """Find the angle with the sharpest profile, and how much sharper it is than most."""
     best_angle, usual_sharpness, best_sharpness = 0.0, 0.0, 0.0
     for reach, step in _SEARCH_STEPS:
         angles = np.arange(-reach, reach + step / 2, step) + best_angle

@@ -1,7 +1,7 @@
-"""What a font's letters are called, and what the file says that they stand for: the two must not be different letters.
+"""Detect fonts whose ToUnicode map contradicts their glyph names.
 
-Only simple fonts that choose letters by name can be told to lie so; others, and fonts whose letters are drawn by the
-file itself, may call them as they like.
+Only simple fonts that select glyphs by name can be checked so; others, and fonts whose glyphs the file itself draws,
+may name them freely.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _REPLACEMENT_CODE_POINT = 0xFFFD
 
 
 def find_misleading_characters(document: Any, font_xref: int) -> set[str]:
-    """The characters that the font, object ``font_xref`` of a ``pymupdf.Document``, says for letters of another name."""
+    """Find the characters that a font claims for glyphs of another name.
+
+    ``font_xref`` is the font's object in a ``pymupdf.Document``.
+    """
     font_kinds = document.xref_get_key(font_xref, "Subtype")[1], document.xref_get_key(font_xref, "ToUnicode")[0]
     if font_kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or font_kinds[1] != "xref":
         return set()
@@ -54,7 +57,6 @@ def _is_other_letter(encoding_character: str, unicode_character: str) -> bool:
 
 
 def _read_character_by_code(document: Any, font_xref: int) -> dict[int, str]:
-    """By code, the characters that the font's encoding names."""
     kind, encoding = document.xref_get_key(font_xref, "Encoding")
     if kind == "xref":
         encoding = document.xref_object(int(encoding.split()[0]), compressed=True)
@@ -74,7 +76,6 @@ def _read_character_by_code(document: Any, font_xref: int) -> dict[int, str]:
 
 
 def _iter_cmap_mappings(cmap: bytes) -> Iterator[tuple[int, str]]:
-    """Codes, and what they stand for."""
     for section_kind, section_body in _CMAP_SECTION.findall(cmap):
         if section_kind == b"char":
             for code, target in _CHAR_MAPPING.findall(section_body):
@@ -95,7 +96,7 @@ def _iter_cmap_mappings(cmap: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _parse_hex_number(hex_digits: bytes) -> int:
-    """PDF lets white space stand between the digits, and takes none at all for nothing."""
+    """Parse hexadecimal digits; PDF allows white space between them."""
     return int(b"".join(hex_digits.split()) or b"0", 16)
 
 

@@ -1,7 +1,7 @@
-"""Recognise page furniture: fax stamps, headers and footers of print-outs, notices of confidentiality, patient strips.
+"""Recognise page furniture: fax stamps, headers, footers, patient strips.
 
-What furniture looks like is data, ``furniture.toml``: the one list of it for readers, classifier and verifiers.
-Furniture is set aside for titles, traps and quotes only; identity, dates and fields are read from it as well.
+Its patterns are data, ``furniture.toml``: the only list of it for readers, classifier and verifiers. Furniture is
+ignored for titles, traps and quotes only; identity, dates and fields are read from it as well.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pydantic import BeforeValidator
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Page
 
+#: Lines of a page's head and foot in which stamps are looked for; at most half of the page each.
 _HEAD_LINES, _FOOT_LINES = 6, 10
-"""Lines of a page's head and foot in which stamps are looked for; at most half of the page each."""
+#: A page with fewer words besides its stamps is no stamped page: the stamps are its content.
 _MIN_BODY_WORDS = 15
-"""A page of fewer words beside its stamps is no stamped page: the stamps are what it says."""
+#: A notice continues with a capital only after a line of this many letters, on one of this many words.
 _WRAPPED_LINE_LENGTH, _WRAPPED_LINE_WORDS = 55, 5
-"""A notice goes on with a capital only behind a line of so many letters, on one of so many words."""
 _ADDRESS_PATTERN = re.compile(
     r"(?i)\b(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+|(?<![\w.-])(?:[a-z\d-]{1,63}\.){1,8}(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
 )
@@ -48,7 +48,7 @@ class _Stamp(StrictRecord):
 
 
 class FurnitureTable(StrictRecord):
-    """``furniture.toml``, checked."""
+    """The validated content of ``furniture.toml``."""
 
     page_furniture: tuple[dict[str, Any], ...]
     """Rows of V3's trap 3, checked where the traps are loaded."""
@@ -63,24 +63,24 @@ class FurnitureTable(StrictRecord):
 
     @cached_property
     def stamp_part_patterns_by_id(self) -> dict[str, re.Pattern[str]]:
-        """Every pattern that stamps are made of, by its id."""
+        """The patterns that stamps consist of, by id."""
         return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
 
     @cached_property
     def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """What is no evidence wherever it is quoted."""
+        """Patterns of text that is no evidence wherever it is quoted."""
         return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
 
 
 @cache
 def load_furniture() -> FurnitureTable:
-    """The shipped table, loaded once."""
+    """Load the shipped table, once."""
     text = (files("evalkit.documents") / "furniture.toml").read_text("utf-8")
     return FurnitureTable.model_validate(tomllib.loads(text))
 
 
 def has_page_furniture(text: str) -> bool:
-    """Whether the text has a page number, a fax number, a record number or a date of birth.
+    """Detect a page number, fax number, record number or date of birth.
 
     >>> has_page_furniture("Pg 3/8"), has_page_furniture("3 of 8 nodes")
     (True, False)
@@ -89,7 +89,7 @@ def has_page_furniture(text: str) -> bool:
 
 
 def is_stamp_line(line: str) -> bool:
-    """Whether the line is a stamp, if it stands at a page's head or foot.
+    """Decide if a line is a stamp, given that it is at a page's head or foot.
 
     >>> is_stamp_line("03/05/2025 14:01 FROM: CLINIC TO: 555-0106 P.1/3"), is_stamp_line("Seen on 03/05/2025 at 14:01")
     (True, False)
@@ -111,9 +111,9 @@ def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
 
 
 def find_stamp_line_indices(lines: Sequence[str]) -> set[int]:
-    """Find the stamps at the head and foot of a page: indices of its lines, which are in order from the top down.
+    """Find stamps at the head and foot of a page, as indices of its lines.
 
-    None on a cover sheet, and none where hardly anything else would be left.
+    The lines are in order from the top down. None on a cover sheet, and none if hardly anything else would remain.
     """
     head_end, foot_start = min(_HEAD_LINES, len(lines) // 2), max(len(lines) - _FOOT_LINES, len(lines) // 2)
     head, foot = range(head_end), range(foot_start, len(lines))
@@ -132,7 +132,6 @@ def find_stamp_line_indices(lines: Sequence[str]) -> set[int]:
 
 
 def _find_notice_lines(lines: Sequence[str], zone: range) -> Iterator[int]:
-    """The lines of each passage of the zone that says who may read the page."""
     table = load_furniture()
     passage: list[int] = []
     for index, following in pairwise([*zone, zone.stop]):
@@ -145,7 +144,6 @@ def _find_notice_lines(lines: Sequence[str], zone: range) -> Iterator[int]:
 
 
 def _is_wrapped(line: str, following: str) -> bool:
-    """Whether the sentence of a line goes on in the following one."""
     if line.endswith((".", "!", "?", ":", "*", "]")) or load_furniture().notice_opening.pattern.search(following):
         return False
     is_full = len(line) >= _WRAPPED_LINE_LENGTH and len(following.split()) >= _WRAPPED_LINE_WORDS
@@ -153,12 +151,12 @@ def _is_wrapped(line: str, following: str) -> bool:
 
 
 def get_body_text(page: Page) -> str:
-    """Return a page's text without stamps, headers and footers: who sent or printed it says nothing of what it does."""
+    """Return a page's text without stamps, headers and footers."""
     return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
 
 
 def strip_stamp_lines(page: Page) -> str:
-    """The text of the page without its stamps; a letterhead that is repeated from page to page is none."""
+    """Remove the stamps from a page's text; a repeated letterhead stays."""
     return _join_without_stamps(tuple((block.text, block.furniture) for block in page.visible_blocks))
 
 
@@ -171,7 +169,7 @@ def _join_without_stamps(lines: tuple[tuple[str, bool], ...]) -> str:
 
 @lru_cache(maxsize=64)  # every laboratory is looked for on the same page
 def blank_web_and_mail_addresses(text: str) -> str:
-    """The text with spaces for addresses of the web and of mail, which are no prose; of the same length.
+    """Replace addresses of the web and of mail by spaces, keeping the length.
 
     >>> blank_web_and_mail_addresses("See www.lab.example/req now")
     'See                     now'

@@ -1,4 +1,4 @@
-"""Passages of a page's picture, lit for a person."""
+"""Highlight passages on a page's picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _DASH_LENGTH = 8
 
 
 def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
-    """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
+    """Highlight boxes (fractions 0..1) on a copy of the image.
+
+    Filled yellow if found, a dashed outline if only near.
+    """
     page_image = image.convert("RGB")
     highlight_layer = Image.new("RGB", page_image.size, "white")
     draw = ImageDraw.Draw(highlight_layer)

@@ -1,4 +1,4 @@
-"""From lines on a page to blocks in reading order: columns, paragraphs, headings, lists, tables. Pure geometry, points.
+"""Arrange a page's lines as blocks in reading order. Pure geometry, points.
 
 Three rules do most of the work:
 
@@ -26,7 +26,7 @@ from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
-#: The share of the page's height at top and at bottom where headers and footers stand.
+#: The share of the page's height at top and bottom that holds headers and footers.
 MARGIN_SHARE = 0.09
 _LIST_MARKER = re.compile(
     r"[•◦▪▫‣⁃∙·●○■□❑☐☑☒✓✔➢►\uf0a7\uf0b7\uf0d8*–—-]"  # the \uf0… are bullets of Wingdings and Symbol
@@ -41,7 +41,7 @@ _MAX_DEPTH = 8
 
 @dataclass(frozen=True)
 class LayoutBlock:
-    """One block: rows of cells of words. Everything but a table is one row of one cell."""
+    """A block: rows of cells of words. All but tables are one row of one cell."""
 
     type: BlockType
     rows: tuple[tuple[tuple[PageToken, ...], ...], ...]
@@ -76,7 +76,7 @@ _TextRow = list[PageLine]
 
 @dataclass(frozen=True)
 class PrevailingTypography:
-    """What most of a page is set in; headings stand out against it."""
+    """The setting of most of a page; headings differ from it."""
 
     font_size: float
     """Points."""
@@ -86,7 +86,7 @@ class PrevailingTypography:
 
 @dataclass
 class TypographyStats:
-    """How much text is set in which way; grows page by page."""
+    """Counts of characters and lines by setting; grows page by page."""
 
     characters_by_size: Counter[float] = field(default_factory=Counter)
     """Characters of each size, in half points."""
@@ -95,7 +95,7 @@ class TypographyStats:
     character_count: int = 0
 
     def merge_in(self, other: TypographyStats) -> None:
-        """Count the other's text in."""
+        """Add another page's counts."""
         self.characters_by_size.update(other.characters_by_size)
         self.bold_characters += other.bold_characters
         self.capital_characters += other.capital_characters
@@ -103,7 +103,7 @@ class TypographyStats:
 
     @property
     def typography(self) -> PrevailingTypography:
-        """The commonest size, and whether most characters are bold, and most lines in capitals."""
+        """The commonest size, and if most text is bold or in capitals."""
         font_size = max(
             self.characters_by_size, key=lambda font_size: (self.characters_by_size[font_size], -font_size), default=0.0
         )
@@ -115,7 +115,7 @@ class TypographyStats:
 
 
 def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
-    """How these lines are set."""
+    """Measure the setting of these lines."""
     stats = TypographyStats()
     for line in lines:
         length = len(line.text)
@@ -127,7 +127,10 @@ def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
 
 
 def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
-    """What stands in the page's margins, digits masked: the same key on another page makes it furniture."""
+    """Collect the texts in a page's margins, with digits masked.
+
+    The same key on another page makes it furniture.
+    """
     return {
         (zone, fold_case_and_mask_digits(_join_row_text(row)))
         for zone, row in _find_rows_in_margins(_select_upright_lines(page), page)
@@ -135,16 +138,17 @@ def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
 
 
 def fold_case_and_mask_digits(text: str) -> str:
-    """The text with digits as ``#`` and without case, so that running numbers and dates compare equal."""
+    """Mask digits as ``#`` and fold case, so that running numbers compare equal."""
     return re.sub(r"\d+", "#", text).casefold()
 
 
 def lay_out_blocks(
     page: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
 ) -> list[LayoutBlock]:
-    """The page's visible blocks in reading order: header, body, footer, then what is written sideways.
+    """Arrange a page's visible blocks: header, body, footer, then sideways text.
 
-    ``repeated_margin_keys`` are the :func:`collect_masked_margin_texts` found on more than one page; ``typography`` is how the text is set.
+    ``repeated_margin_keys`` are the :func:`collect_masked_margin_texts` of more than one page; ``typography`` is the
+    setting of most of the text.
     """
     header_blocks: list[LayoutBlock] = []
     footer_blocks: list[LayoutBlock] = []
@@ -179,7 +183,10 @@ def _select_upright_lines(page: PageContent) -> list[PageLine]:
 
 
 def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> Iterator[LayoutBlock]:
-    """Text along the edges and landscape pages that nobody turned, laid out as if the page were turned upright."""
+    """Lay out sideways text as if the page were upright.
+
+    It is along the edges, or the page is a landscape page that nobody turned.
+    """
     for quarter_turns in (1, 2, 3):
         upright_lines: list[_Element] = [
             PageLine(
@@ -201,7 +208,6 @@ def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> It
 
 
 def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: float) -> PageToken:
-    """The token on a page of that width and height after so many quarter turns clockwise."""
     text, x0, y0, x1, y1 = token
     for _ in range(quarter_turns):
         x0, y0, x1, y1 = height - y1, x0, height - y0, x1
@@ -215,7 +221,6 @@ def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: fl
 def _find_rows_in_margins(
     lines: Sequence[PageLine], page: PageContent
 ) -> Iterator[tuple[Literal["top", "bottom"], _TextRow]]:
-    """The rows that lie in the page's margins as a whole."""
     top_limit, bottom_limit = MARGIN_SHARE * page.height, (1 - MARGIN_SHARE) * page.height
     for row in _group_rows(line for line in lines if line.y0 <= top_limit):
         if all(line.y1 <= top_limit for line in row):
@@ -228,8 +233,10 @@ def _find_rows_in_margins(
 def _find_furniture_rows(
     lines: Sequence[PageLine], page: PageContent, repeated_margin_keys: set[tuple[str, str]]
 ) -> Iterator[tuple[bool, _TextRow]]:
-    """The rows that are furniture, from the top down, and whether each is a header: in the margins what is repeated or
-    looks like a stamp, near the page's head and foot stamps on a page that says more.
+    """Find the rows of furniture, from the top down, and if each is a header.
+
+    In the margins: repeated rows and those that look like a stamp; near the page's head and foot: stamps, on a page
+    that says more.
     """
     margin_line_ids = {
         id(line)
@@ -247,7 +254,7 @@ def _find_furniture_rows(
 
 
 def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
-    """The blocks of a page that others have laid out, in reading order, with its stamps marked as furniture."""
+    """Mark the stamps among a page's blocks, in reading order, as furniture."""
     stamps = find_stamp_line_indices([" ".join(token.text for token in block.tokens) for block in blocks])
     return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 
@@ -264,7 +271,7 @@ def _join_row_text(row: _TextRow) -> str:
 
 
 def _fill_tables(grids: Iterable[TableGrid], lines: Sequence[PageLine]) -> tuple[list[_PlacedTable], list[PageLine]]:
-    """The tables with their words, and the lines that are in none. A word is in one place only."""
+    """Put words into tables, each once; return the lines that are in none."""
     free_lines = list(lines)
     tables: list[_PlacedTable] = []
     # The innermost of nested frames first: the outer one then is left without words of its own.
@@ -280,7 +287,6 @@ def _fill_tables(grids: Iterable[TableGrid], lines: Sequence[PageLine]) -> tuple
 def _split_lines_by_box(
     lines: Iterable[PageLine], box: tuple[float, float, float, float]
 ) -> tuple[list[PageLine], list[PageLine]]:
-    """Lines cut into what is inside the box and what is not."""
     inner_lines: list[PageLine] = []
     outer_lines: list[PageLine] = []
     x0, y0, x1, y1 = box
@@ -298,7 +304,7 @@ def _split_lines_by_box(
 
 
 def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBlock | None:
-    """The table, or None where the frame holds passages or next to nothing."""
+    """Build a table; None if the frame holds prose or almost nothing."""
     lines_by_cell: dict[tuple[float, float], list[PageLine]] = {}
     for line in lines:
         tokens_by_cell: dict[tuple[float, float], list[PageToken]] = {}
@@ -316,7 +322,7 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     rows = [y for y in grid.row_edges if y in cells_per_row]
     if len(columns) < 2 or len(rows) < 2:
         return None
-    # A frame whose words mostly stand alone in their row is a form's layout too.
+    # A frame whose words are mostly alone in their row is a form's layout too.
     if 2 * sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1) > sum(word_counts.values()):
         return None
     return LayoutBlock(
@@ -326,7 +332,10 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
 
 
 def _build_grid_of_rule_stack(rule_stack: Sequence[RulingLine], lines: Sequence[PageLine]) -> Iterator[TableGrid]:
-    """The grid of a table that has horizontal rules only: its columns are where no word crosses. None, or one."""
+    """Build the grid of a table with horizontal rules only.
+
+    Its columns are where no word crosses. None, or one.
+    """
     left, right = rule_stack[0].start, rule_stack[0].end
     rule_heights = [rule.position for rule in rule_stack]
     header_top = rule_heights[0] - min(1.5 * max(below - above for above, below in pairwise(rule_heights)), 40)
@@ -360,7 +369,6 @@ def _build_grid_of_rule_stack(rule_stack: Sequence[RulingLine], lines: Sequence[
 
 
 def _find_column_edges(lines: Sequence[PageLine], left: float) -> list[float]:
-    """The left edges of columns, where a gap runs down between all words."""
     tokens = sorted((token for line in lines for token in line.tokens), key=lambda token: token.x0)
     min_gap = max(4.0, 0.5 * median(line.font_size for line in lines)) if lines else 0.0
     edges, rightmost_edge = [left], tokens[0].x1 if tokens else left
@@ -374,7 +382,7 @@ def _find_column_edges(lines: Sequence[PageLine], left: float) -> list[float]:
 def _find_row_tops(
     lines: Sequence[PageLine], upper_rule_y: float, lower_rule_y: float, column_edges: Sequence[float]
 ) -> Iterator[float]:
-    """Where rows begin between two rules: one row, or each line of words if these fill the columns by themselves."""
+    """Find row tops between two rules: one row, or each line that fills the columns."""
     yield upper_rule_y
     rows = _group_rows(line for line in lines if upper_rule_y <= _compute_vertical_middle(line) < lower_rule_y)
     filled_columns = [
@@ -388,7 +396,6 @@ def _find_row_tops(
 
 
 def _split_into_reading_regions(elements: list[_Element], depth: int = 0) -> Iterator[list[_Element]]:
-    """Groups of elements that are read row by row, in reading order."""
     if not elements:
         return
     gutter = _find_gutter(elements) if depth < _MAX_DEPTH else None
@@ -403,7 +410,7 @@ def _split_into_reading_regions(elements: list[_Element], depth: int = 0) -> Ite
 
 
 def _split_regions_by_strips(elements: list[_Element], depth: int) -> Iterator[list[_Element]]:
-    """The same for elements without a common gutter: a strip between two gaps may have one of its own."""
+    """Split elements without a common gutter: a strip between two gaps may have one."""
     strips = _split_at_horizontal_gaps(elements) if depth < _MAX_DEPTH else [elements]
     merged_strip: list[_Element] = []
     for strip in strips:
@@ -419,7 +426,6 @@ def _split_regions_by_strips(elements: list[_Element], depth: int) -> Iterator[l
 
 
 def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Element]]:
-    """The elements between horizontal gaps, from the top down."""
     strips: list[list[_Element]] = []
     lowest_edge = 0.0
     for element in sorted(elements, key=lambda element: element.y0):
@@ -432,7 +438,7 @@ def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Elemen
 
 
 def _find_gutter(elements: Sequence[_Element]) -> float | None:
-    """The x of the best gap between two columns of prose; None if there is none."""
+    """Find the x of the best gap between two columns of prose; None without one."""
     lines = [element for element in elements if isinstance(element, PageLine)]
     if len(lines) < 6:
         return None
@@ -447,7 +453,7 @@ def _find_gutter(elements: Sequence[_Element]) -> float | None:
 
 
 def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, right: float) -> list[tuple[float, float]]:
-    """Width and middle of x-ranges that few elements cross, the least crossed and widest first; at most 6."""
+    """Find widths and middles of at most 6 gaps, the least crossed and widest first."""
     extent = int(right - left) + 2
     crossing_changes: Counter[int] = Counter()
     for element in elements:
@@ -466,7 +472,7 @@ def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, righ
 
 
 def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
-    """The elements in bands from top to bottom: columns beside the gutter (True), or rows across it (False)."""
+    """Split into bands from the top: columns beside the gutter (True), or rows across it."""
     spanning_elements = sorted(
         (element for element in elements if element.x0 < gutter < element.x1), key=_compute_vertical_middle
     )
@@ -493,7 +499,7 @@ def _compute_vertical_middle(element: _Element) -> float:
 
 
 def _has_columns(elements: Sequence[_Element], gutter: float) -> bool:
-    """Whether two columns stand side by side: prose on both sides, or lines at heights of their own."""
+    """Detect two columns: prose on both sides, or lines at heights of their own."""
     left = [element for element in elements if element.x1 <= gutter]
     right = [element for element in elements if element.x0 >= gutter]
     if min(len(left), len(right)) < 3:
@@ -524,7 +530,6 @@ def _compute_mean_words_per_line(elements: Sequence[_Element]) -> float:
 
 
 def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
-    """Lines at the same height in rows, top to bottom, left to right."""
     rows: list[_TextRow] = []
     bounds: list[tuple[float, float]] = []
     for line in sorted(lines, key=lambda line: (_compute_vertical_middle(line), line.x0)):
@@ -541,7 +546,6 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
 
 
 def _has_overlap_with_row(line: PageLine, row: _TextRow) -> bool:
-    """Whether the line would lie on top of the row's words."""
     return any(min(line.x1, other.x1) - max(line.x0, other.x0) > 0.5 * line.font_size for other in row)
 
 
@@ -549,7 +553,6 @@ def _has_overlap_with_row(line: PageLine, row: _TextRow) -> bool:
 
 
 def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) -> Iterator[LayoutBlock]:
-    """A region's paragraphs, headings, list items and tables, from the top down."""
     tables = sorted((element for element in region if isinstance(element, _PlacedTable)), key=lambda table: table.y0)
     rows = _group_rows(element for element in region if isinstance(element, PageLine))
     for paragraph_rows in _split_paragraphs(rows, [table.y0 for table in tables]):
@@ -561,7 +564,7 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
 
 
 def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[_TextRow]]:
-    """Rows in groups, one for each paragraph; none runs across a height of ``forced_break_heights``."""
+    """Group rows into paragraphs; none crosses a height of ``forced_break_heights``."""
     if not rows:
         return
     line_pitch = _measure_line_pitch(rows)
@@ -579,7 +582,6 @@ def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float
 def _is_paragraph_break(
     above: _TextRow, below: _TextRow, paragraph_rows: list[_TextRow], right_edge: float, line_pitch: float
 ) -> bool:
-    """Whether a paragraph ends between two rows."""
     font_size = above[0].font_size
     if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
         return True
@@ -602,7 +604,7 @@ def _is_paragraph_break(
 
 
 def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float]:
-    """For each row, how far to the right the text around it goes that is set alike."""
+    """Estimate each row's right edge from the rows around it with the same setting."""
     edges: list[float] = []
     left = min(row[0].x0 for row in rows)
     widest_edge = max((row[-1].x1 for row in rows if not _is_tabular(row)), default=0.0)
@@ -610,7 +612,7 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
     for index in range(1, len(rows) + 1):
         if index == len(rows) or _has_size_change_or_gap(rows[index - 1], rows[index], line_pitch):
             section_edge = max((row[-1].x1 for row in rows[start:index] if not _is_tabular(row)), default=0.0)
-            # A stack of short labels says nothing about where its lines might have ended; wider text near it does.
+            # A stack of short labels does not show where its lines could end; wider text near it does.
             edges += [section_edge if section_edge - left >= 0.6 * (widest_edge - left) else widest_edge] * (
                 index - start
             )
@@ -619,13 +621,12 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
 
 
 def _has_size_change_or_gap(above: _TextRow, below: _TextRow, line_pitch: float) -> bool:
-    """Whether two rows differ in size or have a gap between them."""
     font_size, step = above[0].font_size, below[0].y1 - above[0].y1
     return abs(below[0].font_size - font_size) > 0.1 * font_size or step > 1.3 * line_pitch or step < 0
 
 
 def _measure_line_pitch(rows: list[_TextRow]) -> float:
-    """The usual distance from line to line, at most 2.2 times the font size (wider is space between paragraphs)."""
+    """Measure the usual line distance, at most 2.2 times the font size (else a paragraph gap)."""
     font_size = median(row[0].font_size for row in rows)
     steps = [below[0].y1 - above[0].y1 for above, below in pairwise(rows)]
     line_steps = [step for step in steps if 0.8 * font_size <= step <= 2.2 * font_size]
@@ -633,7 +634,7 @@ def _measure_line_pitch(rows: list[_TextRow]) -> float:
 
 
 def _is_tabular(row: _TextRow) -> bool:
-    """Whether wide gaps divide the row into cells; the gap after a bullet does not count."""
+    """Decide if wide gaps divide the row into cells; one after a bullet does not count."""
     if len(row) == 1:
         return False
     cells = row[1:] if len(row[0].tokens) == 1 and _LIST_MARKER.fullmatch(row[0].text) else row
@@ -672,7 +673,7 @@ def _classify_block(paragraph_rows: list[_TextRow], typography: PrevailingTypogr
 
 
 def _is_capital_title(text: str) -> bool:
-    """Whether it is a title in capitals, no abbreviation and no number with a unit."""
+    """Decide if it is a title in capitals, no abbreviation and no number with a unit."""
     letter_count = sum(map(str.isalpha, text))
     return (
         text.isupper() and letter_count >= 5 and len(text.split()) <= 8 and letter_count > sum(map(str.isdigit, text))

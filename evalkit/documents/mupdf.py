@@ -1,4 +1,4 @@
-"""The one door to PyMuPDF: loaded late, kept silent, and whatever is wrong with a file becomes a DocumentError.
+"""The only door to PyMuPDF: loaded late, silent, errors as DocumentError.
 
 PyMuPDF is not thread-safe: read in one thread of a process, or in several processes.
 """
@@ -12,25 +12,25 @@ from typing import Any, NamedTuple
 from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
-#: Readers accept this many bytes of mail headers or printer commands before the PDF begins.
-_MAX_LEADING_BYTES = 1024
 _PDF_MAGIC = b"%PDF-"
+#: Other programs accept 1024 bytes of mail headers or printer commands before the PDF begins.
+_SIGNATURE_BYTES = 1024 + len(_PDF_MAGIC)
 _OBJECT_REFERENCE = re.compile(r"(\d+) \d+ R")
 
 
 class OpenedPdf(NamedTuple):
-    """A document that can be read, page by page."""
+    """A PDF that can be read page by page."""
 
     document: Any
     """A ``pymupdf.Document``; the caller closes it."""
     total_pages: int
     """As many as the file has or claims to have, whichever is more; at least 1."""
     is_page_tree_repaired: bool
-    """Whether the page tree contradicted itself and was put right here."""
+    """The page tree contradicted itself and was repaired here."""
 
 
 def load_pymupdf() -> Any:
-    """PyMuPDF, imported on first use because it costs 0.2 s and most commands never read a PDF."""
+    """Load PyMuPDF on first use: it costs 0.2 s, and most commands never need it."""
     import pymupdf
 
     # MuPDF talks to stderr about every flaw of every file; a batch would drown in it.
@@ -42,10 +42,10 @@ def load_pymupdf() -> Any:
 
 
 def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
-    """The document in these bytes, or in the file there, of which only what a page needs is then read.
+    """Open a PDF's bytes or file; of a file, only what a page needs is then read.
 
     ``name_for_errors`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
-    READER-DAMAGED or READER-TOO-MANY-PAGES; OSError where the file cannot be read.
+    READER-DAMAGED or READER-TOO-MANY-PAGES; OSError if the file cannot be read.
     """
     name = PurePath(name_for_errors).name
     first_bytes = _read_first_bytes(source)
@@ -53,7 +53,7 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
         raise DocumentError(
             f"{name} is empty (0 bytes)", code="READER-EMPTY", remedy="Export or scan the document again."
         )
-    if _PDF_MAGIC not in first_bytes:
+    if not has_pdf_signature(first_bytes):
         raise DocumentError(
             f"{name} is not a PDF, whatever its name says",
             code="READER-NOT-PDF",
@@ -96,12 +96,16 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     return OpenedPdf(document, total_pages, is_page_tree_repaired)
 
 
+def has_pdf_signature(content: bytes) -> bool:
+    """Recognise a PDF by its bytes, whatever its name says."""
+    return _PDF_MAGIC in content[:_SIGNATURE_BYTES]
+
+
 def _read_first_bytes(source: bytes | Path) -> bytes:
-    length = _MAX_LEADING_BYTES + len(_PDF_MAGIC)
     if isinstance(source, bytes):
-        return source[:length]
+        return source[:_SIGNATURE_BYTES]
     with source.open("rb") as file:
-        return file.read(length)
+        return file.read(_SIGNATURE_BYTES)
 
 
 def _build_damaged_pdf_error(name: str) -> DocumentError:
@@ -113,7 +117,7 @@ def _build_damaged_pdf_error(name: str) -> DocumentError:
 
 
 def _count_pages(document: Any) -> int:
-    """MuPDF's own count; 0 where it refuses to count because the tree contradicts itself."""
+    """Count pages as MuPDF does; 0 if the page tree contradicts itself."""
     try:
         return int(document.page_count)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception
@@ -121,15 +125,15 @@ def _count_pages(document: Any) -> int:
 
 
 def _read_claimed_page_count(document: Any) -> int:
-    """What the root of the page tree says; 0 where it says nothing of use."""
+    """Read the page count of the tree's root; 0 without a valid one."""
     kind, count = document.xref_get_key(document.pdf_catalog(), "Pages/Count")
     return max(int(count), 0) if kind == "int" else 0
 
 
 def _find_page_xrefs(document: Any) -> list[int]:
-    """The object numbers of the pages, found by walking the tree; at most one more than ``MAX_PAGES``.
+    """Find the pages' object numbers by walking the tree; at most ``MAX_PAGES`` + 1.
 
-    MuPDF trusts the tree's counts: where a count is too low, it drops the pages at the end without a word.
+    MuPDF trusts the tree's counts: if a count is too low, it silently drops the pages at the end.
     """
     kind, root_reference = document.xref_get_key(document.pdf_catalog(), "Pages")
     if kind != "xref":
@@ -143,7 +147,7 @@ def _find_page_xrefs(document: Any) -> list[int]:
     pending_xrefs = [root_xref]
     while pending_xrefs and len(page_xrefs) <= MAX_PAGES:
         xref = pending_xrefs.pop()
-        # A page that is referred to but not there is a page all the same: nobody knows what it said.
+        # A page that is referred to but missing is a page all the same: its content is unknown.
         kind, kids = document.xref_get_key(xref, "Kids") if xref < document.xref_length() else ("null", "")
         if kind == "null":
             page_xrefs.append(xref)
@@ -156,7 +160,7 @@ def _find_page_xrefs(document: Any) -> list[int]:
 
 
 def _flatten_page_tree(document: Any, page_xrefs: list[int]) -> None:
-    """Make the page tree one honest list. Inherited attributes stay: they are looked up through each page's parent."""
+    """Flatten the page tree. Inherited attributes stay: each page's parent is looked up."""
     root_xref = int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0])
     document.xref_set_key(root_xref, "Kids", "[" + " ".join(f"{xref} 0 R" for xref in page_xrefs) + "]")
     document.xref_set_key(root_xref, "Count", str(len(page_xrefs)))

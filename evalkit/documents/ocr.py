@@ -1,11 +1,11 @@
-"""Recognising the print of a page that is only a picture, on this machine: nothing is sent anywhere.
+"""Recognise the print of scanned pages on this machine: nothing is sent anywhere.
 
-The engine is whichever is installed: tesseract, a program of its own, or RapidOCR, a Python library
-(the extra ``ocr``). The rest of evalkit sees neither: it gets words with boxes and confidences.
+The engine is tesseract, a separate program, or RapidOCR, a Python library (the extra ``ocr``). The rest of evalkit sees
+neither: it gets words with boxes and confidences.
 
-Recognising costs a second or more a page, and asking which way is up costs as much again. So a page is levelled, read
-as it stands, and turned only if next to nothing could be read: of 115 pages, print that stood right was recognised
-with a confidence of 87 and more, turned print with 30 and less.
+OCR costs a second or more a page, and detecting the orientation costs as much again. So a page is levelled, read as it
+is, and rotated only if almost nothing could be read: of 115 pages, upright print was recognised with a confidence of 87
+and more, rotated print with 30 and less.
 """
 
 from __future__ import annotations
@@ -40,51 +40,51 @@ from evalkit.documents.deskew import (
 from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_ocr_quality, compute_mean_confidence
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
+#: Resolution for pages: finer costs time and gains no words; at 150 small print suffers.
 OCR_DPI = 200
-"""What pages should be drawn at: finer costs time and gains no words, at 150 small print suffers."""
 OcrEngineName = Literal["auto", "tesseract", "rapidocr", "none"]
 
-#: Below this a page is so poorly recognised that it may stand the wrong way.
+#: Below this a page is so poorly recognised that it may be rotated.
 _MIN_UPRIGHT_CONFIDENCE = 60
 #: Tesseract's own measure of how sure it is of a page's turn. Measured: right from 3 up at 200 dpi, wrong up to 1.3.
 _MIN_ROTATION_CONFIDENCE = 3.0
 #: The share of a page's seconds that asking for its turn, and each try of one, may take: what takes longer is no print.
 _ROTATION_TIME_SHARE = 1 / 6
-#: The order in which turns are tried where nothing tells: sheets are more often fed upside down than sideways.
+#: The order in which rotations are tried: sheets are more often fed upside down than sideways.
 _ROTATIONS_TO_TRY = (2, 1, 3)
 #: Tesseract takes at most 32767 pixels a side; beyond 50 megapixels any engine takes too much memory.
 _MAX_IMAGE_SIDE, _MAX_IMAGE_PIXELS = 16_000, 50_000_000
-#: So many pixels a side cannot hold a letter.
+#: A side of this many pixels cannot hold a letter.
 _MIN_IMAGE_SIDE = 8
-#: What RapidOCR is sure of nonsense with, so that its confidences mean what tesseract's do.
+#: RapidOCR's confidence in nonsense: maps its confidences to tesseract's.
 _RAPIDOCR_WRONG_CONFIDENCE = 0.55
 _PR_SET_PDEATHSIG = 1
 _PRCTL: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 class OcrEngine(Protocol):
-    """What recognises print."""
+    """Recognises print."""
 
     @property
     def name_and_version(self) -> str:
-        """Such as ``tesseract 5.3.0 eng``: part of what a bundle says about its reader."""
+        """Such as ``tesseract 5.3.0 eng``: part of the reader's version."""
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
-        """The words of the picture (mode L or RGB), line by line, in its pixels; empty where there are none.
+        """Recognise a picture's words (mode L or RGB), line by line, in its pixels.
 
-        DocumentError OCR-TIMEOUT after ``time_limit_seconds``, OCR-FAILED where the engine breaks down.
+        Empty if there are none. DocumentError OCR-TIMEOUT after ``time_limit_seconds``, OCR-FAILED if the engine fails.
         """
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
-        """By how many quarter turns clockwise, 0..3, the picture stands turned; None where that is not sure.
+        """Detect by how many quarter turns clockwise, 0..3, the picture is rotated.
 
-        Errors as ``recognise_words``.
+        None if unsure. Errors as ``recognise_words``.
         """
 
 
 @dataclass(frozen=True)
 class OcrPageResult:
-    """What was recognised on a page that is a picture."""
+    """The recognised words of a scanned page."""
 
     words: tuple[OcrWord, ...]
     """Line by line, in pixels of ``deskewed_image``."""
@@ -93,9 +93,9 @@ class OcrPageResult:
 
 
 def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
-    """The engine of that name; ``auto`` is tesseract if it is installed, else RapidOCR, else None, as is ``none``.
+    """Find an engine by name; ``auto``: tesseract, else RapidOCR, else None.
 
-    UsageError OCR-MISSING where an engine is asked for by name and is not installed.
+    None for ``none``. UsageError OCR-MISSING if a named engine is not installed.
     """
     if name == "none":
         return None
@@ -119,13 +119,12 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
 def recognise_page_image(
     image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds_per_pass: float = 60
 ) -> OcrPageResult | None:
-    """What stands on the picture of a page drawn at ``dpi``, however it is turned or tilted; None where it is blank.
+    """Recognise a page drawn at ``dpi``, in any orientation; None if it is blank.
 
-    ``seconds_per_pass`` are for recognising it once; mending a poor page and finding its turn may take twice as
-    long again. Words are in pixels
-    of the upright picture, which is smaller than ``image`` where that is beyond 50 megapixels. A page that is too poor
-    raises nothing: ``quality.readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a picture
-    whose file is broken.
+    ``seconds_per_pass`` limit one pass; cleaning a poor page and finding its orientation may take twice as long again.
+    Words are in pixels of the upright picture, which is smaller than ``image`` if that is beyond 50 megapixels. A poor
+    page raises nothing: ``quality.readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a
+    broken picture.
     """
     grey, scale = _prepare_grey_image(image)
     dpi = max(round(dpi * scale), 1)
@@ -162,8 +161,7 @@ def _recognise_in_best_rotation(
     dpi: int,
     time_limit_seconds: float,
 ) -> tuple[DeskewedImage, list[OcrWord]]:
-    """The page and its words as they are read best; as given, if no turn is better."""
-    with suppress(DocumentError):  # what was read at first is something; its quality tells what it is worth
+    with suppress(DocumentError):  # the first reading is returned; its quality shows its worth
         detected_turns = engine.detect_clockwise_quarter_turns(
             deskewed.image, dpi=dpi, time_limit_seconds=time_limit_seconds
         )
@@ -182,13 +180,13 @@ def _recognise_in_best_rotation(
 
 
 def _is_sideways(words: Sequence[OcrWord]) -> bool:
-    """Whether most longer words are taller than wide: some engines read them as they stand, line order lost."""
+    """Detect words taller than wide: some engines read them sideways, in wrong line order."""
     long_words = [word for word in words if len(word.text) > 3]
     return sum(word.y1 - word.y0 > word.x1 - word.x0 for word in long_words) > len(long_words) / 2
 
 
 def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
-    """The picture in grey and no larger than engines take, and by how much it was made smaller."""
+    """Convert to grey, no larger than engines take; return the scale too."""
     try:
         image.load()
     except (OSError, SyntaxError, ValueError):  # SyntaxError is how PIL calls a broken PNG
@@ -216,12 +214,15 @@ class Tesseract:
     name_and_version: str
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
-        """See ``OcrEngine``."""
+        """Recognise words; see ``OcrEngine``."""
         tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
         return list(_parse_tsv_words(tsv))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
-        """See ``OcrEngine``; None also where its data for this (``osd``) is missing or a page has too few words."""
+        """Detect the rotation; see ``OcrEngine``.
+
+        None also if its data for this (``osd``) is missing or a page has too few words.
+        """
         try:
             output = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "0", "-l", "osd")
         except DocumentError as error:
@@ -245,7 +246,7 @@ class Tesseract:
 
 
 def _find_tesseract() -> Tesseract | None:
-    """Tesseract, if it is installed, runs and knows English."""
+    """Find tesseract, if it is installed, runs and knows English."""
     program = shutil.which("tesseract")
     name_and_version = _read_tesseract_version(program) if program else None
     return Tesseract(program, name_and_version) if program and name_and_version else None
@@ -263,7 +264,7 @@ def _read_tesseract_version(program: str) -> str | None:
 
 
 def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: float) -> str:
-    """What the program writes to standard output. What it says on standard error may quote the page: not kept."""
+    """Run a program; its standard error is dropped, as it may quote the page."""
     try:
         process = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
             command,
@@ -296,11 +297,11 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
 
 
 def _request_kill_when_parent_dies(parent_pid: int) -> None:
-    """Called in the child before it becomes tesseract: let the system end it when the reader dies.
+    """Ask the system to kill this child when its reader dies.
 
-    A reader past its time, or whose run was killed, dies at once and cannot tidy up; tesseract would go on for as long
-    as the page takes, one for every reader. Linux ends it then; a watchdog would be one more process for every page.
-    Elsewhere it ends when it has done the page and finds nobody to tell.
+    Called in the child before it becomes tesseract. A reader past its time, or whose run was killed, dies at once and
+    cannot clean up; tesseract would run on for as long as the page takes, one for every reader. On Linux the system
+    ends it; a watchdog would be one more process for every page. Elsewhere it ends after the page.
     """
     if _PRCTL:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -310,14 +311,14 @@ def _request_kill_when_parent_dies(parent_pid: int) -> None:
 
 def _build_engine_failed_error(engine_name: str) -> DocumentError:
     return DocumentError(
-        f"{engine_name} broke down over a page",
+        f"{engine_name} failed on a page",
         code="OCR-FAILED",
         remedy="Print the document to a new PDF and run that one; if others fail too, install the engine again.",
     )
 
 
 def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
-    """The words of tesseract's table: rows of 12 columns, of which those of level 5 are words."""
+    """Parse tesseract's table: of its rows of 12 columns, those of level 5 are words."""
     line_numbers: dict[tuple[str, ...], int] = {}
     for row in tsv.splitlines():
         cells = row.split("\t", 11)
@@ -332,15 +333,15 @@ def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
 class RapidOcr:
     """RapidOCR 3 (PP-OCR's networks, which its wheel contains) in this process.
 
-    Slower than tesseract, larger, and better at numbers. It cannot be stopped: ``seconds`` is not kept, and the limit
-    is that of the process that reads the document.
+    Slower than tesseract, larger, and better at numbers. It cannot be interrupted: its seconds are not limited here,
+    only those of the process that reads the document.
     """
 
     def __init__(self) -> None:
         self.name_and_version = f"rapidocr {version('rapidocr')}"
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:  # noqa: ARG002
-        """See ``OcrEngine``."""
+        """Recognise words; see ``OcrEngine``."""
         # Its networks were taught on pictures as OpenCV holds them: blue first.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
@@ -354,12 +355,12 @@ class RapidOcr:
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> None:
-        """See ``OcrEngine``; always None: it cannot tell."""
+        """Return None: it cannot detect the rotation."""
 
 
 @lru_cache(maxsize=1)
 def _load_rapidocr() -> Any:
-    """Its networks, loaded once. One thread each: the readers share the cores."""
+    """Load its networks once. One thread each: the readers share the cores."""
     from rapidocr import RapidOCR  # type: ignore[import-not-found,unused-ignore]
 
     return RapidOCR(params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
@@ -368,7 +369,7 @@ def _load_rapidocr() -> Any:
 def _build_line_words(
     line_number: int, text: str, line_confidence: float, corners: Any, word_results: Sequence[Any]
 ) -> Iterator[OcrWord]:
-    """The words of one recognised line, each with its own box if there is one, else with its share of the line's."""
+    """Split a recognised line into words, by their boxes or by shares of the line's."""
     boxed_words = [
         (word, word_confidence, _enclose_corners(quad)) for word, word_confidence, quad in word_results if word.strip()
     ]
@@ -384,7 +385,7 @@ def _build_line_words(
             for match in re.finditer(r"\S+", text)
         ]
     for word, word_confidence, box in boxed_words:
-        # It is 0.98 sure of what is right and still 0.58 to 0.79 sure of print that stands on its head.
+        # It is 0.98 sure of right words, and still 0.58 to 0.79 sure of upside-down print.
         scaled_confidence = (float(word_confidence) - _RAPIDOCR_WRONG_CONFIDENCE) / (1 - _RAPIDOCR_WRONG_CONFIDENCE)
         yield OcrWord(word, *box, round(100 * min(max(scaled_confidence, 0.0), 1.0)), line_number)
 

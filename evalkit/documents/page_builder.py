@@ -1,4 +1,4 @@
-"""From blocks that are laid out to a page of the bundle: its text, its paragraphs, and where each word stands."""
+"""Build a page of the bundle from its blocks: text, paragraphs, word places."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _EMPTY_TOKEN = PageToken("", 0.0, 0.0, 0.0, 0.0)
 
 
 def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
-    """The text of a page with these blocks."""
+    """Join the text of a page's blocks."""
     return "\n".join([_format_block_text(block) for block in layout_blocks])
 
 
 def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
-    """The page with these blocks, which stand in points of the page as it is displayed."""
+    """Build the page of these blocks, given in points of the displayed page."""
     visible_blocks = [_build_block(block, content) for block in layout_blocks]
     paragraphs = tuple([block.text for block in visible_blocks])
     text, words = "\n".join(paragraphs), _build_word_positions(layout_blocks, content)
-    # Not validated: each word would be looked at once more, and all of it was made here.
+    # Not validated: that would check each word again, and all of it was built here.
     return Page.model_construct(
         page_num=page_num,
         status=status,
@@ -71,12 +71,12 @@ def _enclose_tokens_in_box(tokens: Sequence[PageToken], content: PageContent) ->
 
 
 def _round_to_share(length: float, full_length: float) -> float:
-    """The length as a fraction 0..1 of the whole, in ten-thousandths."""
+    """Convert to a fraction 0..1 of the whole, in ten-thousandths."""
     return round(min(max(length / full_length, 0.0), 1.0), 4)
 
 
 def _build_word_positions(blocks: Sequence[LayoutBlock], content: PageContent) -> tuple[WordPosition, ...]:
-    """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
+    """Locate each word in the text and on the page; words are one separator apart."""
     # An empty cell is followed by its separator alone, as if by a word without letters.
     cells = [cell or (_EMPTY_TOKEN,) for block in blocks for row in block.rows for cell in row]
     if not cells:
@@ -101,5 +101,4 @@ def _build_word_positions(blocks: Sequence[LayoutBlock], content: PageContent) -
 
 
 def _scale_to_ten_thousandths(lengths: Sequence[float], full_length: float) -> list[int]:
-    """In ten-thousandths of the whole."""
     return [round(10_000 * (length / full_length)) for length in lengths]

@@ -1,4 +1,4 @@
-"""What is drawn on one page, as MuPDF sees it: words with their places and looks, rules, images, and what is hidden.
+"""Read what MuPDF draws on a page: words with places and looks, rules, images.
 
 All coordinates are points of the page as it is displayed (after rotation), x to the right, y downwards.
 """
@@ -29,11 +29,11 @@ from evalkit.documents.visibility import (
 
 #: The share of a page that images cover from which there may be text in them.
 _LARGE_IMAGE_SHARE = 0.05
-#: So many curves may be letters that are drawn as outlines.
+#: This many curves may be letters drawn as outlines.
 _MIN_OUTLINE_SHAPES = 600
-#: So many lines on an otherwise empty page are a letterhead's rules, not something to be read.
+#: Up to this many lines on an otherwise empty page are a letterhead's rules, no text.
 _MAX_LETTERHEAD_RULES = 8
-#: Print smaller than this (points) is hidden if the page also has print that is so many times larger: nobody reads it.
+#: Print smaller than this (points) is hidden if the page also has print this many times larger.
 #: A page on which all is that small is meant to be enlarged.
 _TINY_FONT_SIZE, _TINY_RATIO = 2.0, 3.0
 #: Words drawn twice are looked for within neighbouring bands of this height (points).
@@ -43,14 +43,14 @@ _MIN_ALPHA = 26
 _BOLD_FLAG, _STROKED_FLAG, _CLIPPED_FLAG = 8, 32, 64
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# What a font has no sign for, formatting marks, and private signs: they may leave no trace on the page.
+# Characters without a glyph, formatting marks, private signs: they may leave no trace on the page.
 _TRACELESS_CHARACTER = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
+#: x0, y0, x1, y1, text, number of the block, of the line in it, and of the word.
 _MupdfWord = tuple[float, float, float, float, str, int, int, int]
-"""x0, y0, x1, y1, text, number of the block, of the line in it, and of the word."""
 
 
 class PageToken(NamedTuple):
-    """One word."""
+    """A word with its place."""
 
     text: str
     x0: float
@@ -65,16 +65,17 @@ _make_token: Callable[[tuple[object, ...]], PageToken] = partial(tuple.__new__, 
 
 
 class PageLine:
-    """Words on one baseline, without a wide gap between them; never empty, never changed."""
+    """Words on one baseline without a wide gap; never empty, never changed."""
 
     __slots__ = ("bold_share", "font_size", "quarter_turns", "text", "tokens", "x0", "x1", "y0", "y1")
 
     def __init__(
         self, tokens: tuple[PageToken, ...], font_size: float, bold_share: float = 0.0, quarter_turns: int | None = 0
     ) -> None:
-        """``font_size`` is the font size in points of most of its characters, ``bold_share`` the share of them that are bold, 0..1.
+        """Describe a line of words.
 
-        ``quarter_turns`` is the quarter turns clockwise in which it is written; None if it is oblique.
+        ``font_size`` is the size in points of most characters, ``bold_share`` the share of bold ones, 0..1.
+        ``quarter_turns`` is its direction in quarter turns clockwise; None if it is oblique.
         """
         # Layout asks for text and edges again and again: they are worked out once, all tokens at a time.
         texts, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
@@ -96,12 +97,12 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """One page's content."""
+    """The content of a page."""
 
     width: float
     height: float
     visible_lines: tuple[PageLine, ...]
-    """What a person can see."""
+    """Lines that a person can see."""
     hidden_lines: tuple[PageLine, ...]
     """Invisible, too faint or too small to be seen, covered, clipped away, outside the page, or other than its letters."""
     grids: tuple[TableGrid, ...]
@@ -111,28 +112,28 @@ class PageContent:
     image_share: float
     """The part of the page that images cover, 0..1."""
     ocr_layer: tuple[PageLine, ...]
-    """Those of ``visible_lines`` that are written invisibly over an image: what somebody recognised on a scan."""
+    """Those of ``visible_lines`` that are written invisibly over an image: a scanner's OCR."""
     shape_count: int
     """Curves and oblique lines: letters drawn as outlines are thousands of them."""
     is_blank: bool
     """No visible text, no image, and nothing drawn but a few rules."""
     barcode_areas: tuple[Rect, ...] = ()
-    """Where there may be bar codes."""
+    """Areas that may hold bar codes."""
 
     @property
     def ocr_layer_share(self) -> float:
-        """The part of the visible words that come from such a layer, 0..1."""
+        """The share of visible words that an OCR layer holds, 0..1."""
         word_count = sum(len(line.tokens) for line in self.visible_lines)
         return sum(len(line.tokens) for line in self.ocr_layer) / max(word_count, 1)
 
     @property
     def needs_ocr(self) -> bool:
-        """Whether there may be words in its pictures, or in its curves, that its text has not."""
+        """Its pictures or curves may hold words that its text lacks."""
         return bool(self.ocr_layer) or self.image_share >= _LARGE_IMAGE_SHARE or self.shape_count >= _MIN_OUTLINE_SHAPES
 
     @property
     def copy_with_ocr_layer_hidden(self) -> PageContent:
-        """The same with its layer among what is hidden."""
+        """A copy with the OCR layer among the hidden lines."""
         layer_line_ids = set(map(id, self.ocr_layer))
         remaining_lines = tuple(line for line in self.visible_lines if id(line) not in layer_line_ids)
         return replace(
@@ -141,7 +142,7 @@ class PageContent:
 
 
 class _LineWithVisibility(NamedTuple):
-    """A line of the page, or a part of it that looks alike, visible or not."""
+    """A line, or a part of it that looks alike, visible or not."""
 
     line: PageLine
     is_inked: bool
@@ -156,16 +157,16 @@ class _LineWithVisibility(NamedTuple):
     """Its fonts, as in ``Sheet.own_fonts``, and what is written in each; none where the file brings no fonts along."""
 
 
+#: For the fonts of a file, by their objects, the characters that were seen to leave ink.
 VerifiedGlyphs = dict[int, set[str]]
-"""For the fonts of a file, by their objects, the characters that were seen to leave ink."""
 
 
 def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) -> PageContent:
-    """All that is drawn on a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page.
+    """Read all that is drawn on a ``pymupdf.Page``.
 
-    A file's own font may have empty shapes for some letters, and its words then say something that nobody sees: they
-    are looked for in the picture until the letters have been seen. ``verified_glyphs`` is what earlier pages of the file have
-    shown, and is added to.
+    Raises whatever MuPDF raises for a broken page. An embedded font may have empty glyphs for some letters, so that its
+    words are invisible: they are checked in the picture until the letters have been seen. ``verified_glyphs`` holds
+    what earlier pages of the file have shown, and is extended.
     """
     verified_glyphs = {} if verified_glyphs is None else verified_glyphs
     inspector = PageVisibilityInspector(page)
@@ -188,7 +189,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
             visible_set = set(visible_tokens)
             hidden_tokens = tuple(token for token in line.tokens if token not in visible_set)
             hidden_lines.append(PageLine(hidden_tokens, line.font_size, line.bold_share, line.quarter_turns))
-    if inspector.has_misleading_font:  # whoever looks at the page reads other words: they are in its picture
+    if inspector.has_misleading_font:  # a person sees other words: they are in the page's picture
         hidden_lines, visible_lines, ocr_layer = [*visible_lines, *hidden_lines], [], []
     horizontal_rules, vertical_rules, shape_count = _find_ruling_lines(
         page, [block for block in inspector.blocks if block["type"] == VECTOR_BLOCK]
@@ -216,7 +217,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
 def _find_visible_tokens(
     styled_line: _LineWithVisibility, inspector: PageVisibilityInspector, verified_glyphs: VerifiedGlyphs
 ) -> tuple[PageToken, ...]:
-    """The words that can be seen; only where it is in doubt are they looked for in the picture of the page."""
+    """Find the visible words; only doubtful ones are checked in the page's picture."""
     box, tokens = styled_line.line.box, styled_line.line.tokens
     if not inspector.is_on_page(box):
         tokens = tuple(token for token in tokens if _is_on_page(token, inspector))
@@ -245,13 +246,12 @@ def _find_visible_tokens(
         visible_tokens = tuple(token for token in tokens if inspector.has_visible_contrast(_inset_word_box(token)))
     if len(visible_tokens) == len(styled_line.line.tokens):
         for font_xref, text in styled_line.font_texts:
-            if font_xref:  # of fonts of one name, nobody knows which it was
+            if font_xref:  # the font is ambiguous: several have this name
                 verified_glyphs.setdefault(font_xref, set()).update(text)
     return visible_tokens
 
 
 def _read_lines_with_visibility(inspector: PageVisibilityInspector) -> Iterator[_LineWithVisibility]:
-    """All lines of the page's text."""
     words_by_line = {
         line_key: list(group)
         for line_key, group in groupby(
@@ -307,7 +307,6 @@ def _split_by_visibility(
 
 
 def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float, float]:
-    """The size of most characters, and the share of them that are bold."""
     letters_by_size: Counter[float] = Counter()
     bold_letters = 0
     for span in spans:
@@ -320,7 +319,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
 
 
 def _split_and_clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
-    """The words without what cannot be printed, and divided at white space that MuPDF does not take for such."""
+    """Drop unprintable characters, and split at white space that MuPDF does not recognise."""
     texts = [word[4] for word in words]
     joined_text = " ".join(texts)
     if len(joined_text.split()) == len(words) and not UNPRINTABLE_CHARACTER.search(joined_text):
@@ -346,7 +345,7 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
 
 
 def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
-    """The words without those that were drawn once more, a little aside, to look bold or to cast a shadow."""
+    """Remove words that are drawn again, slightly moved, to look bold or cast a shadow."""
     unique_words: list[_MupdfWord] = []
     words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
     for word in words:
@@ -381,14 +380,14 @@ def _has_ink(span: dict[str, Any]) -> bool:
 
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
-    """Quarter turns clockwise of a writing direction (cosine, sine); a scan's tilt of a few degrees is none."""
+    """Compute quarter turns clockwise of a direction (cosine, sine); a scan's skew is none."""
     cosine, sine = direction
     quarters = math.degrees(math.atan2(sine, cosine)) / 90
     return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None
 
 
 def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[PageLine]:
-    """The line's ``tokens``, in their order, cut where the gap is too wide for one line of prose."""
+    """Split a line's ``tokens`` at gaps too wide for one line of prose."""
     if not tokens:
         return []
     font_size = line.font_size
@@ -408,18 +407,17 @@ def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[Pa
 
 
 def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
-    """Horizontal rules, vertical rules, and how many other shapes there are.
+    """Find horizontal rules, vertical rules, and the number of other shapes.
 
     ``vectors`` are MuPDF's boxes of what is drawn on the page.
     """
     if not all(vector["isrect"] for vector in vectors):
-        # Their boxes do not say what was drawn: the paths themselves do, but to ask for them costs a second reading.
+        # Their boxes do not show what was drawn: the paths do, but fetching them costs a second reading.
         return _sort_edges_into_ruling_lines(_find_path_edges(page))
     return _sort_edges_into_ruling_lines(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
 
 
 def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
-    """For each piece of each path, the straight lines that it draws."""
     transform_rect = partial(_transform_rect, tuple(page.rotation_matrix))
     for path in page.get_cdrawings():
         is_stroked = "s" in path["type"]
@@ -433,7 +431,6 @@ def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
 
 
 def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[RulingLine], list[RulingLine], int]:
-    """Horizontal rules, vertical rules, and how many shapes are no rules."""
     horizontal_rules: list[RulingLine] = []
     vertical_rules: list[RulingLine] = []
     shape_count = 0
@@ -451,7 +448,7 @@ def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[Ru
 
 
 def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
-    """The lines that a rectangle draws: its middle if it is thin, its four sides if they are stroked, or none."""
+    """List the lines of a rectangle: its middle if thin, its four sides if stroked, or none."""
     x0, y0, x1, y1 = rect
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
     if y1 - y0 <= THIN_LINE_WIDTH:
@@ -462,14 +459,14 @@ def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
 
 
 def _transform_rect(matrix: tuple[float, ...], x0: float, y0: float, x1: float, y1: float) -> Rect:
-    """Map a rectangle from the page as written to the page as displayed. Plain numbers: pymupdf.Rect is ten times slower."""
+    """Map a rectangle to the displayed page. Plain numbers: pymupdf.Rect is ten times slower."""
     a, b, c, d, e, f = matrix
     u0, v0, u1, v1 = a * x0 + c * y0 + e, b * x0 + d * y0 + f, a * x1 + c * y1 + e, b * x1 + d * y1 + f
     return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
 
 
 def _inset_word_box(token: PageToken) -> Rect:
-    """The middle of a word's box, so that neighbours' ink is not taken for its own. Punctuation may sit at the edge."""
+    """Shrink a word's box to exclude neighbours' ink; punctuation may be at the edge."""
     inset = 0.15 * min(token.x1 - token.x0, token.y1 - token.y0) if any(map(str.isalnum, token.text)) else 0.0
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
 
@@ -479,7 +476,7 @@ def _is_on_page(token: PageToken, inspector: PageVisibilityInspector) -> bool:
 
 
 def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:
-    """Tell whether the middle of the word is in the box, or at most a point beside it."""
+    """Decide if a word's middle is in the box, or at most a point outside."""
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 

@@ -1,4 +1,4 @@
-"""Whose page is this, and is it the same patient's as the pages before? One line for each page, to be shown beside it."""
+"""Describe each page's patient in a line, and compare with the pages before."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from evalkit.documents.identity.file_persons import (
 from evalkit.documents.identity.same_person import FactComparison, PersonComparison, SamePersonVerdict
 
 PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
+#: First and last page.
 PageRange = tuple[int, int]
-"""First and last page."""
 
 
 @dataclass(frozen=True)
 class PatientBanner:
-    """Name and dates of one page, and how they agree with those of the pages before."""
+    """A page's patient, and how it agrees with the pages before."""
 
     text: str
     """``DOE, JOHN · 01/15/1970``: in one form, so that two pages can be compared at a glance."""
     relation: PatientRelation
     """``first``: nothing before to compare with; ``other``: two facts differ; ``doubtful``: one does; ``none``: no name."""
     relation_text: str
-    """``same as page 2``, ``name read differently: … / …``; empty where there is nothing to compare."""
+    """``same as page 2``, ``name read differently: … / …``; empty if there is nothing to compare."""
     identifiers: tuple[Identifier, ...]
-    """What it was made of, with the place on the page, where a person can see whether it was read rightly."""
+    """The facts behind it, with their places on the page, so that a person can check them."""
     compared_page: int | None = None
-    """The page before that it is compared with; None where there is none."""
+    """The earlier page that it is compared with; None without one."""
     differences: tuple[FactComparison, ...] = ()
     """The facts that differ: ``left`` with its place on ``compared_page``, ``right`` on this page."""
 
 
 def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
-    """Describe the patient of every page, in order, compared with the pages before.
+    """Describe the patient of every page, compared with the pages before.
 
-    The nearest page before that is the same patient's decides; else the nearest one that is another's; else the nearest
-    of which one fact can be compared.
+    The nearest earlier page of the same patient decides; else the nearest one of another; else the nearest of which one
+    fact can be compared.
     """
     person_by_page = _index_person_by_page(bundle)
-    # Of pages that say the same only the last one is compared with.
+    # Of pages with equal facts only the last is compared.
     earlier_pages: dict[object, PagePatientIdentity] = {}
     for page in bundle.pages:
         identity = get_page_patient_identity(page)
@@ -76,9 +76,9 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
 
 
 def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, ...]]:
-    """List the ranges of pages about each person of the file, in the order in which the persons first appear.
+    """List each person's page ranges, in the order of first appearance.
 
-    A range ends where a page is about somebody else; pages in it that name nobody belong to it.
+    A range ends at a page about another person; pages in it that name nobody belong to it.
     """
     person_by_page = _index_person_by_page(bundle)
     ranges: dict[int, list[PageRange]] = {}
@@ -133,11 +133,6 @@ def _format_fact(identifier: Identifier) -> str:
 
 
 def _format_identity(identity: dict[IdentifierKind, str]) -> str:
-    """One form for every page.
-
-    >>> _format_identity({"patient": "DOE JOHN", "date_of_birth": "1970-01-15"}), _format_identity({"mrn": "TM409"}), _format_identity({})
-    ('DOE, JOHN · 01/15/1970', 'no name on this page · record TM409', 'no name on this page')
-    """
     parts = [identity["patient"].replace(" ", ", ", 1) if "patient" in identity else "no name on this page"]
     if "date_of_birth" in identity:
         parts.append(_format_us_date(identity["date_of_birth"]))

@@ -1,7 +1,7 @@
-"""Whether a scanned page can be read at all, and what would help if not (specification 002 §7.1).
+"""Decide if a scanned page can be read, and what would help (spec 002 §7.1).
 
-An engine always answers something. Below ``MIN_READABLE_SCORE`` about half of its words are wrong, and whatever a model makes of
-them is invention: such a page is for a person, with what would help.
+An engine always answers something. Below ``MIN_READABLE_SCORE`` about half of its words are wrong, and a model's
+reading of them is invention: such a page goes to a person, with advice.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from evalkit.documents.deskew import (
     measure_speckle,
 )
 
+#: Below it a page is not readable: about half of its words are wrong.
 MIN_READABLE_SCORE = 0.5
-"""Below it a page is not readable: about half of its words are wrong."""
 
-#: Measured on real pages made worse step by step: the confidence of words that were all right, and all wrong.
+#: Measured on real pages degraded step by step: the confidence of words that were all right, and all wrong.
 _CONFIDENCE_ALL_RIGHT, _CONFIDENCE_ALL_WRONG = 92.0, 27.0
 #: Less of the letters in plausible words than this, and less of the ink in words, lowers the score in proportion. Of 102
 #: pages of print with their logos, stamps and rules, the one with the least ink in words has 0.68 there.
 _MIN_PLAUSIBLE_SHARE, _MIN_COVERED_SHARE = 0.8, 0.65
+#: From here up a page is read well, and its picture needs no advice.
 GOOD_SCORE = 0.75
-"""From here up a page is read well, and nothing is said about its picture."""
 
 _EDGE_PUNCTUATION = " .,;:!?\"'()[]{}<>«»“”‘’*_|/\\-–—=+&%#$°^~`"
 _JOINING_PUNCTUATION = re.compile(r"[-–—/.:,;_@&+()=]+")
@@ -54,7 +54,7 @@ _PLAUSIBLE_PATTERNS = tuple(
 
 
 class OcrWord(NamedTuple):
-    """One recognised word. Pixels of the picture it was recognised in, x to the right, y downwards."""
+    """A recognised word, in pixels of its picture, x to the right, y downwards."""
 
     text: str
     x0: int
@@ -62,26 +62,27 @@ class OcrWord(NamedTuple):
     x1: int
     y1: int
     confidence: int
-    """How sure the engine is, 0..100."""
+    """The engine's confidence, 0..100."""
     line_number: int
     """Words of one line have the same number and follow one another."""
 
 
 @dataclass(frozen=True)
 class PageQuality:
-    """How well a page could be recognised."""
+    """How well a page was recognised."""
 
     score: float
     """0..1: about the share of its words that are right."""
     is_readable: bool
     problems: tuple[str, ...]
-    """What is wrong with the picture and what would help, for a clinician. Empty where the page is read well."""
+    """Faults of the picture and what would help, for a clinician. Empty if the page is read well."""
 
 
 def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: int) -> PageQuality:
-    """How well the picture (mode L, drawn at ``dpi``) was recognised as ``words``, which are in its pixels.
+    """Assess how well a picture was recognised as ``words``.
 
-    A picture without words scores 0, whatever is on it; whether it is blank is to be asked before.
+    The picture is mode L, drawn at ``dpi``; words are in its pixels. A picture without words scores 0, whatever is on
+    it; check before if it is blank.
     """
     ink_mask = detect_ink_in_downscaled_image(grey_image)
     covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
@@ -97,13 +98,13 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
 
 
 def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
-    """The words' mean confidence, 0..100, each letter counting the same; 0 where there are none."""
+    """Compute the words' mean confidence by letter, 0..100; 0 without words."""
     letter_count = sum(len(word.text) for word in words)
     return sum(word.confidence * len(word.text) for word in words) / letter_count if letter_count else 0.0
 
 
 def is_plausible_token(token: str) -> bool:
-    """Whether a token looks like what people print, a word, a number or a code, not like what smudges are taken for.
+    """Decide if a token looks printed: a word, number or code, not a smudge.
 
     >>> [is_plausible_token(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
     [True, True, True, True, False, False, False]
@@ -138,7 +139,7 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
 
 
 def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
-    """The share of the ink that stands within words: words that the engine passed over have no confidence."""
+    """Measure the share of ink inside words: words that the engine missed have no confidence."""
     ink_total = int(ink_mask.sum())
     if not ink_total:
         return 1.0
@@ -154,7 +155,7 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.b
 def _describe_quality_problems(
     words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float
 ) -> Iterator[str]:
-    """Say what is wrong, and what would help; from the page as a whole to its print.
+    """Describe problems with advice, from the page as a whole to its print.
 
     Of 115 pages that were drawn well, print bridged 0.3 and more of the contrast in one pixel and was 16 pixels high
     and more.
@@ -184,7 +185,7 @@ def _describe_quality_problems(
 
 
 def _measure_sharpness(grey_levels: NDArray[np.int16], contrast: float) -> float:
-    """Measure how much of the contrast the steepest edges bridge from one pixel to the next, 0..1."""
+    """Measure how much contrast the steepest edges bridge from one pixel to the next, 0..1."""
     level_steps = np.abs(np.diff(grey_levels, axis=1))
     edge_steps = level_steps[level_steps > 0.05 * contrast]
     return float(np.percentile(edge_steps, 90)) / max(contrast, 1.0) if edge_steps.size else 0.0

@@ -1,4 +1,4 @@
-"""A page as a picture, for a person or for a model that sees."""
+"""Render pages as pictures, for a person or a model that sees."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
 
-#: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
+#: 50 megapixels are 150 MB in memory: a poster is rendered coarser, so that it does not exhaust the machine.
 MAX_RENDER_PIXELS = 50_000_000
 _THUMBNAIL_DPI = 24
-#: Twice the 220 pixels of the contact sheet, for screens with fine dots.
+#: Twice the 220 pixels of the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
 
 def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
-    """The page (from 1) as it is displayed, RGB, at ``max_dpi`` or as fine as 50 megapixels allow.
+    """Render a page (from 1) as displayed, RGB.
 
-    DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
+    At ``max_dpi``, or as fine as 50 megapixels allow. DocumentError if the file cannot be opened; READER-PAGE if this
+    page does not exist or cannot be drawn.
     """
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
@@ -35,9 +36,10 @@ def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
 def render_opened_page(
     opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
 ) -> Image.Image:
-    """As ``render_page``, of a file that is open already; ``path_for_errors`` only names it in errors.
+    """Render a page of an open file; ``path_for_errors`` only names it in errors.
 
-    ``use_grey_if_colourless``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
+    As ``render_page``. ``use_grey_if_colourless``: a page without any colour may be L instead of RGB, the same to the
+    eye in half the time.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -58,7 +60,7 @@ def render_opened_page(
         )
         scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
         pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
-        # A copy: Pillow would share the memory of grey ones, which goes with the pixmap.
+        # A copy: Pillow would share a grey pixmap's memory, which is freed with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
@@ -69,10 +71,10 @@ def render_opened_page(
 
 
 def _is_page_colourless(page: Any, display_list: Any) -> bool:
-    """Whether all that is ``display_list`` of the page is black, white or grey, and its pictures are written as such.
+    """Decide if everything in the page's display list is black, white or grey.
 
-    It is asked of MuPDF's own device for it, which gives up at the first colour; pictures are not unpacked. The device does
-    not look into the glyphs of Type 3 fonts, which are drawn like small pages: where there may be any, it is False.
+    MuPDF's own device decides, and stops at the first colour; pictures are not decoded. The device does not inspect the
+    glyphs of Type 3 fonts, which are drawn like small pages: if there may be any, the result is False.
     """
     if _may_have_type3_font(page):
         return False
@@ -83,13 +85,13 @@ def _is_page_colourless(page: Any, display_list: Any) -> bool:
         infinite_rect = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
         mupdf.fz_run_display_list(display_list.this, device, mupdf.FzMatrix(), infinite_rect, mupdf.FzCookie())
         mupdf.fz_close_device(device)
-    except Exception:  # noqa: BLE001 - so it gives up; what else is wrong with the page, drawing it says
+    except Exception:  # noqa: BLE001 - its way to stop; rendering reports other faults of the page
         return False
     return bool(outparams.is_color == 0)
 
 
 def _may_have_type3_font(page: Any) -> bool:
-    """Whether the page has a font of Type 3, or an annotation, field or pattern, whose fonts are not among the page's."""
+    """Detect a Type 3 font, or an annotation, field or pattern with fonts of its own."""
     if page.first_annot is not None or page.first_widget is not None:
         return True
     if any(font[2] == "Type3" for font in page.get_fonts(full=True)):
@@ -102,7 +104,7 @@ def _may_have_type3_font(page: Any) -> bool:
 
 
 def render_page_pngs(path: Path, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
-    """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
+    """Render pages (from 1) as PNG, for a model. DocumentError as ``render_page``."""
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
         return [encode_png(render_opened_page(opened_pdf, path, page_num, max_dpi)) for page_num in page_numbers]
@@ -116,23 +118,26 @@ def encode_png(image: Image.Image) -> bytes:
 
 
 def encode_jpeg(image: Image.Image, quality: int = 75) -> bytes:
-    """The image as JPEG; ``quality`` 1..95."""
+    """Encode the image as JPEG; ``quality`` 1..95."""
     buffer = io.BytesIO()
-    # Converting copies even where there is nothing to do.
+    # Converting copies even if there is nothing to convert.
     encodable_image = image if image.mode in ("RGB", "L") else image.convert("RGB")
     encodable_image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
 
 class PdfPageRenderer:
-    """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept.
+    """Renders pages of one PDF as JPEG, for a screen, with a small cache.
 
-    The file is read page by page from the disk, so that memory does not grow with it; where it is changed meanwhile,
-    no page is drawn any more: what was checked on opening would not be what is shown.
+    The file is read page by page from the disk, so that memory does not grow with it. If the file changes meanwhile, no
+    page is drawn any more: it would not be what was checked on opening.
     """
 
     def __init__(self, path: Path, *, dpi: int = 140, max_cached_pages: int = 2) -> None:
-        """DocumentError where the file cannot be opened. ``max_cached_pages`` pages stay in memory; the browser keeps more."""
+        """Open the file. DocumentError if that fails.
+
+        ``max_cached_pages`` pages stay in memory; the browser caches more.
+        """
         self._path = path
         self._dpi = dpi
         self._file_state = self._read_file_identity()
@@ -143,26 +148,29 @@ class PdfPageRenderer:
         self._render_cached_jpeg = lru_cache(maxsize=max_cached_pages)(self._render_jpeg)
 
     def render_full_size(self, page_num: int) -> bytes:
-        """The page (from 1) at full size. DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE."""
+        """Render a page (from 1) at full size.
+
+        DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE.
+        """
         return self._render_cached_jpeg(page_num)
 
     def render_thumbnail(self, page_num: int) -> bytes:
-        """The page (from 1) a few centimetres wide. Errors as of ``render_full_size``."""
+        """Render a page a few centimetres wide. Errors as ``render_full_size``."""
         return self._render_jpeg(page_num, _THUMBNAIL_DPI, quality=60)
 
     def render_preview(self, page_num: int) -> bytes:
-        """The page (from 1) so large that its headings can be read. Errors as of ``render_full_size``."""
+        """Render a page with readable headings. Errors as ``render_full_size``."""
         return self._render_jpeg(page_num, _PREVIEW_DPI, quality=65)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._render_cached_jpeg.cache_clear()
         self._opened_pdf.document.close()
 
     def _render_jpeg(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
         if self._read_file_identity() != self._file_state:
             raise DocumentError(
-                f"{self._path.name} was changed while it was open",
+                f"{self._path.name} changed while it was open",
                 code="READER-CHANGED",
                 remedy="Run the document again, then open its case again.",
             )

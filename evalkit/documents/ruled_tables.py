@@ -1,7 +1,7 @@
-"""Ruled tables: from the lines that are drawn on a page to the cells they enclose. Pure geometry, lengths in points.
+"""Find the cells of ruled tables from the lines on a page. Pure geometry, points.
 
 PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites rotated pages, and extracts the cells'
-text a second time, apart from the words whose places we need.
+text again, without the words' places, which we need.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GridCell(NamedTuple):
 
 @dataclass(frozen=True)
 class TableGrid:
-    """Cells that hang together, at least two rows and two columns of them."""
+    """Connected cells: at least two rows and two columns."""
 
     cells: tuple[GridCell, ...]
 
@@ -64,18 +64,21 @@ class TableGrid:
         return {(cell.x0, cell.y0): cell for cell in self.cells}
 
     def find_nearest_cell(self, x: float, y: float) -> GridCell:
-        """The cell that the point is in, or the nearest one."""
+        """Find the cell that contains the point, or the nearest one."""
         column, row = bisect_left(self.column_edges, x), bisect_left(self.row_edges, y)
         if column and row:
             likely_cell = self._cells_by_corner.get((self.column_edges[column - 1], self.row_edges[row - 1]))
             if likely_cell and x <= likely_cell.x1 and y <= likely_cell.y1:
                 return likely_cell
-        # It is in a cell that reaches over several rows or columns, or beside the table.
+        # It is in a cell that spans rows or columns, or outside the table.
         return min(self.cells, key=lambda cell: _measure_distance_to_cell(cell, x, y))
 
 
 def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
-    """The ruled tables that these lines draw, from the top down. None if there are too many lines for a table."""
+    """Find the ruled tables of these lines, from the top down.
+
+    None if there are too many lines for a table.
+    """
     merged_horizontal, merged_vertical = _merge_rules(horizontal_rules), _merge_rules(vertical_rules)
     if (
         len(merged_horizontal) < 3
@@ -90,7 +93,7 @@ def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[
 
 
 def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[RulingLine]]:
-    """Three or more horizontal rules of equal extent, one below the other: a table that has no vertical lines."""
+    """Find tables without vertical lines: three or more equally wide rules."""
     stacks: list[list[RulingLine]] = []
     for rule in _merge_rules(horizontal_rules):
         for stack in stacks:
@@ -103,7 +106,7 @@ def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[Ruling
 
 
 def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
-    """Rules at nearly the same place become one; pieces in a row become one long rule."""
+    """Merge rules at nearly the same place, and pieces in a row into one long rule."""
     merged_rules: list[RulingLine] = []
     for position, level_rules in _group_rules_by_position(sorted(rules)):
         pieces = sorted(level_rules, key=lambda rule: rule.start)
@@ -118,7 +121,7 @@ def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
 
 
 def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
-    """Rules of one level, with the level's place."""
+    """Group rules of one level, with the level's place."""
     level_rules: list[RulingLine] = []
     for rule in sorted_rules:
         if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:
@@ -130,7 +133,7 @@ def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[f
 
 
 def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingLine]) -> list[GridCell]:
-    """Each corner's smallest rectangle to the right and below whose four sides are drawn."""
+    """Find each corner's smallest rectangle to the right and below with four drawn sides."""
     crossings = {
         (x, y): (column, row)
         for column, (x, top, bottom) in enumerate(vertical_rules)
@@ -150,9 +153,10 @@ def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingL
 def _find_following_crossings(
     crossings: dict[tuple[float, float], tuple[int, int]], *, rule_index: int, coordinate_index: int
 ) -> dict[tuple[float, float], list[tuple[float, float]]]:
-    """For each crossing those that come after it on the same rule, the nearest first.
+    """For each crossing, list the later ones on the same rule, the nearest first.
 
-    ``rule_index`` is the place of the rule's number among the two of a crossing, ``coordinate_index`` that of the coordinate.
+    ``rule_index`` is the index of the rule's number among the two of a crossing, ``coordinate_index`` that of the
+    coordinate.
     """
     points_by_rule: dict[int, list[tuple[float, float]]] = {}
     for point, rules in crossings.items():
@@ -174,7 +178,7 @@ def _find_smallest_cell(
     for lower_corner in lower_corners:
         for right_corner in right_corners:
             far_crossing = crossings.get((right_corner[0], lower_corner[1]))
-            # The far corner must hang on the same two rules as its neighbours, not on others at the same level.
+            # The far corner must be on the same two rules as its neighbours, not on others at the same level.
             if (
                 far_crossing
                 and far_crossing[0] == crossings[right_corner][0]
@@ -185,7 +189,6 @@ def _find_smallest_cell(
 
 
 def _group_touching_cells(cells: list[GridCell]) -> list[list[GridCell]]:
-    """Cells in groups that share corners."""
     cells_by_corner: dict[tuple[float, float], list[GridCell]] = {}
     for cell in cells:
         for corner in _list_corners(cell):

@@ -1,7 +1,7 @@
-"""A page that is a picture, recognised and laid out as if it had been printed.
+"""Recognise scanned pages, and lay them out as if they were printed.
 
-Copiers and scanning programs write what they recognised invisibly over the picture. A person sees the picture alone, so
-the picture is read, and such text is kept among what is hidden.
+Copiers and scanning programs write what they recognised invisibly over the picture. A person sees only the picture, so
+the picture is read, and such text is stored as hidden.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POINTS_PER_INCH = 72.0
 #: What an engine's box around a word holds of the font size: small letters, and what capitals and tails add to them.
 _X_HEIGHT_SHARE, _ASCENDER_SHARE, _DESCENDER_SHARE = 0.5, 0.22, 0.22
 _ASCENDING_CHARACTER, _DESCENDING_CHARACTER = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
-#: The share of a picture's words that the page's text must have to be all that the picture says.
+#: The page's text holds all of a picture's if it has this share of its words.
 _MIN_KNOWN_SHARE = 0.9
 #: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs. So many
 #: of any confidence may be: in 33 photographs, micrographs and drawings the engine saw no more than two.
@@ -43,11 +43,11 @@ _MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
 _POSITION_TOLERANCE = 0.003
 _MIN_SIMILARITY = 60
 _REPLACEMENT_CHARACTER = "\ufffd"
+#: A word with its box in fractions of the page.
 _PlacedWord = tuple[str, float, float, float, float]
-"""A word with its box in fractions of the page."""
-#: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
+#: Pages that are recognised before they are laid out, to find the furniture that their margins repeat.
 _BATCH_SIZE = 100
-#: What engines take the lines of tables and forms for.
+#: Engines read the lines of tables and forms as these.
 _RULE_CHARACTERS = re.compile(r"[|¦_—]+")
 #: Short letters are what engines make of drawings; short numbers may be results.
 _MEANINGFUL_WORD = re.compile(r"\w{3,}|\d+")
@@ -55,21 +55,21 @@ _MEANINGFUL_WORD = re.compile(r"\w{3,}|\d+")
 
 @dataclass(frozen=True)
 class PageOcrSettings:
-    """What recognises pages that are pictures."""
+    """An OCR engine with its limits."""
 
     engine: OcrEngine
     seconds_per_page: float
-    """That recognising a page once may take."""
+    """Seconds that one pass over a page may take."""
     on_page_done: Callable[[], None] = lambda: None
-    """Called when a page is done: whoever limits the time begins anew."""
+    """Called when a page is done, to restart a time limit."""
 
     def create_file_ocr(self, opened_pdf: OpenedPdf, file_name: str) -> FileOcr:
-        """The pictures of one file, which ``file_name`` names in errors."""
+        """Create the OCR of one file; ``file_name`` names it in errors."""
         return FileOcr(self, opened_pdf, file_name)
 
 
 class FileOcr:
-    """The pages of one file that are pictures."""
+    """The OCR of one file's pages."""
 
     def __init__(self, recogniser: PageOcrSettings, opened_pdf: OpenedPdf, file_name: str) -> None:
         self._recogniser = recogniser
@@ -80,10 +80,10 @@ class FileOcr:
         self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
-        """The page (from 1) as it is to be laid out; whether its picture has to be read is noted.
+        """Note if a page (from 1) needs OCR, and hide its OCR layer.
 
-        Text that others laid over the picture is hidden: nobody who looks at the page sees it, and whoever wrote it
-        wrote what a model would read.
+        Text that others laid over the picture is hidden: a person does not see it, and its author could write what a
+        model would read.
         """
         if content.ocr_layer:
             self._layered_pages.add(page_num)
@@ -92,7 +92,7 @@ class FileOcr:
         return content.copy_with_ocr_layer_hidden if content.ocr_layer else content
 
     def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
-        """The pages, with what stands on those that are pictures or have large ones."""
+        """Add recognised text to pages that are, or contain, large pictures."""
         batches = (pages[start : start + _BATCH_SIZE] for start in range(0, len(pages), _BATCH_SIZE))
         return tuple(page for batch in batches for page in self._add_recognised_text_to_batch(batch))
 
@@ -120,14 +120,14 @@ class FileOcr:
                 yield page
 
     def _recognise_page(self, page_num: int) -> RecognisedPage | DocumentError | None:
-        """The page (from 1), recognised; None where its picture is blank."""
+        """Recognise a page (from 1); None if its picture is blank."""
         tools = load_pymupdf().TOOLS
-        tools.mupdf_warnings()  # those of pages before are told, and done with
+        tools.mupdf_warnings()  # flushes those of earlier pages
         try:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
             self._barcodes_by_page[page_num] = read_barcodes(image)
             page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
-            # A page too large for the renderer is drawn more coarsely than it was asked for.
+            # A page too large for the renderer is rendered coarser than requested.
             dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
             reading = recognise_page_image(
                 image, self._recogniser.engine, dpi=dpi, seconds_per_pass=self._recogniser.seconds_per_page
@@ -150,10 +150,10 @@ def _merge_ocr_into_page(
     *,
     has_ocr_layer: bool,
 ) -> Page:
-    """The page with what its picture says beside its own text.
+    """Merge a page's own text with its picture's.
 
-    It is a picture still where that cannot be told. A page of text may have a photograph: what an engine makes of that
-    is neither added nor held against it, unless somebody's layer says that there is text in it.
+    It stays an IMAGE page if that cannot be decided. A page of text may have a photograph: what an engine reads in it
+    is neither added nor counted as unread, unless an OCR layer says that it contains text.
     """
     if recognised is None:
         return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
@@ -183,7 +183,6 @@ def _merge_ocr_into_page(
 def _append_recognised_text(
     page: Page, recognised: RecognisedPage, repeated_margin_keys: set[tuple[str, str]], quality_update: dict[str, Any]
 ) -> Page:
-    """The page's own blocks, and behind them what was recognised beside them."""
     layout_blocks, confidences = recognised.lay_out_with_confidences(repeated_margin_keys)
     page_content = replace(recognised.upright_content, width=recognised.page_width, height=recognised.page_height)
     recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, page_content)
@@ -211,7 +210,6 @@ def _append_recognised_text(
 
 
 def _hide_page_text(page: Page) -> Page:
-    """The page with what it says hidden: signs that stand for nothing."""
     hidden_blocks = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
     layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
     return page.model_copy(
@@ -227,15 +225,15 @@ def _hide_page_text(page: Page) -> Page:
 
 @dataclass(frozen=True)
 class RecognisedPage:
-    """A recognised page."""
+    """A page with its recognised words."""
 
     upright_content: PageContent
     """As if it had been printed upright, in points."""
     page_width: float
-    """Of the page as it is displayed, points."""
+    """Of the displayed page, in points."""
     page_height: float
     displayed_tokens: dict[PageToken, PageToken]
-    """Where each word stands on the page as it is displayed, in points."""
+    """The place of each word on the displayed page, in points."""
     token_confidences: dict[PageToken, int]
     """The engine's confidence in each, 0..100."""
     quality: PageQuality
@@ -243,7 +241,7 @@ class RecognisedPage:
 
     @classmethod
     def from_ocr_result(cls, ocr_result: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
-        """``page_width`` and ``page_height`` are the displayed page's, in points."""
+        """Create from an OCR result; the displayed page's size is in points."""
         upright_image = ocr_result.deskewed_image.image
         scale = (page_height if ocr_result.deskewed_image.clockwise_quarter_turns % 2 else page_width) / max(
             upright_image.width, 1
@@ -290,9 +288,9 @@ class RecognisedPage:
     def lay_out_with_confidences(
         self, repeated_margin_keys: set[tuple[str, str]]
     ) -> tuple[list[LayoutBlock], tuple[int, ...]]:
-        """Lay the words out in points of the displayed page; also how sure the engine is of each, in order, 0..100.
+        """Lay out the words in points of the displayed page, with their confidences.
 
-        ``repeated_margin_keys`` as for ``lay_out_blocks``.
+        Confidences are 0..100, in order. ``repeated_margin_keys`` as for ``lay_out_blocks``.
         """
         typography = measure_typography(self.upright_content.visible_lines).typography
         blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, typography)
@@ -300,7 +298,7 @@ class RecognisedPage:
         return displayed_blocks, tuple(self.token_confidences[token] for block in blocks for token in block.tokens)
 
     def drop_words_of_page_text(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
-        """The scan without what was recognised where the page has words of its own, which are exact."""
+        """Drop recognised words that the page's own, exact text has."""
         placed_words = [
             (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
             for start, end, x0, y0, x1, y1 in page_words
@@ -312,7 +310,7 @@ class RecognisedPage:
         return replace(self, upright_content=replace(self.upright_content, visible_lines=tuple(lines)))
 
     def _is_page_word(self, token: PageToken, placed_words: Sequence[_PlacedWord]) -> bool:
-        """Whether it is one of these: in its place, and not only under a watermark across the page."""
+        """Decide if it is a word of the page's: same place, not just under a watermark."""
         _, x0, y0, x1, y1 = self.displayed_tokens[token]
         x, y = (x0 + x1) / 2 / self.page_width, (y0 + y1) / 2 / self.page_height
         return any(
@@ -325,7 +323,7 @@ class RecognisedPage:
         )
 
     def has_enough_words(self, min_confidence: int) -> bool:
-        """Tell whether it has more words of that confidence than engines see in logos and photographs."""
+        """Decide if it has more such sure words than engines see in logos and photos."""
         tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
         word_count = sum(
             self.token_confidences[token] >= min_confidence and bool(_MEANINGFUL_WORD.search(token.text))
@@ -334,7 +332,7 @@ class RecognisedPage:
         return word_count >= _MIN_TEXT_WORDS
 
     def has_new_words(self, page_text: str) -> bool:
-        """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""
+        """Decide if the picture says more than the page's text; logos and drawings do not."""
         word_counts = _count_words(word.text for word in self.words)
         return (
             not page_text or (word_counts & _count_words([page_text])).total() < _MIN_KNOWN_SHARE * word_counts.total()
@@ -342,7 +340,7 @@ class RecognisedPage:
 
 
 def _format_ocr_problem(error: DocumentError) -> str:
-    """Why a page could not be recognised, and what would help, in a clause."""
+    """Describe why a page could not be recognised, and what would help, in a clause."""
     return f"{error.message}: {error.remedy[:1].lower()}{error.remedy[1:].rstrip('.')}"
 
 
@@ -351,7 +349,7 @@ def _count_words(texts: Iterable[str]) -> Counter[str]:
 
 
 def _estimate_font_size(token: PageToken) -> float:
-    """The font size that a word's height tells: letters without heads and tails take up half of it."""
+    """Estimate the font size by a word's height: letters without ascenders are half of it."""
     size_share = (
         _X_HEIGHT_SHARE
         + _ASCENDER_SHARE * bool(_ASCENDING_CHARACTER.search(token.text))

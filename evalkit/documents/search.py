@@ -1,4 +1,4 @@
-"""Where a text stands on the page, and where one that a person types stands in a document."""
+"""Search for text in a document, and locate text on a page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from operator import itemgetter
 from evalkit.documents.bundle import DocumentBundle, Page, WordPosition
 from evalkit.issue import PageBox
 
+#: The most occurrences that are listed.
 MAX_SEARCH_HITS = 500
-"""So many occurrences are told; nobody steps through more."""
 
+#: One box a line; the whole page if the words' places are unknown. Never empty.
 SearchHit = tuple[PageBox, ...]
-"""One box for each line that it stands on; the whole page where the place of its words is not known. Never empty."""
 
 
 def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit, ...]:
-    """The first ``MAX_SEARCH_HITS`` places of ``query`` in reading order, each on one page and none overlapping another.
+    """Find the first ``MAX_SEARCH_HITS`` places of ``query``, in reading order.
 
-    Case does not matter, nor which white space parts the words: a line break is as good as a space. A part of a word is
-    found, and the whole word boxed. Empty for a text without any sign.
+    Each is on one page, and none overlap. Case and kinds of white space are ignored: a line break equals a space. A
+    part of a word is found, and the whole word boxed. Empty for a query without characters.
     """
     terms = query.casefold().split()
     if not terms:
@@ -34,7 +34,7 @@ def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit
 
 def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
     folded_text = page.text.casefold()
-    # Folding can make one sign two (ß, İ), never fewer: where the length is the same, every sign kept its place.
+    # Folding can make one sign two (ß, İ), never fewer: if the length is unchanged, so is every sign's index.
     original_offsets: Sequence[int] = range(len(folded_text))
     if len(folded_text) != len(page.text):
         original_offsets = [offset for offset, character in enumerate(page.text) for _ in character.casefold()]

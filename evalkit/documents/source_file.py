@@ -1,4 +1,4 @@
-"""A PDF as a file on the disk: its bytes, its identity. What only shows pages needs no reader."""
+"""A file on the disk: its bytes and its hash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_FILE_BYTES = 512 * 1024 * 1024
 
 
 def read_source_file(path: Path) -> bytes:
-    """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    """Read all bytes of a file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
         return read_regular_file(path, MAX_FILE_BYTES)
     except OSError as error:
@@ -20,7 +20,7 @@ def read_source_file(path: Path) -> bytes:
 
 
 def hash_source_file(path: Path) -> str:
-    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    """Hash a file: SHA-256 as 64 hex digits, in constant memory. DocumentError as ``read_source_file``."""
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -29,7 +29,7 @@ def hash_source_file(path: Path) -> str:
 
 
 def build_read_error(path: Path, error: OSError) -> DocumentError:
-    """READER-UNREADABLE or READER-TOO-LARGE in words, of what the system said about the file."""
+    """Translate a system error about a file: READER-UNREADABLE or READER-TOO-LARGE."""
     if isinstance(error, FileTooLarge):
         return DocumentError(
             f"{path.name} is larger than {MAX_FILE_BYTES // 1024**2} MB",
@@ -45,5 +45,5 @@ def build_read_error(path: Path, error: OSError) -> DocumentError:
     return DocumentError(
         f"{path.name} {reason}",
         code="READER-UNREADABLE",
-        remedy="Check that the file is there and that you have the right to open it, then run again.",
+        remedy="Check that the file exists and that you may open it, then run again.",
     )

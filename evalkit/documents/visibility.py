@@ -1,4 +1,4 @@
-"""What of a page a person can see.
+"""Decide what of a page a person can see.
 
 Nearly all words of nearly all pages are dark print on white paper, and nothing is painted near them. Only for the
 others is a picture of the page drawn, which costs more than reading all of its words.
@@ -20,7 +20,7 @@ from PIL import Image, ImageChops
 from evalkit.documents.font_spoofing import find_misleading_characters
 from evalkit.documents.mupdf import load_pymupdf
 
-#: Pixels of the picture that tells whether a word can be seen; more would cost time and show nothing new.
+#: Pixels of the picture that visibility is checked in; more would cost time and show nothing new.
 _MAX_RASTER_PIXELS = 2_000_000
 #: Below this scale (pixels per point) small print may vanish from the picture although a person could zoom in.
 _MIN_SCALE = 0.3
@@ -31,7 +31,7 @@ _MIN_CONTRAST = 14
 #: Dark print differs by this much from the page without it. What looks out between strips of white that are painted
 #: over it, each next to the other, differs by 67 at most; what is under a highlighter of half opacity, by 127.
 _MIN_PRINT_CONTRAST = 96
-#: The types of MuPDF's blocks that are asked for.
+#: The types of MuPDF's blocks that are read.
 TEXT_BLOCK, VECTOR_BLOCK = 0, 3
 #: MuPDF's flag of letters whose areas are painted, and not only their edges.
 FILLED_FLAG = 16
@@ -42,30 +42,30 @@ _BRIGHT_BITS = 0x808080
 #: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
 _LIGHT_BITS = 0xC0C0C0
 _HALF_OPAQUE = 128
-#: So many letters of a font's name are told, and this of a font of type 3 that has none.
+#: MuPDF reports this many letters of a font's name, and this name of a nameless font of type 3.
 _MAX_FONT_NAME_LENGTH, _UNNAMED_TYPE3_FONT = 31, "Unnamed-T3"
-#: What is painted: words, an area, an image.
+#: Painted objects: words, an area, an image.
 _TEXT_PAINT, _AREA_PAINT, _IMAGE_PAINT = "wai"
-#: What is drawn nearer to a box's edges than this share of its height leaves enough of its words to be read.
+#: Drawing nearer to a box's edges than this share of its height leaves its words legible.
 _EDGE_MARGIN_SHARE = 0.3
-#: What is painted is looked for within bands of this height (points).
+#: Painted objects are indexed by bands of this height (points).
 _BAND_HEIGHT = 16
 
+#: x0, y0, x1, y1 in points of the displayed page.
 Rect = tuple[float, float, float, float]
-"""x0, y0, x1, y1 in points of the displayed page."""
 
 
 class Occluder(NamedTuple):
-    """Something that may make words in its area hard to see."""
+    """An object that may hide words in its area."""
 
     area: Rect
     painted_before_block: float = math.inf
-    """The number of the text block that it was painted before, at the latest; infinite where that is not known."""
+    """The number of the text block that it was painted before, at the latest; infinite if unknown."""
     is_light: bool = False
-    """Whether it hides no dark word that is painted upon it."""
+    """It hides no dark word that is painted upon it."""
 
     def may_obscure_dark_words(self, box: Rect, block_number: int) -> bool:
-        """Whether dark words of text block ``block_number`` that stand in ``box`` may be hard to see because of it."""
+        """Decide if it may hide dark words of text block ``block_number`` in ``box``."""
         x0, y0, x1, y1 = self.area
         return (
             not (self.is_light and self.painted_before_block < block_number)
@@ -77,21 +77,21 @@ class Occluder(NamedTuple):
 
 
 class PageVisibilityInspector:
-    """A page, as MuPDF tells what is on it."""
+    """The visibility of a page's words, as far as MuPDF tells."""
 
     def __init__(self, page: Any) -> None:
-        """``page`` is a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
+        """Inspect a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
         self._page = page
         self._pymupdf = load_pymupdf()
         rect = page.rect
         self.width: float = rect.width
         self.height: float = rect.height
-        # Lazy vectors do not part words that are underlined; they may be told later than they were painted, not earlier.
+        # Lazy vectors do not split underlined words; they may be reported later than they were painted, not earlier.
         # TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as all the rest.
         self._text_page = self._extract_text_page(self._pymupdf.TEXT_COLLECT_VECTORS | self._pymupdf.TEXT_LAZY_VECTORS)
         self.blocks: list[dict[str, Any]] = self._text_page.extractDICT()["blocks"]
         """MuPDF's blocks of text (type 0) and drawn lines and areas (type 3), in the order they were painted."""
-        # A frame, or a line as broad as a bar: only the path says which.
+        # A frame, or a line as broad as a bar: only the path shows which.
         has_frames = any(
             block["type"] == VECTOR_BLOCK and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks
         )
@@ -99,22 +99,25 @@ class PageVisibilityInspector:
 
     @property
     def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
-        """x0, y0, x1, y1, text, number of the block, of the line in it, and of the word; also what is off the page."""
+        """Words, also those off the page.
+
+        x0, y0, x1, y1, text, number of the block, of the line in it, and of the word.
+        """
         words: list[tuple[float, float, float, float, str, int, int, int]] = self._text_page.extractWORDS()
         return words
 
     @cached_property
     def font_xrefs_by_name(self) -> dict[str, int]:
-        """By the name that MuPDF tells, the object that the font is; 0 where several are called so.
+        """The fonts' objects by MuPDF's names; 0 if a name is ambiguous.
 
-        Empty where the file brings along no font of the page.
+        Empty if the file embeds no font of the page.
         """
         fonts = self._page.get_fonts()
         # Fonts of type 3 are drawings and have no file.
         if all(extension == "n/a" and kind != "Type3" for _, extension, kind, *_ in fonts):
             return {}
         if not all(xref for xref, *_ in fonts):
-            return {"": 0}  # a font that is no object: nobody knows which of the others it is called like
+            return {"": 0}  # a font that is no object: its name is ambiguous
         mupdf = self._pymupdf.mupdf
         document = mupdf.pdf_document_from_fz_document(self._page.parent.this)
         xrefs_by_name: dict[str, int] = {}
@@ -125,7 +128,7 @@ class PageVisibilityInspector:
 
     @property
     def has_misleading_font(self) -> bool:
-        """Whether a font says other letters than its own for any that the page has."""
+        """Detect a font that claims other letters than its own, among the page's."""
         misleading_characters = {
             character
             for font_xref, *_ in self._page.get_fonts()
@@ -136,11 +139,11 @@ class PageVisibilityInspector:
 
     @property
     def image_areas(self) -> list[Rect]:
-        """Where images are painted, as far as they are on the page."""
+        """The areas of images on the page."""
         return [self._clip_to_page(area) for area in self._recorder.image_areas]
 
     def is_centre_painted_over(self, box: Rect) -> bool:
-        """Whether an image, or an area with other words on it, was painted over the middle of the box."""
+        """Detect an image, or an area with other words, painted over the box's middle."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         nearby_paint = self._paint_by_band.get(int(y // _BAND_HEIGHT), ())
         paint_kinds = "".join([kind for kind, (x0, y0, x1, y1) in nearby_paint if x0 <= x <= x1 and y0 <= y <= y1])
@@ -149,9 +152,9 @@ class PageVisibilityInspector:
 
     @cached_property
     def _paint_by_band(self) -> dict[int, list[tuple[str, Rect]]]:
-        """By bands of the page, what was painted there, in its order, from the first words on; lines are left out.
+        """What was painted after the first words, by bands of the page, in order.
 
-        Empty where there are only words.
+        Lines are left out; empty if there are only words.
         """
         paint_by_band: dict[int, list[tuple[str, Rect]]] = {}
         if not self.image_areas and all(block["type"] == TEXT_BLOCK or block["stroked"] for block in self.blocks):
@@ -169,12 +172,12 @@ class PageVisibilityInspector:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether anything is painted with a gradient."""
+        """The page has gradients."""
         return bool(self._recorder.has_gradients)
 
     @cached_property
     def occluders(self) -> list[Occluder]:
-        """All that may make words hard to see."""
+        """All objects that may hide words."""
         occluders = [Occluder(area) for area in self._recorder.occluding_areas]
         occluders += [Occluder(area) for area in self._recorder.image_areas]
         if self._recorder.has_clips and len(self._extract_text_page(self._pymupdf.TEXT_CLIP).extractText()) != len(
@@ -185,12 +188,12 @@ class PageVisibilityInspector:
 
     @cached_property
     def _raster(self) -> _PageRaster | None:
-        """None where the page cannot be drawn, or is so large that its print would vanish."""
+        """None if the page cannot be drawn, or is so large that its print would vanish."""
         return self._rasterise(with_text=True)
 
     @cached_property
     def _textless_raster(self) -> _PageRaster | None:
-        """The same without what is written."""
+        """The same without text."""
         return self._rasterise(with_text=False)
 
     def _rasterise(self, *, with_text: bool) -> _PageRaster | None:
@@ -214,14 +217,14 @@ class PageVisibilityInspector:
         return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
 
     def has_visible_contrast(self, box: Rect) -> bool:
-        """Whether a person sees something in the box; False where no picture can tell."""
+        """Decide if the box shows anything; False if there is no picture."""
         pixels = self._raster and self._raster.crop(box)
         return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
     def has_visible_ink(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
-        """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
+        """Decide if the text leaves visible ink in the box; False without a picture.
 
-        Of dark print, more than a trace has to be left.
+        Of dark print, more than a trace must remain.
         """
         pixels = self._raster and self._raster.crop(box)
         textless_pixels = self._textless_raster and self._textless_raster.crop(box)
@@ -232,7 +235,7 @@ class PageVisibilityInspector:
         return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
-        """Whether anything was drawn through the middle of words of text block ``block_number`` that stand in the box."""
+        """Detect a line drawn through words of text block ``block_number`` in the box."""
         inset = _EDGE_MARGIN_SHARE * min(box[2] - box[0], box[3] - box[1])
         x0, y0, x1, y1 = box[0] + inset, box[1] + inset, box[2] - inset, box[3] - inset
         return any(
@@ -243,7 +246,7 @@ class PageVisibilityInspector:
 
     @cached_property
     def _vectors_by_band(self) -> dict[int, list[tuple[int, Rect]]]:
-        """By bands of the page, the number and the place of what is drawn there after the first words."""
+        """Number and place of what is drawn after the first words, by bands of the page."""
         vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
         for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
             if block["type"] == VECTOR_BLOCK:
@@ -257,17 +260,17 @@ class PageVisibilityInspector:
 
     @property
     def is_single_colour(self) -> bool:
-        """Whether the page is known to have one colour everywhere."""
+        """The page is known to have one colour everywhere."""
         return self._raster is not None and _measure_contrast(self._raster.image) == 0
 
     def is_on_page(self, box: Rect) -> bool:
-        """Whether all of the box is on the page."""
+        """Decide if the whole box is on the page."""
         return box[0] >= 0 and box[1] >= 0 and box[2] <= self.width and box[3] <= self.height
 
     def _extract_text_page(self, flags: int) -> Any:
-        # Without a clip that has no end, text outside the page would be lost instead of told apart.
+        # Without an infinite clip, text outside the page would be lost instead of recognised as such.
         infinite_rect = self._pymupdf.INFINITE_RECT()
-        # What a file says that its signs stand for is not what a person sees.
+        # A file's claim what its glyphs mean is not what a person sees.
         flags |= self._pymupdf.TEXT_PRESERVE_WHITESPACE | self._pymupdf.TEXT_IGNORE_ACTUALTEXT
         rotation_matrix = self._page.rotation_matrix if self._page.rotation else None
         return self._page.get_textpage(clip=infinite_rect, flags=flags, matrix=rotation_matrix)
@@ -291,24 +294,22 @@ class _PageRaster(NamedTuple):
     scale: float
 
     def crop(self, box: Rect) -> Image.Image | None:
-        """Cut out the box (points); None where no pixel is in it."""
+        """Crop to the box (points); None if it contains no pixel."""
         left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.image.width)
         top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.image.height)
         return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
 
 
 def _measure_contrast(image: Image.Image) -> int:
-    """Measure by how much the pixels differ in red, green or blue, wherever most."""
     return max(highest - lowest for lowest, highest in image.getextrema())  # type: ignore[misc]  # RGB: pairs
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
-    """Whether MuPDF's span of text is filled, dark and opaque: seen on white paper without a doubt."""
+    """Decide if MuPDF's span of text is filled, dark and opaque: surely visible on white."""
     return not span["color"] & _BRIGHT_BITS and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED_FLAG)
 
 
 def _find_font_names(font: Any) -> set[str]:
-    """All that MuPDF may call a font of a PDF: it tells one of them."""
     descendant_font = font.pdf_dict_gets("DescendantFonts").pdf_array_get(0)
     name_objects = (
         font.pdf_dict_gets("BaseFont"),
@@ -320,7 +321,7 @@ def _find_font_names(font: Any) -> set[str]:
 
 
 def _find_fill_occluders(blocks: Iterable[dict[str, Any]]) -> Iterator[Occluder]:
-    """The painted areas; strokes are told by the watcher, which knows how wide they are."""
+    """Find painted areas; the recorder reports strokes, as it knows their widths."""
     for block in blocks:
         if block["type"] == VECTOR_BLOCK and not block["stroked"] and _is_broad(block["bbox"]):
             yield Occluder(block["bbox"], block["number"], block["color"] & _LIGHT_BITS == _LIGHT_BITS)
@@ -331,10 +332,10 @@ def _is_broad(box: Rect) -> bool:
 
 
 class _OccluderRecorder:
-    """What of a device of MuPDF notes things that may hide words."""
+    """The part of a MuPDF device that records objects which may hide words."""
 
     def __init__(self, mupdf: Any, width: float, height: float, device_calls: Iterable[str]) -> None:
-        """MuPDF makes only these ``device_calls`` of its methods, so that what nobody asks for passes by at no cost."""
+        """Enable only these ``device_calls`` in MuPDF; other events cost nothing."""
         super().__init__()
         self._mupdf = mupdf
         self._width = width
@@ -370,7 +371,7 @@ class _OccluderRecorder:
             self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_bound_path(path, stroke, matrix)))
 
     def clip_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, _scissor: Any) -> None:
-        # Of other shapes than rectangles only the box is known; words in it may be cut off all the same.
+        # Of other shapes than rectangles only the box is known; words in it may still be cut off.
         is_rect = self._mupdf.ll_fz_path_is_rect(path, matrix)
         if is_rect and self.has_clips:
             return
@@ -400,20 +401,19 @@ class _OccluderRecorder:
     def begin_tile(self, _context: Any, area: Any, *rest: Any) -> int:
         _, _, _, matrix, *_ = rest
         self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_transform_rect(area, matrix)))
-        return 0  # nothing is kept: the tile is to be painted
+        return 0  # not cached: the tile is to be painted
 
     def _transform_unit_square(self, matrix: Any) -> Rect:
-        """Where an image is painted: the unit square, as the matrix turns it."""
         return _convert_rect(self._mupdf.ll_fz_transform_rect(self._mupdf.fz_unit_rect, matrix))
 
 
 @cache
 def _load_recorder_class() -> Any:
-    """The class of the device: MuPDF's, which is loaded late, and ours."""
+    """Combine MuPDF's device class, which is loaded late, with ours."""
     return type("_Watcher", (_OccluderRecorder, load_pymupdf().mupdf.FzDevice2), {})
 
 
-#: The calls that tell what may hide words, and those that tell what lies upon what.
+#: The calls that report what may hide words, and those that report the order of painting.
 _OCCLUDING_CALLS = (
     "fill_image",
     "fill_image_mask",

@@ -1,4 +1,4 @@
-"""Is this quote on that page, and where exactly?"""
+"""Find quotes on pages, and name what differs."""
 
 from evalkit.grounding.difference import get_grounding_version
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator

@@ -1,4 +1,4 @@
-"""The words that decide, ``difference.toml``: by kind, and what negates a clause."""
+"""Critical words of ``difference.toml``: their kinds, and negations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalkit.grounding.tokens import fold_word
 
 
 class DifferenceKind(StrEnum):
-    """What a difference is about."""
+    """The kind of a difference."""
 
     NUMBER = "number"
     DECIMAL = "decimal point"
@@ -55,7 +55,7 @@ def _load_difference_tables() -> dict[str, Any]:
 
 @cache
 def load_kind_by_word() -> dict[str, DifferenceKind]:
-    """The kind of each folded word that decides."""
+    """Load the kind of each folded critical word."""
     kind_by_word: dict[str, DifferenceKind] = {}
     for row in _load_difference_tables()["kind"]:
         for word in row["words"]:
@@ -65,10 +65,10 @@ def load_kind_by_word() -> dict[str, DifferenceKind]:
 
 @cache
 def load_terms(table_name: str, list_name: str = "words") -> frozenset[str]:
-    """A list of another table: words, or phrases of up to three with one space between."""
+    """Load another table's list: words, or phrases of up to three words."""
     return frozenset(_load_difference_tables()[table_name][list_name])
 
 
 def get_terms_version() -> str:
-    """Part of every fingerprint."""
+    """Return the table's version, a part of every fingerprint."""
     return str(_load_difference_tables()["version"])

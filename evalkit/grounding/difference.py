@@ -1,9 +1,9 @@
-"""What differs between a quote and the passage it comes from, by kind.
+"""Name the differences between a quote and its passage, by kind.
 
-A similarity score cannot tell a misprint from a changed finding, so the words of the two are aligned and each
-difference is named. Noise is only what spoils a word in a way that engines and typists do, so that it is none any more;
-every other difference in words, numbers and the signs that ``tokens.py`` knows is told. Punctuation counts only beside
-a negation.
+A similarity score cannot tell a misprint from a changed finding, so the words of both are aligned and each difference
+is named. Noise is only what spoils a word as engines and typists do, so that it is no word any more; every other
+difference in words, numbers and the signs that ``tokens.py`` knows is reported. Punctuation counts only next to a
+negation.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, 
 from evalkit.grounding.normalise import normalise_characters
 from evalkit.grounding.tokens import Token, tokenise
 
+#: Decides if a folded word is real: known, or used at least this often in the document.
 IsWord = Callable[[str, int], bool]
-"""Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
 
 
 class QuoteDifference(NamedTuple):
-    """One place where quote and page disagree."""
+    """A place where quote and page disagree."""
 
     kind: DifferenceKind
     quote_text: str
-    """As the quote says it; empty if the quote leaves it out."""
+    """The quote's words; empty if the quote omits them."""
     page_text: str
-    """As the page says it; empty if the quote adds it."""
+    """The page's words; empty if the quote adds them."""
     is_doubtful: bool = False
     """It may come from reading or copying, so a person has to look."""
 
     def __str__(self) -> str:
-        """One clause for a clinician."""
+        """Describe it in a clause for a clinician."""
         if not self.page_text:
             return f"{self.kind}: the quote adds “{self.quote_text}”"
         if not self.quote_text:
@@ -44,16 +44,16 @@ class QuoteDifference(NamedTuple):
 
 
 class PassageComparison(NamedTuple):
-    """A quote beside a passage."""
+    """A quote compared with a passage."""
 
     differences: tuple[QuoteDifference, ...]
     matched_share: float
-    """The share of the quote's words that stand in the passage, 0..1."""
+    """The share of the quote's words that are in the passage, 0..1."""
     compared_span: tuple[int, int] | None = None
-    """Where what the quote was compared with stands in ``before + passage + after``; None: it cannot be told."""
+    """The span of the compared text in ``before + passage + after``; None if unknown."""
 
 
-#: What may stand between two letters of a word that the canonical form reads as one.
+#: Characters that may be between two letters of one canonical word.
 _WORD_DIVISION = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
 _NON_STOP_CHARACTER = re.compile(r"[^.,;:]")
 _WORD = re.compile(r"[^\W_]+")
@@ -63,7 +63,7 @@ _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
 _VARIANT = re.compile(r"[cgmnpr]\.|rs\d+$|\d{1,2}[pq]\d|ivs|del|dup|ins")
 _GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
 _UPPERCASE_NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
-#: What an engine or a typist takes for one another; folded.
+#: Letters that an engine or a typist confuses; folded.
 _LOOKALIKE_PAIRS = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
 _LOOKALIKE_TRANSLATION = str.maketrans("10l|!5", "ioiiis")
 _CONFUSABLE_LETTERS = frozenset(
@@ -85,13 +85,13 @@ _CONFUSABLE_SUFFIXES = (
 )  # fmt: skip
 #: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
 _MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
-#: So many words the passage found by letters may be off at either end.
+#: The passage found by letters may be off by this many words at either end.
 _MAX_SHIFT_WORDS = 5
-#: More often than any document uses a word: asks whether it is known at all.
+#: More often than any document uses a word: only dictionary words are known then.
 _IMPOSSIBLE_USE_COUNT = 10**9
 #: Raise it with every change that alters a verdict.
 _RULES_VERSION = 2
-#: Where a stretch differs in several ways, the first of these names it.
+#: If a stretch differs in several ways, the first of these kinds names it.
 _KINDS_BY_WEIGHT = (
     DifferenceKind.NEGATION, DifferenceKind.POLARITY, DifferenceKind.GENE, DifferenceKind.PATHOGENICITY, DifferenceKind.LATERALITY, DifferenceKind.MODAL, DifferenceKind.COMPARATOR,
     DifferenceKind.DATE, DifferenceKind.NUMBER, DifferenceKind.DECIMAL, DifferenceKind.UNIT, DifferenceKind.NAME,
@@ -99,12 +99,12 @@ _KINDS_BY_WEIGHT = (
 
 
 def get_grounding_version() -> str:
-    """Of the rules here and of the words that decide: part of every fingerprint."""
+    """Return the version of these rules and the critical words; in every fingerprint."""
     return f"{_RULES_VERSION} words {get_terms_version()}"
 
 
 def has_content_words(text: str) -> bool:
-    """Whether the text has a word or number beyond articles, prepositions and the like."""
+    """Detect a word or number beyond articles, prepositions and the like."""
     stop_words = load_terms("stop")
     return any(match.group().casefold() not in stop_words for match in _WORD.finditer(text))
 
@@ -112,9 +112,10 @@ def has_content_words(text: str) -> bool:
 def compare_quote_with_passage(
     quote: str, text_before: str, passage: str, text_after: str, *, is_ocr_text: bool, is_known_word: IsWord
 ) -> PassageComparison:
-    """The differences of a quote to a passage that is about as long, or a little more or less of the text around it.
+    """Compare a quote with a passage of similar length, or with a little more text.
 
-    ``is_ocr_text``: the passage comes from OCR, which may have misread a digit. ``is_known_word`` tells real words.
+    ``is_ocr_text``: the passage comes from OCR, which may have misread a digit. ``is_known_word`` recognises real
+    words.
     """
     text = text_before + passage + text_after
     quote_tokens, context_tokens = tokenise(quote), tokenise(text)
@@ -171,7 +172,7 @@ def compare_quote_with_passage(
 def _locate_token_range(
     text: str, context_tokens: Sequence[Token], first_token: int, end_token: int
 ) -> tuple[int, int] | None:
-    """Where the tokens start..end stand in ``text``; None where one is written in other characters than it is read."""
+    """Locate tokens start..end in ``text``; None if one is written in other characters."""
     position, span_start = 0, 0
     for index, token in enumerate(context_tokens[:end_token]):
         token_span = _find_next_token_span(token, text, position)
@@ -184,7 +185,7 @@ def _locate_token_range(
 
 
 def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, int] | None:
-    """Where the token that follows ``position`` stands; what divides it at the end of a line is in the text alone."""
+    """Find the next token's span; only the text has the division at a line's end."""
     token_start = text.find(token.text, position)
     if token_start >= 0 and (
         text[position:token_start] == token.gap_before
@@ -198,7 +199,7 @@ def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, 
 
 
 def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
-    """Each stretch as a text with a letter for each word, the same for the same word, which is aligned much faster."""
+    """Encode words as letters, equal for equal words: much faster to align."""
     letter_by_word: dict[str, str] = {}
     return [
         "".join([letter_by_word.setdefault(token.folded, chr(len(letter_by_word))) for token in token_sequence])
@@ -209,9 +210,10 @@ def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
 def _find_most_similar_token_range(
     quote_letters: str, context_letters: str, passage_start: int, passage_size: int
 ) -> tuple[int, int]:
-    """Where the run of words that is nearest to the quote begins and ends; ``passage_start`` and ``passage_size`` are about right.
+    """Find the run of words nearest to the quote, the longest of equally near ones.
 
-    Of equally near ones the longest: a word in the place of another is a change, not one word less.
+    A word in the place of another is a change, not a missing word. ``passage_start`` and ``passage_size`` are about
+    right.
     """
     passage_end = passage_start + passage_size
 
@@ -232,7 +234,7 @@ def _find_most_similar_token_range(
 def _widen_to_divided_words(
     quote_tokens: Sequence[Token], context_tokens: Sequence[Token], start: int, end: int
 ) -> tuple[int, int]:
-    """The run widened by what belongs to its first and last word: one that the page divides and the quote does not."""
+    """Widen the run by parts of its first and last word that the page divides."""
     while start and quote_tokens[0].folded.endswith(_join_without_divisions(context_tokens[start - 1 : start + 1])):
         start -= 1
     while end < len(context_tokens) and quote_tokens[-1].folded.startswith(
@@ -243,7 +245,7 @@ def _widen_to_divided_words(
 
 
 def _find_omitted_compound_parts(context_tokens: Sequence[Token], start: int, end: int) -> Iterator[QuoteDifference]:
-    """What hangs on the first or last of the words start..end and is left out: non-|small, 3|+4, <|5, A|-."""
+    """Find omitted parts of the first or last word: non-|small, 3|+4, <|5, A|-."""
     for left_index, right_index, omitted_index in ((start - 1, start, start - 1), (end - 1, end, end)):
         if (
             left_index >= 0
@@ -261,7 +263,6 @@ def _find_omitted_compound_parts(context_tokens: Sequence[Token], start: int, en
 
 
 def _is_one_term(left: Token, right: Token) -> bool:
-    """Whether two neighbours are parts of one word, number or sign."""
     if left.folded in load_terms("leading", "signs") and right.folded[:1].isdigit():
         return True
     if any(map(str.isspace, right.gap_before)) or right.gap_before.strip("-/:+"):
@@ -273,7 +274,7 @@ def _is_one_term(left: Token, right: Token) -> bool:
 def _compare_negation_punctuation(
     quote_tokens: Sequence[Token], page_tokens: Sequence[Token], quote_start: int, page_start: int, length: int
 ) -> Iterator[QuoteDifference]:
-    """Stops and commas beside a negation that stand in one of two equal stretches only: "No, cancer", "no cancer"."""
+    """Compare stops and commas beside a negation: "No, cancer", "no cancer"."""
     negations = load_terms("turning")
     for offset in range(1 if quote_start == 0 or page_start == 0 else 0, length):
         quote_token, page_token = quote_tokens[quote_start + offset], page_tokens[page_start + offset]
@@ -290,7 +291,6 @@ def _compare_negation_punctuation(
 
 
 def _compute_merged_edit_opcodes(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
-    """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
     for is_equal, group in groupby(
         Levenshtein.opcodes(quote_letters, page_letters), key=lambda operation: operation.tag == "equal"
     ):
@@ -299,7 +299,7 @@ def _compute_merged_edit_opcodes(quote_letters: str, page_letters: str) -> Itera
         yield first if is_equal else Opcode("replace", first.src_start, last.src_end, first.dest_start, last.dest_end)
 
 
-# What a stretch differs in
+# Differences of a stretch
 
 
 def _compare_parts(
@@ -332,7 +332,7 @@ def _compare_parts(
 def _compare_parts_of_unequal_length(
     quote_part: Sequence[Token], page_part: Sequence[Token], is_ocr_text: bool
 ) -> Iterator[QuoteDifference]:
-    """Stretches of different length: what decides in them, else the stretch as a whole."""
+    """Compare stretches of different length: their critical words, else the whole stretch."""
     quote_words, page_words = {token.folded for token in quote_part}, {token.folded for token in page_part}
     added_tokens = [token for token in quote_part if token.folded not in page_words]
     omitted_tokens = [token for token in page_part if token.folded not in quote_words]
@@ -353,7 +353,7 @@ def _compare_parts_of_unequal_length(
 def _compare_tokens(
     quote_token: Token, page_token: Token, is_ocr_text: bool, is_known_word: IsWord
 ) -> QuoteDifference | None:
-    """What one word in the place of another means; None for a misprint."""
+    """Classify one word in the place of another; None for a misprint."""
     is_name = any(
         _UPPERCASE_NAME.fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
         for token in (quote_token, page_token)
@@ -381,7 +381,6 @@ def _compare_tokens(
 
 
 def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKind | None:
-    """The kind that one of two words has; None if both are ordinary."""
     if _AMOUNT.fullmatch(quote_token.folded) and _AMOUNT.fullmatch(page_token.folded):
         if re.sub(r"\D", "", quote_token.folded) == re.sub(r"\D", "", page_token.folded):
             return DifferenceKind.DECIMAL
@@ -395,7 +394,6 @@ def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKin
 
 
 def _classify_token(token: Token) -> DifferenceKind | None:
-    """What kind of deciding word it is; None for an ordinary one."""
     if kind := load_kind_by_word().get(token.folded):
         return kind
     if _AMOUNT.fullmatch(token.folded):
@@ -407,7 +405,7 @@ def _classify_token(token: Token) -> DifferenceKind | None:
 
 
 def _join_without_divisions(tokens: Iterable[Token]) -> str:
-    """The words without divisions; two numbers stay two."""
+    """Join words without divisions; two numbers stay two."""
     text = ""
     for token in tokens:
         text += f" {token.folded}" if text[-1:].isdigit() and token.folded[:1].isdigit() else token.folded
@@ -415,7 +413,7 @@ def _join_without_divisions(tokens: Iterable[Token]) -> str:
 
 
 def _is_division_insignificant(quote_part: Sequence[Token], page_part: Sequence[Token]) -> bool:
-    """Whether the different division stands at line breaks, cell borders, or beside a number or sign."""
+    """Decide if the division is at a line break or cell border, or beside a number or sign."""
     return all(
         right.has_loose_gap or not (left.folded[-1:].isalpha() and right.folded[:1].isalpha())
         for part in (quote_part, page_part)
@@ -431,9 +429,9 @@ def _join_token_texts(tokens: Sequence[Token]) -> str:
 
 
 def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_word: IsWord) -> bool:
-    """Whether it is the same word, spoilt on one side so that it is none any more.
+    """Decide if it is the same word, spoilt on one side so that it is no word any more.
 
-    On a page that was recognised, a known word in the quote may be what the engine has spoilt.
+    On a page read by OCR, a known word in the quote may be what the engine has spoilt.
     """
     if DifferenceKind.UNIT in (
         load_kind_by_word().get(page_word),
@@ -456,9 +454,9 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
 
 
 def _is_typical_misprint(misprint: str, word: str, *, is_dictionary_word: bool) -> bool:
-    """Whether engines and typists make the one of the other: look-alikes, a letter doubled or halved, or dropped.
+    """Detect typical slips: look-alikes, a letter doubled, halved or dropped.
 
-    A letter may be dropped from a word that is known only: in a term that no dictionary has, it may be another term.
+    A letter may be dropped only from a known word: in a term that no dictionary has, it may be another term.
     """
     if min(len(misprint), len(word)) < _MIN_MISPRINT_LENGTH - 1:
         return False
@@ -474,7 +472,6 @@ def _is_typical_misprint(misprint: str, word: str, *, is_dictionary_word: bool) 
 
 
 def _is_typical_misprint_edit(edit: Editop, word: str, misprint: str, is_dictionary_word: bool) -> bool:
-    """Whether one edit of ``word`` is such a slip."""
     word_index, misprint_index = edit.src_pos, edit.dest_pos
     if edit.tag == "replace":
         return frozenset((word[word_index], misprint[misprint_index])) in _CONFUSABLE_LETTERS
@@ -490,19 +487,18 @@ def _is_typical_misprint_edit(edit: Editop, word: str, misprint: str, is_diction
 
 
 def _normalise_lookalikes(word: str) -> str:
-    """The word with what looks alike made equal."""
     for lookalike, replacement in _LOOKALIKE_PAIRS:
         word = word.replace(lookalike, replacement)
     return word.translate(_LOOKALIKE_TRANSLATION)
 
 
 def _is_lookalike(left: str, right: str) -> bool:
-    """Whether an engine may have read one for the other: a sign or two misread, added or lost."""
+    """Decide if an engine may have confused them: a sign or two misread, added or lost."""
     return Levenshtein.distance(left, right) <= (1 if max(len(left), len(right)) < 6 else 2)
 
 
 def _has_term_changing_affix(left: str, right: str) -> bool:
-    """Whether a prefix or an ending makes another term of it: hypotension, hypertension."""
+    """Detect a prefix or ending that makes another term: hypotension, hypertension."""
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True

@@ -1,7 +1,7 @@
-"""Where a quote stands in a document, if it stands there at all.
+"""Locate a quote in a document, if it is there.
 
-A quote passes if its canonical form is found as whole words, or if all that differs from the passage nearest to it is
-noise. A score alone never passes anything: it cannot tell a misprint from a changed digit.
+A quote passes if its canonical form is found as whole words, or if all that differs from the nearest passage is noise.
+A score alone never passes anything: it cannot tell a misprint from a changed digit.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from evalkit.issue import PageBox, QuoteVerdict
 
 #: Similarity (rapidfuzz partial ratio, 0..100) from which a passage is worth comparing word by word.
 MIN_SIMILARITY = 60.0
-#: The share of a quote's words that a passage must have, or the quote was not made from it.
+#: A passage must have this share of a quote's words, or the quote does not come from it.
 _MIN_MATCHED_SHARE = 0.5
-#: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
+#: Characters around the aligned passage that are compared too: if the quote omits words, the passage is longer.
 _MARGIN_CHARACTERS = 16
 #: Longer quotes (characters) are looked for as they are and not compared: the model that sends them would set the cost.
 _MAX_COMPARED_CHARACTERS = 1_000
 #: The share of a quote's longer words that a page must have to be worth aligning: misprints spoil a few.
 _MIN_SHARED_LONG_WORDS = 0.3
-#: Of fewer longer words, the share says nothing.
+#: With fewer longer words, the share means nothing.
 _MIN_LONG_WORDS = 4
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 # What may stand around a quote and is not on the page there. A point or sign on a number is a part of it, and so is a
 # sign behind a name: .5, -2, A-.
 _LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
 _TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
-# What is left out between two parts of a quote: dots, often in brackets.
+# An omission between two parts of a quote: dots, often in brackets.
 _ELLIPSIS = re.compile(r"\s*[\[(<{]\s*(?:\.{2,}|(?:\.\s){2,}\.?|…+)\s*[\])>}]\s*|\s*(?:\.{3,}|\.\s\.\s\.|…+)\s*")
 _SENTENCE_BREAK = re.compile(r"[.!?;](?=\s)|\n(?![^\W\d_A-Z])")
 #: Stands for what an earlier part quotes; no letter, so that nothing is read out of it.
@@ -51,28 +51,28 @@ _VERDICTS_BY_WEIGHT = (
     QuoteVerdict.ABSENT, QuoteVerdict.ALTERED, QuoteVerdict.UNCERTAIN, QuoteVerdict.WRONG_PAGE, QuoteVerdict.NOISY, QuoteVerdict.VERBATIM,
 )  # fmt: skip
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-#: So many differences are told; more would not be read.
+#: The most differences that are listed; more would not be read.
 _MAX_SHOWN_DIFFERENCES = 3
 
 
 @dataclass(frozen=True)
 class QuoteLocation:
-    """The place of a quote."""
+    """The place of a quote, and the verdict."""
 
     verdict: QuoteVerdict
     page_number: int | None = None
-    """Where it, or the passage near it, begins; None where it is ABSENT or the page could not be read."""
+    """The page where it, or the passage near it, begins; None if it is ABSENT or the page could not be read."""
     start: int = 0
     """Characters of ``Page.text``."""
     end: int = 0
     page_spans: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
-    """The pages it stands on, each with start and end there: several where it crosses from one to the next."""
+    """Its pages, each with start and end there: several if it crosses from one to the next."""
     similarity: float = 100.0
-    """Similarity 0..100; 100 where the canonical forms are equal."""
+    """Similarity 0..100; 100 if the canonical forms are equal."""
     difference_text: str | None = None
-    """What differs from the document, in words."""
+    """The differences from the document, in words."""
     closest_page: int | None = None
-    """Of an ABSENT quote: the page of the passage that is most like it, if any is."""
+    """For an ABSENT quote: the page of the most similar passage, if any."""
 
     @property
     def boxes(self) -> tuple[PageBox, ...]:
@@ -81,7 +81,7 @@ class QuoteLocation:
 
     @property
     def is_found(self) -> bool:
-        """Whether the quote stands where it was said to stand."""
+        """The quote is where it was claimed to be."""
         return self.verdict in (QuoteVerdict.VERBATIM, QuoteVerdict.NOISY)
 
 
@@ -97,11 +97,10 @@ class QuoteLocator:
 
     @cached_property
     def _passages(self) -> list[_PagePassage]:
-        """One for each page."""
         return [_PagePassage.from_page(page) for page in self._bundle.pages]
 
     def locate(self, quote: str, page_number: int) -> QuoteLocation:
-        """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist).
+        """Judge a quote that is claimed for a page, from 1; it need not exist.
 
         An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN. One joined by
         dots is found part by part, and the worst part counts.
@@ -113,7 +112,7 @@ class QuoteLocator:
         return self._locate_parts(parts, page_number)
 
     def _locate_parts(self, parts: Sequence[str], page_number: int) -> QuoteLocation:
-        """Find the parts in their order on the page, each in what is left of it; else wherever each of them is."""
+        """Find the parts in order on the page, each in what is left of it; else anywhere."""
         passage = self._get_passage(page_number)
         locations: list[QuoteLocation] = []
         for previous_part, part, next_part in zip(("", *parts), parts, (*parts[1:], ""), strict=False):
@@ -165,14 +164,14 @@ class QuoteLocator:
         )
         if (other_location := self._find_exact(canonical_quote, quote, other_passages)) and other_location.is_found:
             return replace(other_location, verdict=QuoteVerdict.WRONG_PAGE)
-        if location or other_location:  # it stands there, but what stands beside it turns it
+        if location or other_location:  # it is there, but its context reverses it
             return location or other_location  # type: ignore[return-value]
         if claimed_passage and not claimed_passage.first_page.status.is_readable:
             return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0)
         return self._find_most_similar(canonical_quote, quote, nearby_passages, other_passages)
 
     def has_quote(self, quote: str, page_number: int) -> bool:
-        """Whether the page has these words."""
+        """Decide if the page has these words."""
         canonical_quote = canonicalise(quote)
         is_existing_page = 1 <= page_number <= self._bundle.total_pages
         return (
@@ -182,7 +181,6 @@ class QuoteLocator:
         )
 
     def _join_with_neighbour_pages(self, page_number: int) -> list[_PagePassage]:
-        """The page run on into the next one, and the one before run on into it, without what is furniture."""
         pages = self._bundle.pages
         return [
             _PagePassage.from_two_pages(pages[first_page_number - 1], pages[first_page_number])
@@ -192,7 +190,7 @@ class QuoteLocator:
 
     @staticmethod
     def _find_exact(canonical_quote: str, quote: str, passages: Iterable[_PagePassage]) -> QuoteLocation | None:
-        """The first place where the quote stands and nothing turns it; failing that, the first where it stands."""
+        """Find the first place that nothing around it reverses; else the first place."""
         reversed_location: QuoteLocation | None = None
         for passage in passages:
             if location := passage.find_exact(canonical_quote, quote):
@@ -208,7 +206,7 @@ class QuoteLocator:
         nearby_passages: Sequence[_PagePassage],
         other_passages: Sequence[_PagePassage],
     ) -> QuoteLocation:
-        """The place that is most like the quote, with what differs; ABSENT where too little is alike."""
+        """Find the most similar place, with its differences; ABSENT if too little is alike."""
         best_location: QuoteLocation | None = None
         if len(canonical_quote) > _MAX_COMPARED_CHARACTERS:
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
@@ -267,7 +265,7 @@ class QuoteLocator:
         differences = comparison.differences
         if (
             comparison.compared_span
-        ):  # a window as long as the quote is a little beside it where the passage is shorter or longer
+        ):  # a window of the quote's length is slightly off if the passage is shorter or longer
             exact_span = widen_to_whole_words(
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
@@ -292,7 +290,7 @@ class QuoteLocator:
 def _mark_uncertain_if_sentences_joined(
     previous_part: str, part: str, passage: _PagePassage, location: QuoteLocation
 ) -> QuoteLocation:
-    """The part's location; UNCERTAIN if the dots make one sentence of two: the biopsy shows … melanoma."""
+    """Mark a part UNCERTAIN if the dots join two sentences: the biopsy shows … melanoma."""
     if location.verdict is QuoteVerdict.UNCERTAIN and not has_content_words(part):
         location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None)
     gap = passage.text[: location.start].rpartition(_QUOTED_FILLER)[2] if previous_part else ""
@@ -309,7 +307,6 @@ def _mark_uncertain_if_sentences_joined(
 
 
 def _strip_outer_punctuation(quote: str) -> str:
-    """The quote without stops, dots, brackets and bullets around it."""
     leading = _LEADING_PUNCTUATION.match(quote)
     return _TRAILING_PUNCTUATION.sub("", quote[leading.end() if leading else 0 :])
 
@@ -320,7 +317,7 @@ def _find_long_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class _PagePassage:
-    """A text to look in: a page's, or the end of one and the beginning of the next."""
+    """A text to search: a page's, or the end of one and the start of the next."""
 
     first_page: Page
     """The page it begins on."""
@@ -328,7 +325,7 @@ class _PagePassage:
     passage_to_page_spans: tuple[tuple[int, int, int, Page], ...]
     """Start and end in ``text``, start in ``Page.text``, the page."""
     second_page_start: int | None = None
-    """Where the second page begins in ``text``."""
+    """The start of the second page in ``text``."""
 
     @classmethod
     def from_page(cls, page: Page) -> _PagePassage:
@@ -336,7 +333,6 @@ class _PagePassage:
 
     @classmethod
     def from_two_pages(cls, first_page: Page, second_page: Page) -> _PagePassage:
-        """The body of two pages, from one to the other."""
         page_spans: list[tuple[int, int, int, Page]] = []
         text, second_page_start = "", 0
         for page in (first_page, second_page):
@@ -348,11 +344,11 @@ class _PagePassage:
         return cls(first_page, text, tuple(page_spans), second_page_start)
 
     def without_text_between(self, start: int, end: int) -> _PagePassage:
-        """The same place with what is between made unreadable: other parts of a quote were found there."""
+        """Copy it with the text between made unreadable: other parts of a quote were found there."""
         return replace(self, text=self.text[:start] + _QUOTED_FILLER * (end - start) + self.text[end:])
 
     def find_part(self, part: str, next_part: str) -> QuoteLocation | None:
-        """Find a part of an elided quote; what the next part quotes is not left out beside it."""
+        """Find a part of an elided quote, without what the next part quotes as its omission."""
         canonical_part = canonicalise(part)
         location = self.find_exact(canonical_part, part)
         if not location or location.is_found or not next_part:
@@ -365,17 +361,17 @@ class _PagePassage:
         return _find_long_words(self.text)
 
     def is_span_unique_to_passage(self, span: tuple[int, int]) -> bool:
-        """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
+        """Decide if the span is this passage's: of two joined pages, only what crosses over."""
         return self.second_page_start is None or span[0] < self.second_page_start < span[1]
 
     def find_exact(self, canonical_quote: str, quote: str) -> QuoteLocation | None:
-        """The best of the places here where the quote's canonical form stands; None without one."""
+        """Find the best place of the quote's canonical form; None without one."""
         reversed_location: QuoteLocation | None = None
         matching_spans: list[tuple[int, int]] = []
         for span in filter(self.is_span_unique_to_passage, find_whole_word_spans(canonical_quote, self.text)):
             if not has_content_words(quote):
                 return self.create_location(
-                    QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that stand everywhere"
+                    QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that appear everywhere"
                 )
             if omission := find_omitted_context(self.text, *span):
                 verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
@@ -406,7 +402,7 @@ class _PagePassage:
         similarity: float = 100.0,
         difference_text: str | None = None,
     ) -> QuoteLocation:
-        """The verdict at ``span`` of this text."""
+        """Create the verdict for ``span`` of this text."""
         page_spans: tuple[tuple[Page, int, int], ...] = ((self.first_page, *span),)
         page, start, end = page_spans[0]
         if self.second_page_start is not None:
@@ -431,7 +427,6 @@ class _PagePassage:
 
 
 def _find_body_spans(page: Page) -> list[tuple[int, int]]:
-    """Start and end in ``Page.text`` of each paragraph that is not furniture; the text is the paragraphs, one break apart."""
     spans, position = [], 0
     for block in page.visible_blocks:
         if not block.furniture:
@@ -441,7 +436,7 @@ def _find_body_spans(page: Page) -> list[tuple[int, int]]:
 
 
 def find_whole_word_spans(canonical_phrase: str, text: str) -> Iterator[tuple[int, int]]:
-    """The original characters of every whole-word occurrence."""
+    """Find the original characters of every whole-word occurrence."""
     canonical_form = build_canonical_text(text)
     match_start = canonical_form.text.find(canonical_phrase)
     while match_start >= 0:
@@ -454,9 +449,9 @@ def find_whole_word_spans(canonical_phrase: str, text: str) -> Iterator[tuple[in
 
 
 def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
-    """Whether two texts of one canonical form are divided into the same words: "a typical" is not "atypical".
+    """Decide if two texts are divided into the same words: "a typical" is not "atypical".
 
-    Where one of them breaks a line or cell, or joins with a hyphen, a division may be missing in the other.
+    At a line break, cell border or hyphen of one of them, the other may lack the division.
     """
     if passage_text.casefold().split() == quote.casefold().split():
         return True
@@ -467,7 +462,7 @@ def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
 
 
 def _find_space_and_loose_divisions(text: str) -> tuple[set[int], set[int]]:
-    """Where letters are divided by whitespace, and where by a line break, tab or hyphen; in canonical characters."""
+    """Find divisions by whitespace, and those by line break, tab or hyphen, in canonical characters."""
     canonical_form = build_canonical_text(text)
     space_divisions, loose_divisions = set(), set()
     for index in range(1, len(canonical_form.text)):
@@ -487,7 +482,10 @@ _LOOSE_DIVISIONS = frozenset("\n\t" + DASHES)
 
 
 def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span widened until it splits no word or number: what is cut out of a text must be found in it again."""
+    """Widen a span until it splits no word or number.
+
+    What is cut out of a text must be found in it again.
+    """
     canonical_form = build_canonical_text(text)
     canonical_start, canonical_end = (
         bisect_left(canonical_form.original_indices, start),
@@ -503,7 +501,7 @@ def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> bool:  # noqa: PLR0911 - each return is one way to be one
-    """Whether a cut before the canonical character ``index`` goes through a word or number: 1|1.2, 4|.2, BRCA|1, ½."""
+    """Decide if a cut before canonical character ``index`` splits a word: 1|1.2, 4|.2, BRCA|1, ½."""
     if not 0 < index < len(canonical_form.text):
         return False
     left_origin, right_origin = canonical_form.original_indices[index - 1], canonical_form.original_indices[index]
@@ -546,5 +544,5 @@ _INNER_SYMBOLS = ".,-/:_^>+*=<≤≥±~≈≠"
 #: Signs that belong to the number behind them.
 _COMPARISON_SYMBOLS = frozenset("<>±~≈≠≪≫≲")
 _NUMBER_PREFIX_SYMBOLS = _COMPARISON_SYMBOLS | set("-+")
-#: Signs that belong to what stands before them.
+#: Signs that belong to what precedes them.
 _TRAILING_SYMBOLS = "+%‰°*^-"

@@ -1,9 +1,9 @@
-"""Text in one canonical form, with the way back to the original characters.
+"""Canonical form of text, with the way back to the original characters.
 
-Equal are: compatibility forms and ligatures (NFKC), accents in one sign with their letter or behind it, curly and
-straight quotes, all dashes, upper and lower case, any whitespace or none, a word hyphenated between letters or not. Numbers stay what they are: superscript and subscript
-digits keep their height (10³ is not 103), a hyphen beside a digit stays (3-5 is not 35), and so does the space between
-two numbers (1 2 is not 12).
+Equal are: compatibility forms and ligatures (NFKC), composed and combining accents, curly and straight quotes, all
+dashes, upper and lower case, any whitespace or none, a word hyphenated between letters or not. Numbers stay:
+superscript and subscript digits keep their height (10³ is not 103), a hyphen beside a digit stays (3-5 is not 35), and
+so does the space between two numbers (1 2 is not 12).
 """
 
 from __future__ import annotations
@@ -39,25 +39,24 @@ class CanonicalText:
 
     @cached_property
     def original_indices(self) -> Sequence[int]:
-        """For each canonical character, the original character it came from.
+        """For each canonical character, the index of its original character.
 
-        Worked out again when it is asked for: a long document has a million of them, and only a few pages are lit.
+        Computed on each access: a long document has a million of them, and only a few pages are highlighted.
         """
         return _canonicalise_with_indices(self.original_text)[1]
 
     def get_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """The original characters behind the canonical ones ``start:end`` (not empty)."""
+        """Map the canonical span ``start:end`` (not empty) to original characters."""
         return self.original_indices[start], self.original_indices[end - 1] + 1
 
 
 @lru_cache(maxsize=512)  # every verifier looks at the same pages
 def build_canonical_text(text: str) -> CanonicalText:
-    """The canonical form of a text."""
+    """Build the canonical form of a text."""
     return CanonicalText(text, _canonicalise_with_indices(text)[0])
 
 
 def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
-    """The canonical form, and for each of its characters the original one it came from."""
     canonical_parts: list[str] = []
     original_indices = array("H" if len(text) < 65536 else "i")
     joining_hyphens = _find_joining_hyphens(text)
@@ -77,7 +76,7 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 
 
 def canonicalise(text: str) -> str:
-    """Return the canonical form of a text that is seen once: without the way back, which takes most of the time."""
+    """Return a text's canonical form, without the way back, which takes most time."""
     if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
         return _canonicalise_with_indices(text)[0]
     marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", text))
@@ -105,19 +104,19 @@ def _fold_letter(letter: str) -> str:
 
 
 _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
-# In all of these the sign stands first, and what is before it is asked then: the engine skips to the next sign.
+# In all of these the sign comes first and a look-behind follows: the engine skips to the next sign.
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
 
 
 def is_plain_ascii(text: str) -> bool:
-    """Whether every character is its own canonical form: ASCII, and no backtick, which is a quote."""
+    """Decide if every character is its own canonical form: ASCII, no backtick."""
     return text.isascii() and "`" not in text
 
 
 def normalise_characters(text: str) -> str:
-    """The text with one form of each letter, quote and dash, nothing invisible, and no hyphen where a line ended."""
+    """Normalise letters, quotes and dashes; drop invisible signs and line-end hyphens."""
     normalised_text = (
         text
         if is_plain_ascii(text)
@@ -131,13 +130,12 @@ def normalise_characters(text: str) -> str:
 # Two hyphens are typed for one dash.
 _ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z])|(?=-))")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
-# Behind a capital a hyphen before a space is a sign: blood type A- was found. A long dash divides clauses.
+# After a capital, a hyphen before a space is a sign: blood type A- was found. A long dash divides clauses.
 _JOINING_HYPHEN = re.compile(
     rf"[{DASHES}](?:(?<![—―⸺⸻])(?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))|(?=[{DASHES}]))"
 )
 
 
 def _find_joining_hyphens(text: str) -> frozenset[int]:
-    """The hyphens that stand between two letters, at a line's end or not."""
     pattern = _ASCII_JOINING_HYPHEN if text.isascii() else _JOINING_HYPHEN
     return frozenset([match.start() for match in pattern.finditer(text)])

@@ -1,7 +1,8 @@
-"""What a quote leaves out of its own sentence: a negation, a hedge, another time or person, a condition, a question.
+"""Detect context that a quote leaves out and that changes its meaning.
 
-Cut rightly, the words of a document can say the opposite of it. What is beside a quote in its sentence is looked at;
-what the lists, ``difference.toml`` and ``omitted_context.toml``, do not know is not seen.
+A negation, a hedge, another time or person, a condition, a question: rightly cut, a document's words can say the
+opposite of it. The rest of the quote's sentence is searched for the cues of ``difference.toml`` and
+``omitted_context.toml``; other cues are not seen.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from evalkit.grounding.critical_terms import DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
 from evalkit.grounding.tokens import tokenise
 
-#: So many words before a quote may hold a negation that reaches it.
+#: A negation reaches a quote from this many words before it.
 _NEGATION_REACH_WORDS = 20
-#: So many characters are looked at.
+#: The characters around a quote that are searched.
 _MAX_CHARACTERS_BEFORE, _MAX_CHARACTERS_AFTER = 220, 120
-# A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
+# A sentence continues after a break before a small letter. All signs come first: the engine skips to the next.
 _CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n(?![^\W\d_A-Z])")
 _PHRASE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
-# An answer that a form prints or a hand ticks ends what was asked; it says nothing of the next line or column.
+# A printed or ticked answer ends its question; it means nothing for the next line or column.
 _BOX = r"(?:\[[ xX✓]?\]|\([ xX✓]?\)|[☐☑☒✓✔✗✘□■])"
 _ANSWER = r"(?i:yes|no|none|n/?a|unknown|unsure|present|absent|positive|negative|normal|abnormal|denied)"
 _ANSWER_END = re.compile(
@@ -36,16 +37,16 @@ _ANSWER_END = re.compile(
 )
 _ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
 _MAX_LABEL_CHARACTERS = 50
-#: So many words of a quote show whether a new clause begins with it.
+#: This many words of a quote show if a new clause begins with it.
 _OPENING_WORDS = 6
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
-# The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
+# The line continues after its break: it ends in one of these, and is neither a cell nor a label with its answer.
 _CONTINUED_LINE = re.compile(
     r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
 )
 _LABEL_END = re.compile(r"[ \t]*(?::|\t)")
 _LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
-# Before what is asked about; a page with several has lost its boxes or bullets, and before a number it was another sign.
+# Before what it asks about; a page with several has lost its boxes or bullets, and before a number it was another sign.
 _QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
 _QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
@@ -60,17 +61,17 @@ _GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
 class ContextCue(NamedTuple):
-    """What turns a quote that is cut out beside it."""
+    """A cue that changes the meaning of a quote next to it."""
 
     kind: DifferenceKind
     position: str
     """``before`` or ``after`` the quote, or the ``label`` of its line."""
     pattern: re.Pattern[str]
     max_words_between: int
-    """So many words may be between it and the quote."""
+    """The most words between it and the quote."""
     crosses_commas: bool
     unless: re.Pattern[str] | None
-    """What undoes it, if it is between the two or in the quote's first words."""
+    """Words that cancel it, between the two or first in the quote."""
 
 
 @cache
@@ -103,7 +104,7 @@ def _compile(expression: str, flags: int = 0) -> re.Pattern[str]:
 
 @cache
 def _compile_any_cue_pattern(position: str) -> re.Pattern[str]:
-    """All cues of a position in one, which most sentences have none of."""
+    """Compile all cues of a position into one pattern; most sentences have none."""
     expressions = [cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position)]
     return re.compile(rf"{_WORD_START}(?:{'|'.join(expressions)})")
 
@@ -114,7 +115,7 @@ def _compile_boundary_pattern(name: str) -> re.Pattern[str]:
 
 
 def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | None:
-    """Find what beside ``text[start:end]`` reverses it or puts it in doubt, if any."""
+    """Find context of ``text[start:end]`` that reverses it or puts it in doubt."""
     return (
         _find_negation_before(text, start, end)
         or _find_negation_after(text, start, end)
@@ -123,11 +124,11 @@ def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | N
 
 
 def _iter_context_differences(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
-    """What hedges, dates or conditions the quote, or is about another person; not what the quote has of that kind."""
+    """Iterate over cues of hedge, date, condition or person that the quote itself lacks."""
     quote = _fold_case_and_spaces(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
         own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
-        # What ends in a cue is cut within the phrase.
+        # A text that ends in a cue is cut within the phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
     if _is_in_question(text, end) or _has_query_mark_before(text, start):
@@ -182,27 +183,24 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
 
 
 def _extract_opening(text: str, start: int, end: int) -> str:
-    """The quote's first words."""
     return " ".join(_fold_case_and_spaces(text[start:end]).split()[:_OPENING_WORDS])
 
 
 def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
-    """Whether another clause begins in the gap, or with the quote."""
     return any(match.start() <= len(gap) for match in _compile_boundary_pattern(boundary).finditer(gap + opening))
 
 
 def _is_parenthetical(words_before: str, words_after: str) -> bool:
-    """Whether what is between the two is an insertion: the film shows, possibly, a fracture."""
+    """Detect an insertion between the two: the film shows, possibly, a fracture."""
     return bool(_INSERTION_START.search(words_before) and _INSERTION_END.match(words_after))
 
 
 def _blank_harmless_phrases(clause: str) -> str:
-    """The clause with single spaces, without phrases that have a cue in them and turn nothing: no doubt, not only, if anything."""
+    """Blank phrases that contain a cue but change nothing: no doubt, not only, if anything."""
     return _compile_boundary_pattern("harmless").sub("░", clause)
 
 
 def _is_in_question(text: str, end: int) -> bool:
-    """Whether the sentence that goes on behind the quote ends in a question mark."""
     if text[end - 1] in ".!?;":
         return False
     sentence_end = _SENTENCE_END.search(text, end, end + _MAX_CHARACTERS_AFTER)
@@ -210,7 +208,7 @@ def _is_in_question(text: str, end: int) -> bool:
 
 
 def _has_query_mark_before(text: str, start: int) -> bool:
-    """Whether a question mark before the words asks about them: ? appendicitis."""
+    """Detect a question mark before the words that asks about them: ? appendicitis."""
     line_start = text.rfind("\n", 0, start) + 1
     if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
         return False
@@ -218,7 +216,6 @@ def _has_query_mark_before(text: str, start: int) -> bool:
 
 
 def _fold_case_and_spaces(text: str) -> str:
-    """The text in small letters with single spaces, and with the space at its ends."""
     return re.sub(r"\s+", " ", text.lower()).replace("’", "'")
 
 
@@ -244,7 +241,7 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
 
 
 def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | None:
-    # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
+    # From the last character on: if the quote ends its sentence, nothing behind it belongs to it.
     clause = _PHRASE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
     clause_words = [token.folded for token in tokenise(clause)]
     while clause_words and (clause_words[0] in load_terms("negated", "linking") or clause_words[0].endswith("ly")):
@@ -256,7 +253,7 @@ def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | N
 
 
 def _is_section_label(text: str, start: int, end: int) -> bool:
-    """Whether it is the label of a section, which says nothing about what stands in it: Family History: none."""
+    """Detect a section's label, which says nothing about its content: Family History: none."""
     last_words = [token.folded for token in tokenise(text[start:end])][-1:]
     is_at_line_start = not text[text.rfind("\n", 0, start) + 1 : start].strip(" •*-–0123456789.")
     return (
@@ -265,14 +262,12 @@ def _is_section_label(text: str, start: int, end: int) -> bool:
 
 
 def _find_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> int:
-    """The index of the last word that begins another clause; -1 without one."""
     return max((index for index, word in enumerate(clause_words) if word in terminators), default=-1)
 
 
 def _iter_negations(
     clause_words: Sequence[str], cues: frozenset[str], first_index: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """Each cue of one to three words, with the index of its first word."""
     for index in range(max(first_index, 0), len(clause_words)):
         for phrase_length in (3, 2, 1):
             phrase = " ".join(clause_words[index : index + phrase_length])
@@ -282,7 +277,7 @@ def _iter_negations(
 
 
 def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool:
-    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma."""
+    """Detect false cues: record no 123, with and without contrast, non-small cell carcinoma."""
     if phrase == "non":
         return index + 1 < len(clause_words)
     if phrase == "no":
@@ -296,7 +291,6 @@ def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool
 
 
 def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = False) -> str:
-    """The end of the clause before ``start``."""
     window = text[max(start - _MAX_CHARACTERS_BEFORE, 0) : start + 1]
     clause_ends = [end for end, sign in _find_clause_ends(text, start) if not (crosses_colons and sign == ":")]
     while clause_ends:
@@ -312,9 +306,9 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
     return window[clause_ends[-1] if clause_ends else 0 : -1]
 
 
-@lru_cache(maxsize=4)  # asked for twice, with and without colons
+@lru_cache(maxsize=4)  # used twice, with and without colons
 def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
-    """Where clauses end in the characters before ``start``, each with the sign or answer that ends it."""
+    """Find clause ends before ``start``, each with the sign or answer that ends it."""
     window_start = max(start - _MAX_CHARACTERS_BEFORE, 0)
     window = text[window_start : start + 1]
     clause_ends = [
@@ -332,7 +326,7 @@ def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
 
 
 def _is_mid_sentence_punctuation(window: str, index: int) -> bool:
-    """Whether the sign ends no sentence: the point of an abbreviation, a question mark before what is asked."""
+    """Detect a sign that ends no sentence: an abbreviation's point, ? before what is asked."""
     if window[index] == "?":
         return not window[index - 1 : index].strip()
     last_word = re.split(r"[^\w.]", window[max(index - 10, 0) : index])[-1].lower()

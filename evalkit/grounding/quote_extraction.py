@@ -1,4 +1,4 @@
-"""Cutting a quote out of a page by its first and last words: what is cut out cannot be invented."""
+"""Cut a quote out of a page by its first and last words: it cannot be invented."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from evalkit.documents.bundle import Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 
-#: Longer passages (words) are no quotes: of two words at both ends of a page nobody knows what was meant.
+#: Longer passages (words) are no quotes: two words at both ends of a page are ambiguous.
 MAX_EXTRACTED_QUOTE_WORDS = 60
 
 
 def extract_quote(page: Page, paragraph_number: int | None, first_words: str, last_words: str) -> str | None:
-    """The shortest passage that begins and ends so; None where there is none, or none of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words.
+    """Extract the shortest passage between the given first and last words.
 
-    It is looked for in the paragraph of that number (from 1, of ``Page.paragraphs``), then on the whole page.
+    None if there is none of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words. The paragraph of that number is searched first
+    (from 1, of ``Page.paragraphs``), then the whole page.
     """
     has_paragraph = paragraph_number is not None and 1 <= paragraph_number <= len(page.paragraphs)
     texts = [page.paragraphs[paragraph_number - 1]] if has_paragraph and paragraph_number else []
@@ -33,7 +34,7 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
     last_words_spans = list(find_whole_word_spans(canonical_last_words, text))
     candidate_spans = []
     for start, end in find_whole_word_spans(canonical_first_words, text):
-        # Of a short quote the first words may be its last ones too.
+        # A short quote's first words may be its last ones too.
         ending_index = bisect_left(last_words_spans, start, key=itemgetter(0))
         candidate_spans += (
             [(start, max(end, last_words_spans[ending_index][1]))] if ending_index < len(last_words_spans) else []

@@ -1,4 +1,4 @@
-"""A text as words, numbers and signs that say something, folded to compare them."""
+"""Split text into words, numbers and meaningful signs, folded to compare."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from evalkit.grounding.normalise import is_plain_ascii, normalise_characters
 
 
 class Token(NamedTuple):
-    """One word, number or sign."""
+    """A word, number or sign."""
 
     folded: str
     """Folded, to compare by."""
     text: str
     """As written."""
     gap_before: str
-    """What stands between it and the token before; all of it that is in the text, for the first."""
+    """The text between it and the token before; for the first, all text before it."""
 
     @property
     def has_loose_gap(self) -> bool:
-        """After a line break, a hyphen or between cells, where a division may be the page's and not the writer's."""
+        """It follows a line break, hyphen or cell border, a division that may be the page's."""
         return not self.gap_before or any(character in self.gap_before for character in "\n\t-")
 
 
-# A chunk of letters and digits with the signs that hang inside it (c.5266dupC, 17q21.31, 3-5, 10^-3), an amount without
-# its unit, or a sign that says something. What else is punctuation says nothing here.
+# A chunk of letters and digits with the signs inside it (c.5266dupC, 17q21.31, 3-5, 10^-3), an amount without
+# its unit, or a meaningful sign. Other punctuation means nothing here.
 _UNIT_PATTERN = (
     r"(?:mm|cm|m|km|mg|mcg|ug|µg|μg|g|gm|kg|ng|pg|lbs?|oz|ml|l|dl|cc|iu|u|meq|mmol|hrs?|h|min|bp|kb|mb|gy|x|yo|y)"
 )
 _TOKEN = re.compile(
-    r"[A-Za-z]++(?![\w'.,:>*^-])"  # nearly all chunks: a word alone, which is none of what follows
+    r"[A-Za-z]++(?![\w'.,:>*^-])"  # nearly all chunks: a plain word
     r"|\[[ xX✓]?\]|\([ xX✓]\)|[☐☑☒✓✔✗✘□■◻◼]"  # box
     r"|(?<!\w)[cgmnpr]\.\(?(?=[\w*>+=?-]*\d)[\w*>+=?-]*[\w*=?]"  # variant
     r"|\d{1,4}\^[-+]?\^?\d{1,4}"  # power
@@ -46,7 +46,7 @@ _REMOVED_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])|\s"
 
 @lru_cache(maxsize=1024)
 def tokenise(text: str) -> tuple[Token, ...]:
-    """The text's tokens, in order."""
+    """Split a text into tokens, in order."""
     normalised_text = normalise_characters(text)
     tokens: list[Token] = []
     previous_end = 0
@@ -59,7 +59,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=4096)
 def fold_word(text: str) -> str:
-    """The folded form: no case, no hyphen beside a letter, one letter for micro.
+    """Fold a word: no case, no hyphen beside a letter, one letter for micro.
 
     >>> fold_word("HER-2"), fold_word("3-5"), fold_word("Follow-up"), fold_word("µg")
     ('her2', '3-5', 'followup', 'ug')

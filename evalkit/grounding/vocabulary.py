@@ -1,4 +1,4 @@
-"""Which words are real: what a misprint never makes."""
+"""Recognise real words: a misprint never makes one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JSON_ENTRY = re.compile(r'"([^"\\]+)":')
 
 @cache
 def load_english_word_text_by_prefix() -> dict[str, str]:
-    """Load folded English words, pyspellchecker's list of 160,000, by their first two letters.
+    """Load folded English words, pyspellchecker's 160,000, by their first two letters.
 
     Each value is the words between spaces: one by one, as pyspellchecker has them, they would take 20 MB.
     """
@@ -29,7 +29,7 @@ def load_english_word_text_by_prefix() -> dict[str, str]:
 
 
 def is_english_word(word: str) -> bool:
-    """Tell whether the folded word is English."""
+    """Decide if a folded word is English."""
     return f" {word} " in load_english_word_text_by_prefix().get(word[:2], "")
 
 
@@ -42,5 +42,5 @@ class DocumentVocabulary:
         )
 
     def __call__(self, word: str, min_uses: int) -> bool:
-        """Whether the folded word is English, or used at least so many times in the document."""
+        """Decide if a folded word is English, or frequent enough in the document."""
         return self._use_counts.get(word, 0) >= min_uses or is_english_word(word)

@@ -1,1 +1,1 @@
-"""A question becomes a validated answer."""
+"""Ask questions, and get validated answers."""

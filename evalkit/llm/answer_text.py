@@ -1,4 +1,4 @@
-"""Read the one JSON value of an answer's text, however it is wrapped and written.
+"""Read the only JSON value of an answer's text, however it is wrapped.
 
 What is harmless is read and listed: prose and fences around the value, comments, trailing commas, single quotes, the
 same key twice with the same value. What would need a guess is refused: several values, text that is cut off, a key
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 
 class NormalisedAnswer(NamedTuple):
-    """An answer in the shape that was asked for, and what was changed without loss to get it there."""
+    """An answer's JSON value, and what was changed without loss to read it."""
 
     json_value: Any
     changes: tuple[str, ...]
@@ -24,7 +24,7 @@ class NormalisedAnswer(NamedTuple):
 
 
 class AnswerTextError(ValueError):
-    """The text holds no JSON value, or not exactly one; the message quotes nothing of it."""
+    """A text without exactly one JSON value; the message quotes nothing of it."""
 
 
 _THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")
@@ -44,12 +44,15 @@ _NEEDLESS_ESCAPE_PATTERN = re.compile(r"\\(\\|(?P<escaped>[^\"\\/bfnrtu]))", re.
 _HARMLESS_ESCAPES = frozenset("'_*[]`#&$")
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 _PROSE_BRACKETS_PATTERN = re.compile(r'\[[^\[\]{}"]*\]|\{[^\[\]{}"]*\}')
+#: A text may be the JSON string of another text this often.
 _MAX_WRAPPED_TEXTS = 3
-"""So often a text may be the JSON string of another text."""
 
 
 def extract_answer_json(text: str) -> NormalisedAnswer:
-    """Read the only JSON value of a text. AnswerTextError if it is none, several, cut off, or contradicts itself."""
+    """Read the only JSON value of a text.
+
+    AnswerTextError if it holds none or several, is cut off, or contradicts itself.
+    """
     try:
         return _extract_nested_answer_json(text, 0)
     except RecursionError:
@@ -57,7 +60,7 @@ def extract_answer_json(text: str) -> NormalisedAnswer:
 
 
 def dump_for_comparison(json_value: Any) -> str:
-    """Return the same text for the same JSON value; unlike ``==`` it tells 1 from true."""
+    """Return the same text for the same JSON value; unlike ``==``, 1 is not true."""
     return json.dumps(json_value, sort_keys=True)
 
 
@@ -87,7 +90,7 @@ def _load_json(json_text: str, repeated_keys: list[str], *, is_strict: bool) -> 
         for key, field in pairs:
             if key in fields:
                 if dump_for_comparison(fields[key]) != dump_for_comparison(field):
-                    raise AnswerTextError("a field is there twice with different values")
+                    raise AnswerTextError("a field occurs twice with different values")
                 repeated_keys.append(key)
             fields[key] = field
         return fields
@@ -107,11 +110,11 @@ def _parse_finite_float(number_text: str) -> float:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise AnswerTextError(f"{constant} is no JSON number")
+    raise AnswerTextError(f"{constant} is not a JSON number")
 
 
 def _unwrap_answer_text(text: str, changes: list[str]) -> str:
-    """Undo what other programs do to a whole text: thoughts before it, marks of a mail's quote, entities, quotes."""
+    """Undo wrappings of a whole text: thoughts before it, marks of quoted mail, HTML entities, curly quotes."""
     if (answer_text := _THOUGHTS_PATTERN.sub("", text)) != text:
         changes.append("thoughts before the answer left out")
         text = answer_text
@@ -157,7 +160,7 @@ def _extract_only_json_value(text: str, repeated_keys: list[str], changes: list[
 
 
 def _split_prose_and_values(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield prose with the bracketed text after it; AnswerTextError if a bracket is never closed."""
+    """Yield prose with the bracketed text after it. AnswerTextError if a bracket is never closed."""
     position = 0
     while (opening := re.compile(r"[\[{]").search(text, position)) is not None:
         end = _find_balanced_end(text, opening.start())
@@ -176,7 +179,7 @@ def _find_balanced_end(text: str, start: int) -> int:
 
 
 def _load_json_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, list[str]]:
-    """Return the value with what was changed to read it; None if it is only brackets in prose."""
+    """Load a value and list what was changed to read it; None if it is only brackets in prose."""
     try:
         return _load_json(value_text, repeated_keys, is_strict=True), []
     except AnswerTextError:
@@ -197,7 +200,7 @@ def _load_json_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any
 
 
 def _convert_token_to_json(token: re.Match[str]) -> str:
-    """Write a token of JavaScript or Python as JSON has it; what nobody can read stays and is refused later."""
+    """Write a token of JavaScript or Python as JSON. An unreadable one stays and is refused later."""
     writer = _TOKEN_WRITERS.get(token.lastgroup or "")
     return writer(token) if writer else token[0]
 

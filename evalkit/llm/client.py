@@ -1,4 +1,4 @@
-"""Asking a language model: journalled, limited, repeated where it may pass, and read strictly."""
+"""Ask language models: journalled, rate-limited, retried, and read strictly."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from evalkit.store import ModelCall, hash_canonical_json
 
 log = logging.getLogger(__name__)
 
-#: So often a question is asked before it counts as unanswered, however quickly it fails; and so often where the model
-#: answers, but not what it was asked for: at temperature 0 it will hardly change its mind.
+#: A question is asked this often before it counts as unanswered, however quickly it fails; and this often if the model
+#: answers in a wrong shape: at temperature 0 it hardly changes its answer.
 _MAX_ATTEMPTS, _MAX_ATTEMPTS_IF_UNUSABLE = 5, 2
-#: The share of a question's seconds that one attempt may take: one that hangs leaves time for another.
+#: One attempt may take this share of a question's seconds: one that hangs leaves time for another.
 _ATTEMPT_TIME_SHARE = 0.5
+#: Seconds that any call may take.
 _MIN_CALL_SECONDS = 1.0
-"""Seconds that any call is given."""
+#: The longest pause that a provider can impose.
 _MAX_PAUSE_SECONDS = 86_400.0
-"""Seconds that a provider may ask for."""
-#: To tell before a call what it will cost: characters of a token, at least, and tokens of an answer.
+#: To estimate a call's cost: characters of a token, at least, and tokens of an answer.
 _CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
 
 
@@ -61,12 +61,14 @@ class LanguageModel:
         max_first_wait: float = 1.0,
         max_wait: float = 20.0,
     ) -> None:
-        """``base_url``: of a server of one's own, where a model of that name may be another one.
+        """Set up a model with its limits.
 
-        ``time_limit_seconds``: a question may take so long, with all attempts and the waiting between them.
+        ``base_url``: the address of a site's own server, where a model of the same name may be another one.
 
-        ``max_first_wait`` and ``max_wait``: seconds before the second attempt and before the last, at most; they are
-        drawn at random.
+        ``time_limit_seconds``: seconds for a question, with all attempts and the waiting between them.
+
+        ``max_first_wait`` and ``max_wait``: most seconds before the second attempt and before the last; drawn at
+        random.
         """
         self._provider = provider
         self._ledger = ledger
@@ -79,13 +81,14 @@ class LanguageModel:
 
     @property
     def name(self) -> str:
-        """As ``--model`` names it."""
+        """The model's name, as ``--model`` names it."""
         return self._provider.name
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """The answer from the journal, or the model's; its usage is what it cost, whenever that was paid.
+        """Answer from the journal, or ask the model.
 
-        StoreError where the journal cannot be written: an answer that is not kept is not used.
+        The answer's usage is what it cost, whenever that was paid. StoreError if the journal cannot be written: an
+        answer that is not stored is not used.
         """
         pending_question = _PendingQuestion(question, self.name, self._base_url)
         parsed_answer, call_error = self._load_journalled_answer(pending_question), None
@@ -121,10 +124,9 @@ class LanguageModel:
             return None
 
     async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
-        """The answer, after as many attempts as it takes and may take. ModelCallError, SpendingLimitError."""
 
         def compute_wait(retry_state: RetryCallState) -> float:
-            # As long as the provider asked for and a little longer, or all would come back at once.
+            # Longer than the provider asked for, at random, or all calls would return at once.
             wait_seconds = self._backoff(retry_state) + (_get_call_error(retry_state).retry_after or 0.0)
             pending_question.spent_seconds += wait_seconds
             return wait_seconds
@@ -150,15 +152,15 @@ class LanguageModel:
         return parsed_answer
 
     async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
-        """One call: sent, read, journalled. ModelCallError, SpendingLimitError.
+        """Make one call: send, read, journal. ModelCallError, SpendingLimitError.
 
-        Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
+        A caller who stops waiting does not stop the call: it is paid for, and the journal will have its answer.
         """
         if (pause_left := self._paused_until - time.monotonic()) > 0:
             raise ModelCallError(
-                f"the provider wanted no calls for another {pause_left:.0f} seconds",
+                f"the provider accepts no calls for another {pause_left:.0f} seconds",
                 code="LLM-RATE",
-                remedy="Run the same command again later: what was answered is kept.",
+                remedy="Run the same command again later: answers so far are stored.",
                 usage=Usage(),
             )
         acquired_at = await self._limiter.acquire_slot_and_get_time()
@@ -168,7 +170,7 @@ class LanguageModel:
         return await asyncio.shield(call_task)
 
     async def close(self) -> None:
-        """Wait for the calls under way, and give the connections back."""
+        """Wait for the calls under way, and close the connections."""
         await asyncio.gather(*self._calls_in_flight, return_exceptions=True)
         await self._provider.close()
 
@@ -180,7 +182,7 @@ class LanguageModel:
         except ModelCallError as error:
             if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
                 self._limiter.record_throttling(slot_acquired_at, error.retry_after)
-            elif error.code == "LLM-RATE":  # nobody waits so long: until then, nothing is sent at all
+            elif error.code == "LLM-RATE":  # too long to wait: until then, nothing is sent
                 self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
             raise
         finally:
@@ -207,7 +209,6 @@ class LanguageModel:
             return parsed_answer
 
     def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
-        """What a call will cost, about."""
         usage = Usage(
             calls=1,
             input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN,
@@ -248,20 +249,16 @@ class LanguageModel:
 
 
 class _ParsedAnswer(NamedTuple, Generic[AnswerT]):
-    """An answer in its shape, and what was changed without loss to read it."""
-
     answer: AnswerT
     changes: tuple[str, ...]
 
 
 class _PendingQuestion(Generic[AnswerT]):
-    """A question under way."""
-
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
         self.prompt, self._schema = question.prompt(), question.get_answer_schema()
         self.answer_fault: str | None = None
-        """What was wrong with the last answer: the next attempt is told."""
+        """The fault of the last answer, which the next attempt's prompt names."""
         self.spent_seconds = 0.0
         """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
         self.question_sha256 = hash_canonical_json(
@@ -276,10 +273,10 @@ class _PendingQuestion(Generic[AnswerT]):
                 **({"temperature": question.temperature} if question.temperature else {}),
             }
         )
-        """What makes it the same question again."""
+        """The question's identity in the journal."""
 
     def build_request(self, default_limit_seconds: float) -> Request:
-        """The call to send, where the question may take so long."""
+        """Build the call to send, with the seconds that are left."""
         time_limit = self.get_time_limit_seconds(default_limit_seconds)
         timeout_seconds = min(
             time_limit - self.spent_seconds,
@@ -299,7 +296,7 @@ class _PendingQuestion(Generic[AnswerT]):
         )
 
     def get_time_limit_seconds(self, default_limit_seconds: float) -> float:
-        """The seconds that it may take, where questions without a limit of their own may take ``default_limit_seconds``."""
+        """Return the question's own limit, or else the default."""
         return self.question.time_limit_seconds or default_limit_seconds
 
 
@@ -312,7 +309,7 @@ _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
 def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[AnswerT]:
-    """The answer that the text is. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
+    """Parse an answer's text. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
         json_value, changes = question.normalise_answer(text)
         return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
@@ -329,7 +326,7 @@ def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[Answe
         code, problem = (
             "LLM-SHAPE",
             f"has not the shape that was asked for, at {' → '.join(map(str, error_path)) or 'the whole'}"
-            # What a validator of our own says may quote the answer.
+            # The message of a validator of ours may quote the answer.
             + ("" if first_error["type"] == "value_error" else f": {first_error['msg']}"),
         )
     except AnswerTextError as error:

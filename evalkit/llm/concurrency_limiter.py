@@ -1,4 +1,4 @@
-"""How many calls are under way at once."""
+"""Limit the calls that are under way at once."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-#: After "too many", no call begins for so long (seconds) where the provider does not say.
+#: Seconds without new calls after a refusal for rate, if the provider does not say.
 _DEFAULT_PAUSE_SECONDS = 1.0
 
 
 class AimdLimiter:
-    """Lets so many calls through at once, first come, first served; fewer after the provider said "too many".
+    """Limits calls under way, in order; fewer after the provider refused one.
 
-    The number is halved then, once for the calls that were under way together, and grows by one for as many calls that
-    went well: additive increase, multiplicative decrease, as networks share a line.
+    The limit is halved then, once for the calls that were under way together, and grows by one for as many calls that
+    went well: additive increase, multiplicative decrease, as in TCP.
     """
 
     def __init__(self, max_in_flight: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,11 +30,11 @@ class AimdLimiter:
 
     @property
     def current_limit(self) -> int:
-        """So many at once, now."""
+        """Calls that may be under way now."""
         return max(int(self._limit), 1)
 
     async def acquire_slot_and_get_time(self) -> float:
-        """Wait for a place and return the clock's time then, for ``record_throttling``."""
+        """Wait for a slot and return the clock's time then, for ``record_throttling``."""
         if self._waiters or not self._has_free_slot():
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -42,7 +42,7 @@ class AimdLimiter:
             try:
                 await waiter
             except asyncio.CancelledError:
-                if waiter.done() and not waiter.cancelled():  # the place was given, and is not wanted any more
+                if waiter.done() and not waiter.cancelled():  # the slot was granted, and is not needed any more
                     self.release_slot()
                 raise
         else:
@@ -50,16 +50,19 @@ class AimdLimiter:
         return self._clock()
 
     def release_slot(self) -> None:
-        """Give the place back."""
+        """Release the slot."""
         self._in_flight -= 1
         self._wake_waiters()
 
     def record_success(self) -> None:
-        """A call was answered."""
+        """Count a call that was answered."""
         self._limit = min(self._limit + 1 / self._limit, self._max_in_flight)
 
     def record_throttling(self, acquired_at: float, pause_seconds: float | None) -> None:
-        """A call that had ``acquired_at`` then was turned away; the provider wants ``pause_seconds`` of rest, if it said so."""
+        """Count a call, begun at ``acquired_at``, that the provider refused for its rate.
+
+        ``pause_seconds``: seconds that the provider asked to wait; None if it did not say.
+        """
         now = self._clock()
         self._paused_until = max(
             self._paused_until, now + (_DEFAULT_PAUSE_SECONDS if pause_seconds is None else pause_seconds)

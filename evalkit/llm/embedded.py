@@ -1,7 +1,7 @@
 """The offline default: each question brings its own computed answer.
 
-It is deterministic and needs no key, no network and no download. It is not a language model: what it knows are the
-lexicon and the rules that the questions carry with them.
+It is deterministic and needs no key, network or download. It is no language model: all it knows are the lexicon and the
+rules of the questions. It is no provider either: nothing is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class EmbeddedModel:
     name = "embedded"
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """The question's own computed answer."""
+        """Compute the question's own answer."""
         usage = Usage(calls=1)
         try:
             return Answer(question, question.offline(), usage=usage)

@@ -1,4 +1,4 @@
-"""Why a language model gave no whole reply: one table for all providers."""
+"""Failures of language models: one table of codes and remedies."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ class _FailureKind(NamedTuple):
     is_transient: bool = False
 
 
-_RETRY_LATER_REMEDY = "It is tried again; if that does not help, run the same command later."
+_RETRY_LATER_REMEDY = "It is retried; if that does not help, run the same command later."
 _NETWORK_REMEDY = (
     "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the address that is set."
 )
 _PERSON_REMEDY = "A person must look at the document; another model may answer."
-_REPORT_REMEDY = "Take another model, or check the account (credit, size limits); else report this."
-_QUOTA_REMEDY = "Ask less at once (calls_in_flight), or raise the quota of the account or project."
+_REPORT_REMEDY = "Choose another model, or check the account (credit, size limits); else report this."
+_QUOTA_REMEDY = "Make fewer calls at once (calls_in_flight), or raise the quota of the account or project."
 _KIND_BY_CODE = {
     "LLM-KEY":         _FailureKind("does not accept the key", "Check the key, and that its account may use this model."),
-    "LLM-MODEL":       _FailureKind("is not known to its server", "Check the model's name, its location and the base URL."),
-    "LLM-REQUEST":     _FailureKind("does not take the request", _REPORT_REMEDY),
+    "LLM-MODEL":       _FailureKind("is unknown to its server", "Check the model's name, its location and the base URL."),
+    "LLM-REQUEST":     _FailureKind("rejects the request", _REPORT_REMEDY),
     "LLM-RATE":        _FailureKind("is out of quota", _QUOTA_REMEDY, is_transient=True),
     "LLM-SERVER":      _FailureKind("has a fault or is overloaded", _RETRY_LATER_REMEDY, is_transient=True),
     "LLM-UNREACHABLE": _FailureKind("cannot be reached, or the connection broke", _NETWORK_REMEDY, is_transient=True),
     "LLM-TIMEOUT":     _FailureKind("gave no answer in time", _RETRY_LATER_REMEDY, is_transient=True),
-    "LLM-MALFORMED":   _FailureKind("sent back what is no answer of its protocol", "Check the base URL.", is_transient=True),
-    "LLM-EMPTY":       _FailureKind("sent back an empty answer", _RETRY_LATER_REMEDY, is_transient=True),
-    "LLM-TRUNCATED":   _FailureKind("was cut off at its longest answer", _PERSON_REMEDY),
+    "LLM-MALFORMED":   _FailureKind("sent a response that its protocol does not allow", "Check the base URL.", is_transient=True),
+    "LLM-EMPTY":       _FailureKind("sent an empty answer", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-TRUNCATED":   _FailureKind("was cut off at its limit of output", _PERSON_REMEDY),
     "LLM-REFUSED":     _FailureKind("declined to answer", _PERSON_REMEDY),
-    "LLM-UNKNOWN":     _FailureKind("stopped or failed for a reason that is not known", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-UNKNOWN":     _FailureKind("stopped or failed for an unknown reason", _RETRY_LATER_REMEDY, is_transient=True),
 }  # fmt: skip
 _CODE_BY_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-TIMEOUT", 429: "LLM-RATE"}
 _CODE_BY_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
 
 
 def get_failure_code_for_http_status(status: int) -> str:
-    """The code of an HTTP status that is not 200.
+    """Return the failure code of an HTTP status that is not 200.
 
     >>> [get_failure_code_for_http_status(status) for status in (401, 402, 429, 503, 302)]
     ['LLM-KEY', 'LLM-REQUEST', 'LLM-RATE', 'LLM-SERVER', 'LLM-MALFORMED']
@@ -59,9 +59,10 @@ def create_call_error(
     retry_after_seconds: float | None = None,
     usage: Usage | None = None,
 ) -> ModelCallError:
-    """The failure of the model ``model_name``; ``note`` stands in brackets and quotes neither prompt nor reply.
+    """Create the error of a call that failed.
 
-    ``remedy_by_code`` are a provider's own, by code; ``is_final``: this one does not pass, though its kind may.
+    ``note`` follows in brackets and quotes neither prompt nor reply. ``remedy_by_code`` are a provider's own remedies.
+    ``is_final``: this failure does not pass, although its kind may.
     """
     failure_kind = _KIND_BY_CODE[code]
     is_transient = failure_kind.is_transient and not is_final

@@ -1,6 +1,6 @@
-"""JSON Schemas as language models take them: flat, without references, bounds and defaults.
+"""JSON Schemas as language models take them: flat, without references.
 
-What a schema does not say is checked when the answer is read: providers refuse, or get slow and odd with, rich ones.
+What the schema does not say is checked when the answer is read: providers refuse rich schemas, or get slow with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _SUPPORTED_KEYWORDS = ("type", "enum", "items", "properties", "required")
 
 @cache
 def build_inlined_json_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
-    """The schema of ``model_type`` with references put in their places. ValueError where it has itself as a part.
+    """Build a model's schema with its references inlined.
+
+    ValueError if a model contains itself.
 
     >>> class Finding(BaseModel):
     ...     page: int | None = None
@@ -33,7 +35,7 @@ def _inline_references(
     if reference := schema.get("$ref"):
         definition_name = reference.rpartition("/")[2]
         if definition_name in ancestors:
-            raise ValueError(f"{definition_name} has itself as a part")
+            raise ValueError(f"{definition_name} contains itself")
         return _inline_references(definitions[definition_name], definitions, (*ancestors, definition_name))
     if alternatives := schema.get("anyOf"):
         return _merge_nullable(
@@ -47,16 +49,16 @@ def _inline_references(
             key: _inline_references(subschema, definitions, ancestors)
             for key, subschema in flat_schema["properties"].items()
         }
-        # A field that may be left out is left out, and nobody knows whether it was meant.
+        # Models leave optional fields out, and it is unclear if they meant to.
         flat_schema["required"] = list(flat_schema["properties"])
     return flat_schema
 
 
 def _merge_nullable(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
-    """One of two where the other is null; anything richer has no place in an answer."""
+    """Merge a type and null into one schema; ValueError for richer alternatives."""
     non_null_schemas = [alternative for alternative in alternatives if alternative["type"] != "null"]
     if len(non_null_schemas) != 1:
-        raise ValueError("a field of an answer has one type, or that or null")
+        raise ValueError("a field of an answer has one type, or that type and null")
     (non_null_schema,) = non_null_schemas
     if len(alternatives) > 1:
         non_null_schema |= {"type": [non_null_schema["type"], "null"]} | (

@@ -1,7 +1,7 @@
-"""What was asked and what it cost: journalled before an answer is used, counted, and capped.
+"""Journal, count and limit what language models are asked.
 
-An identical question is answered from the journal, on resuming and after a repair: it is the same to the byte, to the
-same model. What failed is never used again.
+A call is journalled before its answer is used. An identical question (the same bytes, the same model) is answered from
+the journal, on resuming and after a repair. Failed calls are never reused.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from typing_extensions import override
 
 from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
+from evalkit.llm.providers import find_family
 from evalkit.store import ModelCall
-
-#: Prices by what ``--model`` says before the colon; local models cost nothing.
-_PRICE_LIST_PROVIDERS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
-_FREE_PROVIDERS = ("embedded", "ollama")
 
 
 class Journal(Protocol):
-    """Where calls are kept: :class:`evalkit.store.CallJournal`, or memory."""
+    """Where calls are stored: :class:`evalkit.store.CallJournal`, or memory."""
 
     def add_call(self, call: ModelCall) -> None:
-        """Keep it; it is kept when this returns."""
+        """Store a call; it is durable when this returns."""
 
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
-        """The calls of that question, oldest first; only those behind number ``after_call_number``."""
+        """List a question's calls after number ``after_call_number``, oldest first."""
 
     def get_or_mark_last_call_before_run(self) -> int:
-        """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
+        """Return the number of the last call before the current fresh run.
+
+        A fresh run begins now unless one is still unfinished.
+        """
 
     def forget_last_call_before_run(self) -> None:
-        """No fresh run is under way any more."""
+        """Mark the fresh run as finished."""
 
 
 class MemoryJournal(Journal):
@@ -60,15 +60,15 @@ class MemoryJournal(Journal):
 
     @override
     def forget_last_call_before_run(self) -> None:
-        """Nothing to forget: the journal ends with the process."""
+        """Do nothing: the journal ends with the process."""
 
 
 @dataclass(frozen=True)
 class SpendingLimits:
-    """What may be spent; None: as much as it takes.
+    """The most that may be spent; None: no limit.
 
     Calls under way count as what they are expected to cost. One that costs more, because a model thinks for long, may
-    go beyond a limit of tokens or dollars by that much.
+    exceed a limit of tokens or dollars by that much.
     """
 
     calls_per_document: int | None = None
@@ -80,12 +80,12 @@ class SpendingLimits:
 
     @property
     def has_usd_limit(self) -> bool:
-        """Whether prices have to be known."""
+        """Prices must be known, as a limit is in dollars."""
         return self.usd_per_document is not None or self.usd_per_run is not None
 
 
 class SpendingLimitError(ModelError):
-    """Asking would go beyond what may be spent."""
+    """Asking would exceed a limit."""
 
 
 class Ledger:
@@ -98,7 +98,11 @@ class Ledger:
         *,
         ignore_earlier_answers: bool = False,
     ) -> None:
-        """``ignore_earlier_answers``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
+        """Open the ledger of a run.
+
+        ``ignore_earlier_answers``: do not reuse answers of earlier runs, except those of a fresh run that was
+        interrupted.
+        """
         self._journal = journal or MemoryJournal()
         self.limits = limits or SpendingLimits()
         self._after_number = self._journal.get_or_mark_last_call_before_run() if ignore_earlier_answers else 0
@@ -109,7 +113,11 @@ class Ledger:
         self._journal_error: StoreError | None = None
 
     def find_calls_of_latest_answer(self, question_sha256: str) -> list[ModelCall]:
-        """What this question was answered last: the calls that failed before it, and it; or those that failed since."""
+        """List the calls of a question's latest answer.
+
+        These are the failed calls before it and the answered one; or, if it was not answered since, the failed calls
+        since then.
+        """
         calls = self._journal.find_calls(question_sha256, after_call_number=self._after_number)
         answered_indices = [-1, *(index for index, call in enumerate(calls) if call.failure is None)]
         is_answered = answered_indices[-1] == len(calls) - 1
@@ -121,19 +129,19 @@ class Ledger:
 
     @property
     def usage_by_role(self) -> dict[str, Usage]:
-        """By this run, so far, by role; what came from the journal cost nothing again."""
+        """Usage in this run by role; answers from the journal cost nothing again."""
         return dict(sorted(self._usage_by_role.items()))
 
     def get_usage_in_this_run(self, document_sha256: str) -> Usage:
-        """By this run on the document of that SHA-256, so far."""
+        """Return what this run has spent on the document of that SHA-256."""
         return self._usage_by_document.get(document_sha256, Usage())
 
     @contextmanager
     def reserve_usage_within_limits(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
-        """A call is under way, which counts from now on as ``expected_usage``.
+        """Count a call under way as ``expected_usage``.
 
-        SpendingLimitError, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
-        whatever would be answered now, and paid, would be lost as well.
+        SpendingLimitError, and nothing is sent, if that would exceed a limit. StoreError if an earlier answer could not
+        be stored: further answers would be paid for and lost too.
         """
         if self._journal_error:
             raise self._journal_error
@@ -155,7 +163,7 @@ class Ledger:
                 del self._expected_by_document[document_sha256]
 
     def record_call(self, call: ModelCall) -> None:
-        """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
+        """Count and store a finished call. StoreError if it cannot be stored."""
         usage = get_call_usage(call)
         self._usage_by_document[call.document] = self.get_usage_in_this_run(call.document) + usage
         self._usage_by_role[call.role] = self._usage_by_role.get(call.role, Usage()) + usage
@@ -167,30 +175,29 @@ class Ledger:
             raise
 
     def mark_fresh_run_finished(self) -> None:
-        """The run has come to its end: the next fresh one begins anew."""
+        """Mark the run as finished: the next fresh run begins anew."""
         self._journal.forget_last_call_before_run()
 
 
 def get_call_usage(call: ModelCall) -> Usage:
-    """What a call cost."""
+    """Return what a call cost."""
     return Usage(1, call.input_tokens, call.output_tokens, call.cost_usd, call.cached_tokens, call.thought_tokens)
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage:
-    """Their sum; the cost is unknown where one of them is."""
+    """Sum usages; the cost is unknown if any of them is."""
     return sum(usages, Usage())
 
 
 def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
-    """The usage with its cost in US dollars by the provider's list (genai-prices); None where the model is not in it.
+    """Add the cost in US dollars by the provider's list; None if it is unknown.
 
-    ``provider_and_model`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
+    The list is genai-prices. ``provider_and_model`` is as ``--model`` names it. Prices of batches, regions or contracts
+    may differ.
     """
-    provider, _, provider_model_name = provider_and_model.partition(":")
-    if provider in _FREE_PROVIDERS:
-        return replace(usage, cost_usd="0")
-    if provider not in _PRICE_LIST_PROVIDERS:
-        return replace(usage, cost_usd=None)
+    family = find_family(provider_and_model)
+    if family is None or family.is_free or family.price_list is None:
+        return replace(usage, cost_usd="0" if family and family.is_free else None)
     import genai_prices
 
     token_counts = genai_prices.Usage(
@@ -198,7 +205,7 @@ def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
     )
     try:
         price = genai_prices.calc_price(
-            token_counts, model_ref=provider_model_name, provider_id=_PRICE_LIST_PROVIDERS[provider]
+            token_counts, model_ref=provider_and_model.partition(":")[2], provider_id=family.price_list
         )
     except (LookupError, ValueError):
         return replace(usage, cost_usd=None)

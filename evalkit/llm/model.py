@@ -1,11 +1,11 @@
-"""A question becomes a validated answer.
+"""Questions, and the models that answer them.
 
-Whoever needs an opinion builds a :class:`Question`; a :class:`Model` answers it. A model that cannot answer does not
-raise: the :class:`Answer` carries the failure, because "could not say" is a third outcome beside yes and no, and the
-one who asked must decide what it means.
+A caller who needs an opinion builds a :class:`Question`; a :class:`Model` answers it. A model that cannot answer does
+not raise: the :class:`Answer` carries the failure, because "could not answer" is a third outcome next to yes and no,
+and the caller must decide what it means.
 
-Below that, a :class:`Provider` sends one request to one language model and says what came back: it neither repeats nor
-remembers, so that every call is counted.
+Below that, a :class:`Provider` sends one request to a language model and returns its reply. It neither retries nor
+caches, so that every call is counted.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class AnswerShapeError(ValueError):
-    """An answer that contradicts itself, so that reading it would be a guess; the message quotes nothing of it."""
+    """An answer contradicts itself; the message quotes nothing of it."""
 
 
 class Question(ABC, Generic[AnswerT]):
-    """What is asked, by whom, and what shape the answer must have."""
+    """A question with its role and the shape of its answer."""
 
     role: str
-    """Who asks: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
+    """The asking role: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
     answer_type: type[AnswerT]
     """The shape of a valid answer."""
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt, in their order."""
     temperature: float = 0.0
-    """How freely the model answers, from 0 on."""
+    """The randomness of the answer, from 0 on."""
     time_limit_seconds: float | None = None
-    """It may take so long, and one call all of it; None: as long as any other, with time for a second call."""
+    """Seconds that it may take, one call all of them; None: the default, which leaves time for a second call."""
 
     @property
     def document_sha256(self) -> str:
-        """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
+        """SHA-256 of the document that it is about; spending is limited and purged by it."""
         return ""
 
     def prompt(self) -> str:
-        """The whole text a language model is sent. Equal prompts of one role are the same question."""
+        """Return the prompt. Equal prompts of one role are the same question."""
         return self._prompt
 
     @cached_property
@@ -60,54 +60,56 @@ class Question(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def render_prompt(self) -> str:
-        """The prompt, put into words; called once, as it is long."""
+        """Render the prompt; called once, as it is long."""
 
     @abstractmethod
     def offline(self) -> AnswerT:
-        """The answer that can be computed here without any language model, from what the prompt contains alone."""
+        """Compute the answer without a language model, from the prompt's content alone."""
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """The JSON Schema that a language model's answer is asked to have."""
+        """Return the JSON Schema that a language model's answer should have."""
         return build_inlined_json_schema(self.answer_type)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Read the JSON of what a language model wrote. AnswerTextError; AnswerShapeError if it contradicts itself."""
+        """Read the JSON of a language model's text.
+
+        AnswerTextError; AnswerShapeError if it contradicts itself.
+        """
         return extract_answer_json(text)
 
     def parse_answer(self, text: str) -> AnswerT:
-        """The answer that normalised JSON is. pydantic.ValidationError where it is none."""
+        """Parse normalised JSON as an answer. pydantic.ValidationError."""
         return self.answer_type.model_validate_json(text)
 
 
 class DocumentQuestion(Question[AnswerT]):
-    """What is asked about one document."""
+    """A question about one document."""
 
     bundle: DocumentBundle
 
     @property
     def document_sha256(self) -> str:
-        """The bundle's."""
+        """The bundle's SHA-256."""
         return self.bundle.sha256
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What answering cost."""
+    """The cost of answering."""
 
     calls: int = 0
     input_tokens: int = 0
-    """Cached ones too."""
+    """Including cached ones."""
     output_tokens: int = 0
-    """Thoughts too."""
+    """Including thoughts."""
     cost_usd: str | None = "0"
-    """A decimal number as text; None where nobody knows the price."""
+    """A decimal number as text; None if the price is unknown."""
     cached_tokens: int = 0
-    """The part of the input that the provider had seen before."""
+    """The part of the input that the provider had cached."""
     thought_tokens: int = 0
     """The part of the output that is not the answer."""
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together; the cost is unknown where one of them is."""
         is_cost_known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             calls=self.calls + other.calls,
@@ -126,9 +128,9 @@ class Answer(Generic[AnswerT]):
     question: Question[AnswerT]
     value: AnswerT | None
     failure: str | None = None
-    """Why there is no value, in words that quote no document text."""
+    """The reason why there is no value; it quotes no document text."""
     is_unparseable: bool = False
-    """The model answered, but not in the shape asked for."""
+    """The model answered, but in a wrong shape."""
     usage: Usage = field(default_factory=Usage)
     normalisation_changes: tuple[str, ...] = ()
     """What was changed without loss to read the model's answer."""
@@ -139,10 +141,13 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """As ``--model`` names it."""
+        """The model's name, as ``--model`` names it."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Answer, or say why not. StoreError where the answer could not be kept; else nothing but cancellation."""
+        """Answer a question, or give the reason why not.
+
+        StoreError if the answer could not be stored; no other error but cancellation.
+        """
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a language model wrote, whole: a reply that was cut off, refused or empty is a :class:`ModelCallError`."""
+    """A language model's whole reply.
+
+    One that was cut off, refused or empty is a :class:`ModelCallError`.
+    """
 
     text: str
     usage: Usage
@@ -169,11 +177,11 @@ class Reply:
 
 
 class ModelCallError(ModelError):
-    """One call gave no whole reply.
+    """A call gave no whole reply.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (no reply of the protocol) ``LLM-EMPTY`` ``LLM-TRUNCATED``
-    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for a reason that is not known);
+    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for an unknown reason);
     of replies that are whole and of no use: ``LLM-NOT-JSON`` ``LLM-SHAPE``.
 
     ``is_transient``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
@@ -197,14 +205,17 @@ class ModelCallError(ModelError):
 
 
 class Provider(Protocol):
-    """A service, or a program, that runs language models."""
+    """A service or program that runs language models."""
 
     @property
     def name(self) -> str:
-        """Provider and model as ``--model`` names them: ``gemini:gemini-2.5-flash``."""
+        """Provider and model, as ``--model`` names them: ``gemini:gemini-2.5-flash``."""
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at its temperature. ModelCallError where no whole reply came; nothing else but cancellation."""
+        """Send a request once, at its temperature.
+
+        ModelCallError without a whole reply; no other error but cancellation.
+        """
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""

@@ -1,8 +1,8 @@
-"""Prompts are files with declared variables.
+"""Prompts: files with declared variables, and fences around what they quote.
 
 A prompt file is a ``string.Template``: ``${name}`` is a variable, ``$$`` a dollar sign. Missing and unknown variables
-are errors by name. The document's text comes first in every prompt and is the same to the byte for all who ask about
-it; it is fenced, because document text is data and never an instruction.
+are errors by name. The document's text comes first in every prompt and is the same to the byte for all roles; it is
+fenced, because document text is data and never an instruction.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from evalkit.store import encode_canonical_json
 
 
 def list_prompt_names() -> list[str]:
-    """The prompt files there are, sorted, without their ending."""
+    """List the prompt files, sorted, without their suffix."""
     return sorted(path.stem for path in _find_prompts_folder().glob("*.txt"))
 
 
 def fill_prompt_template(prompt_name: str, **variables: str) -> str:
-    """The prompt ``prompts/{name}.txt`` with its variables filled in. UsageError where they do not fit."""
+    """Fill in the variables of ``prompts/{name}.txt``. UsageError if they do not fit."""
     template, declared_names = _load_template(prompt_name)
     if mismatched_names := sorted(declared_names ^ variables.keys()):
         raise UsageError(
@@ -38,12 +38,15 @@ def fill_prompt_template(prompt_name: str, **variables: str) -> str:
 
 
 def compute_prompt_versions() -> dict[str, str]:
-    """The first 12 hex digits of each prompt file's SHA-256: a result carries them."""
+    """Compute each prompt file's version: 12 hex digits of its SHA-256."""
     return {name: hashlib.sha256(_read_prompt_file(name).encode()).hexdigest()[:12] for name in list_prompt_names()}
 
 
 def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
-    """The pages' paragraphs, numbered, between marks that the document cannot forge: they hold a part of its hash."""
+    """Fence the pages' paragraphs, numbered.
+
+    The document cannot forge the fence's marks: they hold a part of its hash.
+    """
     fence_id = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
     fenced_pages = [
         f"<page-{fence_id} number={page.page_num} status={page.status.value}>\n{_number_paragraphs(page)}\n</page-{fence_id}>"
@@ -57,32 +60,34 @@ def _number_paragraphs(page: Page) -> str:
 
 
 def fence_model_output(bundle: DocumentBundle, model_output: Any, tag_name: str = "classification") -> str:
-    """What a model wrote, as JSON between marks of that name that it cannot forge: it quotes the document."""
+    """Fence a model's output, which quotes the document, as JSON."""
     return fence_json(model_output, tag_name, bundle.sha256)
 
 
 def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
-    """JSON between marks that it cannot forge: they hold a part of the hash of itself and of what it is about."""
+    """Fence JSON between marks that it cannot forge.
+
+    They hold a part of the hash of the JSON and of what it is about.
+    """
     json_text = dump_compact_json(json_value)
-    # Not the document's mark: whoever wrote the value has read that one.
+    # Not the document's mark: the model that wrote the value has read that one.
     fence_id = hashlib.sha256(f"fence:{fence_seed}:{json_text}".encode()).hexdigest()[:12]
     return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
 
 
 def dump_compact_json(json_value: Any) -> str:
-    """Compact JSON, the same text for the same value."""
+    """Dump compact JSON, the same text for the same value."""
     return encode_canonical_json(json_value).decode()
 
 
 @cache
 def _find_prompts_folder() -> Path:
-    packaged_folder = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; beside the package in a checkout
+    packaged_folder = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; next to the package in a checkout
     return packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "prompts"
 
 
 @cache
 def _load_template(prompt_name: str) -> tuple[Template, frozenset[str]]:
-    """The prompt, and the variables that it declares."""
     template = Template(_read_prompt_file(prompt_name))
     return template, frozenset(template.get_identifiers())
 
@@ -94,7 +99,7 @@ def _read_prompt_file(prompt_name: str) -> str:
         return path.read_text("utf-8")
     except OSError as error:
         raise UsageError(
-            f"prompt {prompt_name} is not there",
+            f"prompt {prompt_name} does not exist",
             code="PROMPT-MISSING",
             remedy=f"There are {', '.join(list_prompt_names())}.",
         ) from error

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.documents.ingest import list_input_pdfs
+from evalkit.documents.input_files import list_input_files
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
@@ -100,7 +100,7 @@ def _find_files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[Evalk
     problems: list[EvalkitError] = []
     for path in paths:
         try:
-            pdf_paths = list_input_pdfs([Path(path)], on_problem=problems.append)
+            pdf_paths = list_input_files([Path(path)], on_problem=problems.append)
             unique_paths |= dict.fromkeys(Path(os.path.abspath(pdf_path)) for pdf_path in pdf_paths)
         except UsageError as error:
             problems.append(error)

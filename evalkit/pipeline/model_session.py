@@ -16,8 +16,8 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, SpendingLimits, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_router import ModelRouter
-from evalkit.llm.providers import build_provider
-from evalkit.settings import Settings, read_environment_credentials
+from evalkit.llm.providers import build_provider, find_family
+from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +60,9 @@ class ModelSession:
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url={"openai": settings.openai_base_url, "ollama": settings.ollama_base_url}.get(
-                    name.partition(":")[0]
-                ),
+                base_url=_find_base_url(name, settings)
+                if (family := find_family(name)) and family.is_self_hostable
+                else None,
                 time_limit_seconds=settings.call_seconds,
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
@@ -168,13 +168,11 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
 
     UsageError as for ``ModelSession``.
     """
+    family = find_family(provider_and_model)
     model_provider = build_provider(
         provider_and_model,
-        environment=read_environment_credentials(),
-        gemini_base_url=settings.gemini_base_url,
-        openai_base_url=settings.openai_base_url,
-        anthropic_base_url=settings.anthropic_base_url,
-        ollama_base_url=settings.ollama_base_url,
+        environment=read_environment_variables(family.environment_variables if family else ()),
+        base_url=_find_base_url(provider_and_model, settings),
     )
     if create_spending_limits(settings).has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
@@ -183,3 +181,9 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
     return model_provider
+
+
+def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:
+    """Find the address that is set for a model's family: the setting ``{family}_base_url``, if there is one."""
+    base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
+    return base_url

@@ -15,7 +15,7 @@ from evalkit.pipeline.model_session import ModelSession
 from evalkit.settings import Settings
 
 if TYPE_CHECKING:
-    from evalkit.documents.documentai import DocumentAiReader
+    from evalkit.documents.readers.documentai.reader import DocumentAiReader
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:
@@ -53,7 +53,7 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
             code="DOCUMENTAI-PROCESSOR",
             remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
         )
-    from evalkit.documents.documentai import DocumentAiReader
+    from evalkit.documents.readers.documentai.reader import DocumentAiReader
 
     return DocumentAiReader(
         settings.documentai_processor,

@@ -29,8 +29,8 @@ from statements.faults import AT, FAULTS, plant_template_fault
 from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import resolve_ocr_engine
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.applied_template import AppliedTemplate

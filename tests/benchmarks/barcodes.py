@@ -10,6 +10,7 @@ import argparse
 import random
 import time
 from collections import Counter
+from pathlib import Path
 
 import pymupdf
 from benchmarks.identity_packets import fax
@@ -25,7 +26,7 @@ from evalkit.documents.identity.barcodes import (
 )
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.page_content import read_page_content
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.documents.visibility import PageVisibilityInspector
 
@@ -33,8 +34,8 @@ from evalkit.documents.visibility import PageVisibilityInspector
 def read(document: pymupdf.Document, recogniser: PageOcrSettings | None = None) -> Page:
     pdf = document.tobytes()
     timestamp = "2026-01-02T03:04:05Z"
-    return read_pdf(
-        pdf, recorded_path="x", doc_id="x", sha256="0" * 64, processing_timestamp=timestamp, ocr_settings=recogniser
+    return read_document(
+        Path("x"), file_bytes=pdf, doc_id="x", processing_timestamp=timestamp, ocr_settings=recogniser
     ).page(1)
 
 

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import pymupdf
 
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ingest import list_input_pdfs, read_document
+from evalkit.documents.input_files import list_input_files
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.samples import write_demo_folder
 
@@ -71,7 +72,7 @@ def documents() -> dict[str, list[DocumentBundle]]:
     atexit.register(folder.cleanup)  # the files are read again where reading is what is measured
     found = {"demo": bundles_of(write_demo_folder(Path(folder.name)))}
     if DATA.is_dir():
-        found["clinical_pdf"] = bundles_of(list_input_pdfs([DATA]))
+        found["clinical_pdf"] = bundles_of(list_input_files([DATA]))
     return found
 
 

@@ -11,13 +11,14 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pymupdf
 
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import LabelledText
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -167,9 +168,9 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
         truth.append((first, len(pdf), paper.kind.value))
     _stamp(pdf, stamp, sender, person[2], chance)
     data = pdf.tobytes()
-    bundle = read_pdf(
-        data, recorded_path=f"{name}.pdf", doc_id=name, sha256=name, processing_timestamp="2026-01-01T00:00:00Z"
-    )
+    bundle = read_document(
+        Path(f"{name}.pdf"), file_bytes=data, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z"
+    ).model_copy(update={"sha256": name})
     return Packet(bundle, tuple(truth), tuple(records), any(paper.title for paper in papers))
 
 

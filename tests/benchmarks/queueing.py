@@ -23,7 +23,7 @@ from rich.table import Table
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import DocumentType
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.pipeline import evaluate
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator

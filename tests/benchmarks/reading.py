@@ -57,7 +57,7 @@ print("MEDIAN", statistics.median(took))
 _LARGE = """
 import sys
 from pathlib import Path
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 bundle = read_document(Path(sys.argv[1]), doc_id="large", processing_timestamp="")
 assert bundle.total_pages == 1000 and bundle.page(1000).text
 # Not getrusage: what it calls the peak is at least what the process that started this one held.

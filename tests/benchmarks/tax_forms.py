@@ -35,8 +35,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import resolve_ocr_engine
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue

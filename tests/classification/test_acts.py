@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from pathlib import Path
 
 import pymupdf
 import pytest
@@ -50,7 +51,7 @@ from evalkit.classification.acts import (
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.issue import Issue
 
 PERFORMED = {
@@ -408,8 +409,8 @@ def read_drawn(text: str) -> DocumentBundle:
     drawn = pymupdf.open()
     lines = [part for line in text.split("\n") for part in textwrap.wrap(line, 90)]
     drawn.new_page().insert_text((40, 60), lines, fontsize=9)
-    return read_pdf(
-        drawn.tobytes(), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="2026-01-01T00:00:00Z"
+    return read_document(
+        Path("x.pdf"), file_bytes=drawn.tobytes(), doc_id="x", processing_timestamp="2026-01-01T00:00:00Z"
     )
 
 

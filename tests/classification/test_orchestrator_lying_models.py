@@ -19,9 +19,9 @@ from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
 from evalkit.llm.prompts import fence_document
+from evalkit.llm.providers.gemini import GeminiProvider
 
 COUNT = 200
 ORDERS = (

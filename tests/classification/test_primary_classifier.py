@@ -28,7 +28,7 @@ from evalkit.classification.schema import (
 from evalkit.classification.type_scoring import read_page_for_scoring
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.llm.embedded import EmbeddedModel
 
 BOX = (0.1, 0.1, 0.9, 0.2)

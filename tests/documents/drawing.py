@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pymupdf
 
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 
 WIDTH, HEIGHT = 612, 792
 
@@ -86,11 +87,10 @@ def table(
 
 def bundle(data: bytes) -> DocumentBundle:
     """The bytes, read."""
-    return read_pdf(
-        data,
-        recorded_path="x/report.pdf",
+    return read_document(
+        Path("x/report.pdf"),
+        file_bytes=data,
         doc_id="report",
-        sha256="0" * 64,
         processing_timestamp="2026-01-02T03:04:05Z",
     )
 

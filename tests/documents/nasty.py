@@ -17,8 +17,9 @@ from pathlib import Path
 
 from memory import peak
 
-from evalkit.documents.ingest import list_input_pdfs, read_document
+from evalkit.documents.input_files import list_input_files
 from evalkit.documents.ocr import resolve_ocr_engine
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 
@@ -90,7 +91,7 @@ def read_all_in_a_child() -> Reading:
 def _read_all(recogniser: PageOcrSettings | None) -> Reading:
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for path in list_input_pdfs([FOLDER]):
+    for path in list_input_files([FOLDER]):
         started = effort()
         outcomes[path.name] = outcome(path, recogniser)
         seconds[path.name] = round(effort() - started, 2)

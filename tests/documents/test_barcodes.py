@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pymupdf
@@ -15,7 +16,7 @@ from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import add_barcode_identifiers, read_barcodes
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.ocr import resolve_ocr_engine
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 
 from .barcode_pages import BIRTH_LINE, HELEN, NAME_LINE, PAGES, SQUARE, WIDE, BarcodePage, draw, head, picture
@@ -41,11 +42,10 @@ by_name = pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGE
 
 
 def read(document: pymupdf.Document, recogniser: PageOcrSettings | None = None) -> Page:
-    bundle = read_pdf(
-        document.tobytes(),
-        recorded_path="x/cover.pdf",
+    bundle = read_document(
+        Path("x/cover.pdf"),
+        file_bytes=document.tobytes(),
         doc_id="cover",
-        sha256="0" * 64,
         processing_timestamp="2026-01-02T03:04:05Z",
         ocr_settings=recogniser,
     )

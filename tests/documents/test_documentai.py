@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import logging
 import os
@@ -42,26 +43,26 @@ from servers.documentai import (
 
 from evalkit.core.remote_services import parse_retry_after
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.documentai import DocumentAiReader, _extract_pages_as_pdf, _get_requested_wait_seconds
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
+from evalkit.documents.readers.documentai.reader import (
+    DocumentAiReader,
+    _extract_pages_as_pdf,
+    _get_requested_wait_seconds,
+)
 from evalkit.errors import DocumentError, UsageError
 
 from .drawing import LEFT, RIGHT, bundle, draw_together, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
 
-GIVEN = {
-    "recorded_path": "x/report.pdf",
-    "doc_id": "report",
-    "sha256": "0" * 64,
-    "processing_timestamp": "2026-01-02T03:04:05Z",
-}
+PATH = Path("x/report.pdf")
+GIVEN = {"doc_id": "report", "processing_timestamp": "2026-01-02T03:04:05Z"}
 ONE = pdf(lines(LEFT))
 TOP = (0.1, 0.1, 0.9, 0.3)
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader._FIRST_WAIT", 0.001)
 
 
 SERVER = DocumentAiServer()
@@ -88,7 +89,11 @@ def reader(server: DocumentAiServer, processor: str = VERSION, **how: Any) -> Do
 def read(data: bytes, *script: Any, layout: Layout | None = None, **how: Any) -> DocumentBundle:
     """The bundle of the PDF; the server answers by the script, or derives its answer from the PDF."""
     SERVER.calls, SERVER.script, SERVER.layout = [], list(script), layout or Layout()
-    return reader(SERVER, **how).read_pdf(data, **GIVEN)
+    return read_by(reader(SERVER, **how), data)
+
+
+def read_by(reader: DocumentAiReader, data: bytes, path: Path = PATH) -> DocumentBundle:
+    return read_document(path, documentai=reader, file_bytes=data, **GIVEN)
 
 
 def page(data: bytes, *blocks: Any) -> Page:
@@ -129,8 +134,12 @@ def test_a_file_of_text_is_read_like_the_local_reader_reads_it() -> None:
 
 
 def test_the_bundle_carries_what_it_was_given_and_what_read_it(server: DocumentAiServer) -> None:
-    document = reader(server).read_pdf(ONE, **GIVEN)
-    assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", "0" * 64)
+    document = read_by(reader(server), ONE)
+    assert (document.doc_id, document.file_path, document.sha256) == (
+        "report",
+        "x/report.pdf",
+        hashlib.sha256(ONE).hexdigest(),
+    )
     assert document.processing_timestamp == "2026-01-02T03:04:05Z"
     assert document.reader == reader(server).reader_version
     assert re.fullmatch(
@@ -139,7 +148,7 @@ def test_the_bundle_carries_what_it_was_given_and_what_read_it(server: DocumentA
 
 
 def test_what_is_asked_for(server: DocumentAiServer) -> None:
-    reader(server).read_pdf(ONE, **GIVEN)
+    read_by(reader(server), ONE)
     (call,) = server.calls
     assert (call.name, call.pages) == (VERSION, 1)
     layout = call.options["layout_config"]
@@ -157,7 +166,7 @@ def test_pages_come_from_the_pdf_and_blank_ones_stay_blank() -> None:
 
 
 def test_a_file_of_blank_pages_is_not_sent(server: DocumentAiServer) -> None:
-    document = reader(server).read_pdf(pdf(nothing, nothing), **GIVEN)
+    document = read_by(reader(server), pdf(nothing, nothing))
     assert [page.status for page in document.pages] == [PageStatus.BLANK] * 2
     assert server.calls == []
 
@@ -374,7 +383,7 @@ def test_layers_that_are_switched_off_stay_off_in_what_is_sent(server: DocumentA
         off = leaf.parent.add_ocg("Draft", on=False)
         leaf.insert_text((72, 500), "Withdrawn diagnosis", oc=off)
 
-    reader(server).read_pdf(pdf(draw_together(lines(LEFT), layered)), **GIVEN)
+    read_by(reader(server), pdf(draw_together(lines(LEFT), layered)))
     with pymupdf.open(stream=server.calls[0].data) as sent:
         assert "Withdrawn" not in sent[0].get_text()
         assert "specimen" in sent[0].get_text()
@@ -385,7 +394,7 @@ def test_nothing_but_pages_is_sent(server: DocumentAiServer) -> None:
     document.set_metadata({"title": "Jane Doe, melanoma"})
     document.set_toc([[1, "Jane Doe", 1]])
     document.embfile_add("other.txt", b"Jane Doe")
-    reader(server).read_pdf(document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="x", user_pw=""), **GIVEN)
+    read_by(reader(server), document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="x", user_pw=""))
     with pymupdf.open(stream=server.calls[0].data) as sent:
         assert sent.xref_get_key(-1, "Encrypt")[0] == "null"
         everything = " ".join(sent.xref_object(number) for number in range(1, sent.xref_length()))
@@ -632,7 +641,7 @@ def test_large_picture_without_text_is_reported_as_unread() -> None:
 def test_forty_pages_are_sent_in_slices_and_come_back_in_order(server: DocumentAiServer) -> None:
     server.layout = Layout(tokens=True)
     leaves = [nothing if number in (3, 17) else lines([f"This is leaf {number} of them"]) for number in range(1, 41)]
-    document = reader(server).read_pdf(pdf(*leaves), **GIVEN)
+    document = read_by(reader(server), pdf(*leaves))
     assert_whole(document)
     assert [call.pages for call in server.calls] == [15, 15, 10]
     assert [page.text for page in document.pages] == [
@@ -649,8 +658,8 @@ def test_oversized_chunks_are_halved_and_single_page_fails(
         leaf.insert_text((72, 300), "A page with a large picture")
 
     data = pdf(*[lines([f"Leaf {number}"]) for number in range(5)], noise, lines(["Leaf 6"]))
-    monkeypatch.setattr("evalkit.documents.documentai.MAX_CHUNK_BYTES", 25_000)
-    document = reader(server).read_pdf(data, **GIVEN)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader.MAX_CHUNK_BYTES", 25_000)
+    document = read_by(reader(server), data)
     assert [page.text for page in document.pages] == [*(f"Leaf {number}" for number in range(5)), "", "Leaf 6"]
     failed = document.page(6)
     assert (failed.status, failed.quality) == (PageStatus.FAILED, 0.0)
@@ -660,7 +669,7 @@ def test_oversized_chunks_are_halved_and_single_page_fails(
 
 
 def test_a_broken_page_is_not_sent_and_the_others_are_read(server: DocumentAiServer) -> None:
-    document = reader(server).read_pdf(tree(2, "3 0 R 99 0 R"), **GIVEN)
+    document = read_by(reader(server), tree(2, "3 0 R 99 0 R"))
     assert [(page.status.value, page.text) for page in document.pages] == [("text", "Hi there"), ("failed", "")]
     assert [call.pages for call in server.calls] == [1]
 
@@ -686,7 +695,7 @@ def test_a_slice_is_no_larger_than_its_pages() -> None:
 def test_time_begins_anew_with_each_slice(server: DocumentAiServer) -> None:
     times: list[int] = []
     asked = reader(server, before_chunk=lambda: times.append(len(server.calls)))
-    asked.read_pdf(pdf(*[lines(LEFT)] * 31), **GIVEN)
+    read_by(asked, pdf(*[lines(LEFT)] * 31))
     assert times == [0, 1, 2]
 
 
@@ -707,9 +716,9 @@ def test_unopenable_file_has_local_error_codes_and_is_not_sent(
     server: DocumentAiServer, data: bytes, code: str
 ) -> None:
     with pytest.raises(DocumentError) as caught:
-        reader(server, PROCESSOR).read_pdf(data, **GIVEN)
+        read_by(reader(server, PROCESSOR), data)
     with pytest.raises(DocumentError) as local:
-        read_pdf(data, **GIVEN)
+        read_document(PATH, file_bytes=data, **GIVEN)
     assert (caught.value.code, str(caught.value)) == (code, str(local.value))
     assert server.calls == []
 
@@ -795,7 +804,7 @@ def test_what_is_tried_again_has_what_is_left_of_the_time(monkeypatch: pytest.Mo
         clock.now += 15
         raise Timeout
 
-    monkeypatch.setattr("evalkit.documents.documentai.time", clock)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader.time", clock)
     with pytest.raises(Timeout):
         DocumentAiReader(VERSION, seconds_per_call=10)._call_with_retries(slow)
     assert given[:2] == [10, 5]
@@ -804,13 +813,13 @@ def test_what_is_tried_again_has_what_is_left_of_the_time(monkeypatch: pytest.Mo
 
 def test_a_server_that_is_away_and_back_again(server: DocumentAiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = reader(server)
-    assert asked.read_pdf(ONE, **GIVEN).page(1).text
+    assert read_by(asked, ONE).page(1).text
     server.stop()
     with pytest.raises(DocumentError) as caught:
-        asked.read_pdf(ONE, **GIVEN)
+        read_by(asked, ONE)
     assert caught.value.code == "DOCUMENTAI-UNREACHABLE"
     server.start()
-    assert asked.read_pdf(ONE, **GIVEN).page(1).text
+    assert read_by(asked, ONE).page(1).text
 
 
 def test_what_google_asks_to_wait_is_waited() -> None:
@@ -924,16 +933,16 @@ def test_pages_and_anchors_that_are_not_there() -> None:
 
 def test_an_answer_that_is_far_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(laid_out(paragraph("word " * 100_001))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_RESPONSE_BYTES", 100)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.response._MAX_RESPONSE_BYTES", 100)
     assert failure(laid_out(paragraph("word " * 50))).code == "DOCUMENTAI-MALFORMED"
 
 
 def test_an_answer_that_would_take_all_day_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_CELL_WORD_PAIRS", 1_000)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.response._MAX_CELL_WORD_PAIRS", 1_000)
     assert failure(laid_out(*(paragraph("word", box=TOP) for _ in range(50)))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_TABLE_ROWS", 9)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.response._MAX_TABLE_ROWS", 9)
     assert failure(laid_out(table([["x"]] * 10))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_TABLE_CELLS", 100)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.response._MAX_TABLE_CELLS", 100)
     assert failure(laid_out(*(table([[cell("x", across=60)]]) for _ in range(2)))).code == "DOCUMENTAI-MALFORMED"
 
 
@@ -1001,7 +1010,7 @@ def test_any_block_tree_gives_a_valid_bundle(blocks: list[Any], data: bytes) -> 
 def test_processor_is_pinned_to_default_version_once(server: DocumentAiServer) -> None:
     asked = reader(server, PROCESSOR)
     for _ in range(2):
-        assert asked.read_pdf(ONE, **GIVEN).reader == reader(server).reader_version
+        assert read_by(asked, ONE).reader == reader(server).reader_version
     assert [call.name for call in server.calls] == [PROCESSOR, VERSION, VERSION]
     again = pickle.loads(pickle.dumps(asked))
     assert again == asked
@@ -1078,7 +1087,7 @@ def test_without_credentials_it_says_how_to_get_them(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("google.auth.default", none)
     with pytest.raises(UsageError) as caught:
-        DocumentAiReader(VERSION).read_pdf(ONE, **GIVEN)
+        read_by(DocumentAiReader(VERSION), ONE)
     assert caught.value.code == "DOCUMENTAI-KEY"
     assert "gcloud auth" in caught.value.remedy
 
@@ -1088,8 +1097,8 @@ def test_environment_proxies_are_ignored_for_localhost(
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert reader(server).read_pdf(ONE, **GIVEN).page(1).text
-    assert DocumentAiReader(VERSION, endpoint=server.grpc_address).read_pdf(ONE, **GIVEN).page(1).text
+    assert read_by(reader(server), ONE).page(1).text
+    assert read_by(DocumentAiReader(VERSION, endpoint=server.grpc_address), ONE).page(1).text
 
 
 # gRPC
@@ -1097,8 +1106,8 @@ def test_environment_proxies_are_ignored_for_localhost(
 
 def test_grpc_reads_what_rest_reads(server: DocumentAiServer) -> None:
     data = pdf(lines(LEFT), nothing, lines(RIGHT))
-    by_rest = reader(server, PROCESSOR).read_pdf(data, **GIVEN)
-    by_grpc = DocumentAiReader(PROCESSOR, endpoint=server.grpc_address).read_pdf(data, **GIVEN)
+    by_rest = read_by(reader(server, PROCESSOR), data)
+    by_grpc = read_by(DocumentAiReader(PROCESSOR, endpoint=server.grpc_address), data)
     assert by_grpc == by_rest
     assert server.calls[1].options == server.calls[3].options
     assert server.calls[1].mask == server.calls[3].mask
@@ -1120,7 +1129,7 @@ def test_faults_by_grpc(server: DocumentAiServer, fault: Fault, code: str, calls
     server.script[:] = [fault] * 5
     seconds = 0.3 if fault.hang else 20
     with pytest.raises(DocumentError) as caught:
-        DocumentAiReader(VERSION, endpoint=server.grpc_address, seconds_per_call=seconds).read_pdf(ONE, **GIVEN)
+        read_by(DocumentAiReader(VERSION, endpoint=server.grpc_address, seconds_per_call=seconds), ONE)
     assert caught.value.code == code
     assert len(server.calls) == pytest.approx(calls, abs=1 if fault.hang else 0)
     assert "Carcinoma" not in str(caught.value)
@@ -1154,14 +1163,14 @@ def everything_logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[logging.
 def test_no_log_has_the_document_or_a_name_or_a_key(
     server: DocumentAiServer, everything_logged: list[logging.LogRecord], by_grpc: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai.MAX_CHUNK_PAGES", 1)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader.MAX_CHUNK_PAGES", 1)
     data = pdf(lines(["Patient: Marsh, Helen", "adenocarcinoma"]), lines(LEFT))
     server.script[:] = [Fault(503), Fault(429, retry_after=0.01)]
     asked = DocumentAiReader(PROCESSOR, endpoint=server.grpc_address if by_grpc else server.url)
-    asked.read_pdf(data, **(GIVEN | {"recorded_path": "x/marsh_helen.pdf"}))
+    read_by(asked, data, Path("x/marsh_helen.pdf"))
     server.script[:] = [Fault(400)]
     with pytest.raises(DocumentError):
-        asked.read_pdf(data, **(GIVEN | {"recorded_path": "x/marsh_helen.pdf"}))
+        read_by(asked, data, Path("x/marsh_helen.pdf"))
     if not by_grpc:
         assert any(record.name.startswith("urllib3") for record in everything_logged)  # the handler does hear
     told = "\n".join(json.dumps(vars(record), default=repr) for record in everything_logged).casefold()
@@ -1172,10 +1181,10 @@ def test_no_log_has_the_document_or_a_name_or_a_key(
 
 def test_nothing_is_printed_and_the_library_comes_late(server: DocumentAiServer, tmp_path: Path) -> None:
     code = (
-        "import sys; from evalkit.documents.documentai import DocumentAiReader; from pathlib import Path\n"
+        "import sys; from evalkit.documents.readers import read_document; from pathlib import Path\nfrom evalkit.documents.readers.documentai.reader import DocumentAiReader\n"
         f"asked = DocumentAiReader({VERSION!r}, endpoint={server.url!r}); asked.reader_version\n"
         "assert not {'google.cloud.documentai', 'grpc', 'pymupdf'} & set(sys.modules)\n"
-        f"asked.read_pdf(Path(sys.argv[1]).read_bytes(), **{GIVEN!r})"
+        f"read_document(Path(sys.argv[1]), documentai=asked, **{GIVEN!r})"
     )
     path = tmp_path / "report.pdf"
     path.write_bytes(ONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import json
 import re
 import subprocess
@@ -18,9 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.documents import pdf as reader
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import pdf as reader
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, RIGHT, bundle, draw_together, first, lines, nothing, pdf, table, tree
@@ -315,7 +315,7 @@ def test_margin_line_on_a_single_page_is_not_furniture() -> None:
 
 
 def test_pending_pages_learn_repeated_lines_and_keep_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.pdf._MAX_PENDING_PAGES", 2)
+    monkeypatch.setattr("evalkit.documents.readers.pdf._MAX_PENDING_PAGES", 2)
     long = [" ".join([*LEFT, *RIGHT])[:400]] * 3
     heads = ["Ward", "Clinic", "Clinic", "Theatre", "Ward", "Office"]
     leaves = [draw_together(lines([head], y=50), lines(long, size=4), lines([f"Leaf {head}"], y=300)) for head in heads]
@@ -516,15 +516,17 @@ def test_three_hundred_pages() -> None:
 
 
 def test_the_bundle_carries_what_it_was_given() -> None:
-    document = bundle(pdf(lines(LEFT)))
-    assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", "0" * 64)
+    content = pdf(lines(LEFT))
+    document = bundle(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", sha256)
     assert document.processing_timestamp == "2026-01-02T03:04:05Z"
     assert document.reader.startswith(f"pymupdf {pymupdf.__version__} ")
 
 
 def test_nothing_is_said_on_stderr_or_stdout(tmp_path: Path) -> None:
     packed = tree(1, "3 0 R").replace(b"<</Length 38>>", b"<</Length 38/Filter/FlateDecode>>")
-    code = "import sys, pathlib; from evalkit.documents.ingest import read_document\n"
+    code = "import sys, pathlib; from evalkit.documents.readers import read_document\n"
     code += "for name in sys.argv[1:]: read_document(pathlib.Path(name), doc_id='x', processing_timestamp='')"
     paths = [tmp_path / "table.pdf", tmp_path / "cut.pdf", tmp_path / "packed.pdf"]
     for path, data in zip(paths, (pdf(table(ROWS)), tree(1, "3 0 R").split(b"xref")[0], packed), strict=True):
@@ -563,12 +565,7 @@ def test_pages_leave_no_cycles_behind() -> None:
 
 def test_importing_the_package_does_not_load_pymupdf() -> None:
     code = (
-        "import sys, evalkit.documents.ingest as ingest, evalkit.documents.render;"
-        "ingest.resolve_reader_version('none'); print('pymupdf' in sys.modules)"
+        "import sys, evalkit.documents.readers as readers, evalkit.documents.render;"
+        "readers.resolve_reader_version('none'); print('pymupdf' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
-
-
-def test_reader_signature_is_keyword_only() -> None:
-    with pytest.raises(TypeError):
-        read_pdf(b"", "report.pdf")  # type: ignore[call-arg, misc]

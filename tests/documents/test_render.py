@@ -14,8 +14,8 @@ from PIL import Image, ImageChops
 
 from evalkit.documents import render
 from evalkit.documents.highlight import highlight_boxes
-from evalkit.documents.ingest import read_document
 from evalkit.documents.mupdf import open_pdf
+from evalkit.documents.readers import read_document
 from evalkit.documents.render import PdfPageRenderer, encode_jpeg, render_opened_page, render_page
 from evalkit.errors import DocumentError
 

@@ -13,10 +13,9 @@ from PIL import Image
 
 from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import OcrEngine, resolve_ocr_engine
-from evalkit.documents.pdf import read_pdf
 from evalkit.documents.quality import OcrWord
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
@@ -55,11 +54,10 @@ def leaf(*draw: _Draw) -> bytes:
 
 def recognised(data: bytes, engine: OcrEngine | None, seconds: float = 30) -> DocumentBundle:
     """The bytes, read; the promises of every bundle, and of every recognised page, are kept."""
-    made = read_pdf(
-        data,
-        recorded_path="x/scan.pdf",
+    made = read_document(
+        Path("x/scan.pdf"),
+        file_bytes=data,
         doc_id="scan",
-        sha256="0" * 64,
         processing_timestamp="2026-01-02T03:04:05Z",
         ocr_settings=PageOcrSettings(engine, seconds) if engine else None,
     )
@@ -396,11 +394,10 @@ def test_a_layer_that_nobody_could_check_is_not_believed(paper: Paper) -> None:
 def test_time_begins_anew_after_each_page(paper: Paper) -> None:
     done: list[int] = []
     recogniser = PageOcrSettings(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
-    read_pdf(
-        scan(paper, paper, paper),
-        recorded_path="x.pdf",
+    read_document(
+        Path("x.pdf"),
+        file_bytes=scan(paper, paper, paper),
         doc_id="x",
-        sha256="",
         processing_timestamp="",
         ocr_settings=recogniser,
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pymupdf
 import pytest
 
 from evalkit.documents.bundle import Page
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.documents.visibility import PageVisibilityInspector
 
 from .drawing import LEFT, bundle, by_hand, draw_together, first, lines, nothing, pdf, table
@@ -336,7 +337,7 @@ def with_own_font(word: str) -> bytes:
     ("word", "text"), [("aaa", "Plain words\naaa"), ("aab", "Plain words\naab"), ("bbb", "Plain words")]
 )
 def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
-    bundle = read_pdf(with_own_font(word), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="")
+    bundle = read_document(Path("x.pdf"), file_bytes=with_own_font(word), doc_id="x", processing_timestamp="")
     assert bundle.page(1).text == text
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
 
@@ -446,5 +447,5 @@ def test_no_page_is_too_large_to_tell_what_is_white() -> None:
     page = document.new_page(width=5000, height=5000)
     page.insert_text((100, 400), "Visible report text", fontsize=80)
     page.insert_text((100, 900), "WHITE INJECTION", fontsize=80, color=(1, 1, 1))
-    bundle = read_pdf(document.tobytes(), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="")
+    bundle = read_document(Path("x.pdf"), file_bytes=document.tobytes(), doc_id="x", processing_timestamp="")
     assert bundle.page(1).text == "Visible report text"

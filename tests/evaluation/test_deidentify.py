@@ -12,7 +12,7 @@ from evaluation.truths import Output, bundle_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.evaluation import deidentify
 from evalkit.evaluation.deidentify import (
     KnownIdentifiers,

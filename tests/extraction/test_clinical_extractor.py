@@ -33,10 +33,10 @@ from evalkit.issue import Issue
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Model
 from evalkit.llm.providers import build_provider
+from evalkit.llm.providers.gemini import GeminiProvider
 
 PATHOLOGY = get_field_template("pathology")
 REPORT = document(
@@ -287,7 +287,7 @@ def test_another_protocol_works_as_well() -> None:
 
     with ModelServer(answer) as server:
         model = LanguageModel(
-            build_provider("openai:m", environment={"OPENAI_API_KEY": "k"}, openai_base_url=f"{server.url}/v1"),
+            build_provider("openai:m", environment={"OPENAI_API_KEY": "k"}, base_url=f"{server.url}/v1"),
             Ledger(),
             AimdLimiter(4),
         )

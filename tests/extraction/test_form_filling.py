@@ -18,7 +18,7 @@ from benchmarks.tax_forms import Box, Drawing, draw, form_1099, form_k1, form_w2
 from servers.gemini import Call, GeminiServer
 
 from evalkit.documents.bundle import DocumentBundle, PackedWords, Page, PageStatus
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import list_field_templates
 from evalkit.extraction.form_filling import (
@@ -36,9 +36,9 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Answer, Model, Question
+from evalkit.llm.providers.gemini import GeminiProvider
 
 SHARED = tax_forms.SHARED
 
@@ -55,11 +55,10 @@ def bundle(*drawings: Drawing, apart: float = 400.0, text: str = "", seed: int =
 
 
 def read(document: Any) -> DocumentBundle:
-    return read_pdf(
-        document.tobytes(),
-        recorded_path="form.pdf",
+    return read_document(
+        Path("form.pdf"),
+        file_bytes=document.tobytes(),
         doc_id="form",
-        sha256="0" * 64,
         processing_timestamp="2026-01-01T00:00:00Z",
     )
 

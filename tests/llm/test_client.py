@@ -24,10 +24,10 @@ from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.errors import StoreError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger, MemoryJournal, SpendingLimits
 from evalkit.llm.model import Question, Reply, Request, Usage
 from evalkit.llm.prompts import fence_document
+from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.store import hash_canonical_json
 
 NOTHING_FOUND = '{"findings": []}'

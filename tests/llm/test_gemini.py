@@ -22,8 +22,8 @@ from servers import gemini as service
 from servers.gemini import RIGHT, THOUGHT_TOKENS, Answer, Fault, GeminiServer, finished, http_error, scripted
 
 from evalkit.errors import UsageError
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
+from evalkit.llm.providers.gemini import GeminiProvider
 
 PROMPT = "PATIENT Jane Roe, born 1950. You look for traps in this."
 KEY = "SECRETKEY-31415"

@@ -92,9 +92,7 @@ def at(served: ModelServer, name: str, **environment: str) -> Provider:
     return build_provider(
         name,
         environment=environment or ENVIRONMENT,
-        openai_base_url=f"{served.url}/v1",
-        anthropic_base_url=served.url,
-        ollama_base_url=f"{served.url}/v1",
+        base_url=served.url if name.startswith("anthropic:") else f"{served.url}/v1",
     )
 
 
@@ -254,7 +252,7 @@ def test_key_is_in_a_header_only(served, name):
 def test_only_openai_is_asked_not_to_store_requests(served, monkeypatch):
     ask(at(served, "openai:gpt-4o"))
     assert "store" not in served.calls[0].body
-    monkeypatch.setattr("evalkit.llm.providers._is_openai_host", lambda _: True)
+    monkeypatch.setattr("evalkit.llm.providers.openai._is_openai_host", lambda _: True)
     ask(at(served, "openai:gpt-4o"))
     assert served.calls[1].body["store"] is False
     assert served.calls[1].body["temperature"] == 0
@@ -468,8 +466,10 @@ def test_servers_of_ones_own_need_no_key(served, name):
 )
 def test_gemini_gets_its_key_or_project(monkeypatch, environment, expected):
     made: list[Any] = []
-    monkeypatch.setattr("evalkit.llm.gemini.GeminiProvider", lambda model, **named: made.append((model, named)))
-    build_provider("gemini:gemini-2.5-flash", environment=environment, gemini_base_url="https://proxy.example.org")
+    monkeypatch.setattr(
+        "evalkit.llm.providers.gemini.GeminiProvider", lambda model, **named: made.append((model, named))
+    )
+    build_provider("gemini:gemini-2.5-flash", environment=environment, base_url="https://proxy.example.org")
     assert made == [("gemini-2.5-flash", {"base_url": "https://proxy.example.org", **expected})]
 
 
@@ -500,12 +500,11 @@ NONE = (
 def test_documents_never_cross_a_network_in_clear(service, address):
     allowed = address in NEAR or (address in INSIDE and service in {"openai", "ollama"})
     environment = {**ENVIRONMENT, "GEMINI_API_KEY": KEY}
-    addresses: Any = {f"{service}_base_url": address}
     if allowed:
-        assert build_provider(f"{service}:m", environment=environment, **addresses).name == f"{service}:m"
+        assert build_provider(f"{service}:m", environment=environment, base_url=address).name == f"{service}:m"
         return
     with pytest.raises(UsageError) as caught:
-        build_provider(f"{service}:m", environment=environment, **addresses)
+        build_provider(f"{service}:m", environment=environment, base_url=address)
     assert caught.value.code == "MODEL-ADDRESS"
     assert "pw" not in str(caught.value)
     assert "key=k" not in str(caught.value)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from statements.drawn import Drawn
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.statements.statement_parser import ParsedStatement
 

@@ -18,8 +18,8 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Journal, Ledger
+from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_questions import PageImage

@@ -11,7 +11,7 @@ from statements.drawn import Drawn, draw
 from statements.faults import inverted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import EscalationReason

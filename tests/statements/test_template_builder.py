@@ -90,7 +90,7 @@ def test_the_same_statement_makes_the_same_template(build_statement: BuildStatem
 
 @pytest.mark.skipif(not BANK.is_dir(), reason="the developers' data (../shared/data/bank) is not there")
 def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
-    from evalkit.documents.ingest import read_document
+    from evalkit.documents.readers import read_document
 
     made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", processing_timestamp=""))
     rows = bank_rows(made.statement)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.statements.template_builder import TemplateBuildResult, build_draft_template
 
 Cells = list[tuple[float, str]]

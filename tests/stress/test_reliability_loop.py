@@ -17,8 +17,8 @@ from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
-from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
+from evalkit.llm.providers.gemini import GeminiProvider
 
 pytestmark = pytest.mark.stress
 SENTENCE = "Sections of the specimen show tissue without any further finding of note. "

@@ -12,7 +12,7 @@ from ipywidgets.widgets.widget import _instances
 from places import open_folder, open_index
 from statements.spoilt import Spoilt, publish_template_case, spoil_template, without_last_row
 
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.statements.applied_template import AppliedTemplate

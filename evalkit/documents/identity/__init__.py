@@ -1,1 +1,1 @@
-"""Identity of pages: whose page it is, and whether two pages are about the same person."""
+"""Identity of pages: whose page it is, and if two pages are about one person."""

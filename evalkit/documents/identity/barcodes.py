@@ -1,9 +1,9 @@
-"""Find whose page it is by the bar codes of cover sheets and stickers.
+"""Read patients' facts from the bar codes of cover sheets and stickers.
 
-A code that holds labels or the fields of HL7 states kinds and values by itself. A bare number counts if the page prints
-it behind a label, or if a label directly above, below or left of the code names its kind; otherwise nobody knows what it
-numbers. A code is taken whole or not at all: if one of its facts contradicts what is printed, it may be another
-patient's sticker, and the print stands alone.
+A code that holds labels or HL7 fields states kinds and values by itself. A bare number counts if the page prints it
+behind a label, or if a label directly above, below or left of the code names its kind; otherwise its meaning is
+unknown. A code is taken whole or not at all: if one of its facts contradicts the print, it may be another patient's
+sticker, and only the print counts.
 """
 
 from __future__ import annotations
@@ -26,38 +26,42 @@ from evalkit.documents.visibility import VECTOR_BLOCK, Rect
 
 _FORMATS = "Code128,Code39,Codabar,ITF,QRCode,DataMatrix,PDF417,Aztec"
 _MAX_CODES, _MAX_TEXT_LENGTH, _MAX_FIELDS, _MAX_VALUE_LENGTH = 20, 1000, 60, 60
+#: Places of a page that are looked at, and their shorter side in points.
 _MAX_AREAS, _MIN_AREA_SIDE = 8, 8
-"""Places of a page that are looked at, and their shorter side in points."""
+#: Resolution of an area; a page with a larger picture is skipped, as decoding it may exhaust the machine.
 _DPI, _MAX_PIXELS, _MAX_SOURCE_PIXELS = 300, 4_000_000, 20_000_000
-"""How finely a place is drawn; a page with a larger picture is left alone, for unpacking it may exhaust the machine."""
+#: Points added at each side of an area: codes are found by the white around them.
 _QUIET_ZONE = (-9, -9, 9, 9)
-"""Points at each side of a place that are drawn too: codes are found by the white around them."""
+#: Bars of a code, and of one of its rows; points; the share of a row that is dark: in tables it is all or next to
+#: nothing.
 _MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.8
-"""Bars of a code, and of one of its rows; points; the share of a row that is dark: in tables it is all or next to nothing."""
+#: How far above or below a code its label may be, and how far left it may begin: ten-thousandths of the page.
 _LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
-"""How far above or below a code its label may be, and how far left it may begin: ten-thousandths of the page."""
 
+#: Codes of fax systems, scanners, post and calling cards: their numbers are not the patient's.
 _ROUTING_PATTERN = re.compile(
     r"://|^(?:www\.|mailto|tel|smsto|begin|mecard|wifi|shc)\b"
     r"|\bfax\b|\b(?:pages?|job|batch|queue|routing|sender|from|to|tracking|scan(?:ner)?)\b *[:=#]",
     re.IGNORECASE,
 )
-"""Codes of fax systems, scanners, post and calling cards: their numbers are not the patient's."""
 _FIELD_END = re.compile(r'[\n|;&{}\[\]]|,(?=[\w "]{2,40}[:=])')
 _NAME_FIELD = re.compile(r"([^\W\d_][\w' -]*)\^([^\W\d_][\w' -]*)\^?([\w' -]*)[\w^.' -]*")
 _DATE_FIELD = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}|\d{6})?")
 _PID_PATTERN = re.compile(r"^PID\|(.*)", re.MULTILINE)
+#: HL7's types of identifiers.
 _LABEL_BY_NUMBER_TYPE = {"": "MRN", "MR": "MRN", "PI": "MRN", "AN": "Account number", "VN": "Visit number"}
-"""HL7's types of identifiers."""
 _BARE_NUMBER = re.compile(r"[A-Za-z]{0,5}-?\d[\dA-Za-z-]{3,23}")
 _CODED_KINDS = frozenset({"patient", "date_of_birth", "sex", *NUMBER_KINDS})
 
+#: Its text, of printable characters and line breaks only, and its place.
 Barcode = tuple[str, Box]
-"""Its text, which has printable characters and line breaks only, and where it is."""
 
 
 def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterable[Rect]) -> tuple[Rect, ...]:
-    """Find where bar codes may be: pictures, and areas with rows of many thin bars. Text and tables have none."""
+    """Find areas that may hold bar codes: pictures, and rows of many thin bars.
+
+    Text and tables have none.
+    """
     rects = [block["bbox"] for block in blocks if block["type"] == VECTOR_BLOCK and _is_thin(block["bbox"])]
     areas = [area for area in image_areas if min(area[2] - area[0], area[3] - area[1]) >= _MIN_AREA_SIDE]
     if len(rects) >= _MIN_BARS:
@@ -73,7 +77,7 @@ def _is_thin(rect: Rect) -> bool:
 
 
 def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
-    """Find the rectangles of equal height that stand in rows like bars; ``sideways`` is 1 for columns, else 0."""
+    """Find rectangles of equal height in rows, like bars; ``sideways`` is 1 for columns."""
     rows: dict[tuple[float, float], list[Rect]] = {}
     for rect in rects:
         rows.setdefault((round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)), []).append(rect)
@@ -86,7 +90,7 @@ def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
 
 
 def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
-    """Read the codes in these areas of a ``pymupdf.Page``; none where it cannot be drawn."""
+    """Read the bar codes in areas of a ``pymupdf.Page``; none if it cannot be drawn."""
     barcodes: list[Barcode] = []
     pymupdf = load_pymupdf()
     try:
@@ -108,9 +112,9 @@ def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
 def read_barcodes(
     image: Image.Image, origin: tuple[float, float] = (0, 0), page_size: tuple[float, float] | None = None
 ) -> tuple[Barcode, ...]:
-    """Read the first codes of a picture of a page, whichever way they are turned.
+    """Read the first bar codes of a page's picture, in any orientation.
 
-    ``origin`` and ``page_size``, in pixels, tell which part of the page it is.
+    ``origin`` and ``page_size``, in pixels, say which part of the page it is.
     """
     import zxingcpp
 
@@ -129,10 +133,10 @@ def read_barcodes(
 
 
 def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
-    """Add to the page what its codes say of its patient, and make exact what recognition read of it."""
+    """Add the facts of bar codes to a page, and correct what OCR read of them."""
     is_recognised = bool(page.confidences)
     identity: dict[IdentifierKind, Identifier] = {}
-    # A nation's number, beside the institution's.
+    # A national number, next to the institution's.
     further_numbers = [
         identifier
         for identifier in page.identifiers
@@ -167,9 +171,9 @@ def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
 
 
 def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], *, is_ocr_text: bool) -> bool:
-    """Whether any fact differs, or the names are not surely one person's: a newborn has its mother's, but for the given.
+    """Decide if any fact differs, or the names may be two persons'.
 
-    On one page, numbers of one kind are of one institution.
+    A newborn has its mother's names, but for the given one. On one page, numbers of one kind are of one institution.
     """
     pairs = [pair for pair in product(left, right) if pair[0].kind == pair[1].kind]
     comparison = compare_persons(left, right, is_ocr_text=is_ocr_text)
@@ -183,7 +187,7 @@ def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], 
 
 
 def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, is_ocr_text: bool) -> Identifier:
-    """The printed fact, as the code has it; another form of it, such as an abbreviated name, stays as it is printed."""
+    """Merge a printed fact with the code's; a printed form, such as an abbreviation, stays."""
     if printed is None:
         return coded
     if printed.normal == coded.normal:
@@ -196,7 +200,6 @@ def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, i
 def _read_barcode_identifiers(
     barcode: Barcode, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> tuple[Identifier, ...]:
-    """What a code says of the patient."""
     text, box = barcode
     if _ROUTING_PATTERN.search(text):
         return ()
@@ -214,7 +217,7 @@ def _read_barcode_identifiers(
 
 
 def _format_label_lines(text: str) -> Iterator[str]:
-    """The fields of a code, one a line, as a page would print them: "MRN: 123456"."""
+    """Format a code's fields as a page would print them, one a line: "MRN: 123456"."""
     fields = _FIELD_END.split(text, _MAX_FIELDS)
     if pid := _PID_PATTERN.search(text):
         pid_fields = ["", *pid[1].split("|"), *[""] * 18]
@@ -241,7 +244,7 @@ def _format_label_lines(text: str) -> Iterator[str]:
 def _find_number_kinds(
     number: Identifier, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> Iterable[IdentifierKind]:
-    """The kinds of a bare number: those of the printed numbers that it equals, else that of the only label at its side."""
+    """Find the kinds of a bare number: of equal printed numbers, or of the only label nearby."""
     printed_kinds = {
         kind
         for kind in NUMBER_KINDS
@@ -257,7 +260,6 @@ def _find_number_kinds(
 
 
 def _find_neighbouring_phrases(box: Box, page: Page) -> Iterator[str]:
-    """The words directly left of the box, above it and below it."""
     left, top, right, bottom = (round(10_000 * edge) for edge in box)
     left_side = (left - _LABEL_SPAN, top, left, bottom)
     above, below = (left, top - _LABEL_DISTANCE, right, top), (left, bottom, right, bottom + _LABEL_DISTANCE)

@@ -1,4 +1,4 @@
-"""Which pages of a file are about the same person."""
+"""Group the pages of a file by person."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evalkit.documents.identity.same_person import (
     get_kind_and_number_shape,
 )
 
+#: A page with two of these identifies its patient by itself.
 _STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
-"""A page with two of these says by itself whose it is."""
 
 _QUOTED_NOWHERE_KINDS = frozenset({"date_of_birth", "mrn", "account", "accession", "visit"})
 
 
 @dataclass(frozen=True)
 class PagePatientIdentity:
-    """What one page says about its patient."""
+    """The facts that a page states about its patient."""
 
     page_num: int
     identifiers: tuple[Identifier, ...]
@@ -31,7 +31,7 @@ class PagePatientIdentity:
 
     @property
     def is_strong(self) -> bool:
-        """Whether the page says by itself whose it is."""
+        """The page identifies its patient by itself."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
 
 
@@ -43,17 +43,17 @@ class FilePerson:
 
     @property
     def page_numbers(self) -> set[int]:
-        """The pages that say that they are about this person."""
+        """The pages that state this person's identity."""
         return {page.page_num for page in self.pages}
 
     def list_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
-        """List this person's pages of a page range, both ends in."""
+        """List this person's pages of a page range, both ends included."""
         return [page for page in self.pages if start_page <= page.page_num <= end_page]
 
     def compare(self, page: PagePatientIdentity) -> PersonComparison:
-        """Compare a page with this person: the page of this person's that decides most.
+        """Compare a page with this person, by the page that decides most.
 
-        Any page that is the same person's settles it; else one that is another's.
+        A page that is the same person's settles it; else one that is another's.
         """
         comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
         return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
@@ -72,7 +72,7 @@ def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
-    """What the page says about its patient; None where it says nothing."""
+    """Return what a page states about its patient; None if nothing."""
     return _build_page_identity(page.page_num, page.status, page.identifiers)
 
 
@@ -85,7 +85,7 @@ def _build_page_identity(
 
 
 def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_page: int) -> FilePerson | None:
-    """Find whom most of the pages are about; of equally many, the first page's. None if none says whose it is."""
+    """Find the person of most pages; of a tie, the first page's. None if unknown."""
     pages_by_person = [(person, person.list_pages(start_page, end_page)) for person in persons]
     return max(
         ((person, pages) for person, pages in pages_by_person if pages),
@@ -95,15 +95,15 @@ def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_pa
 
 
 def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity) -> PersonComparison:
-    """Whether two pages are about the same person."""
+    """Compare the patients of two pages."""
     return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_ocr_text or right.is_ocr_text)
 
 
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
-    """Group the pages that say whose they are by person, in the order in which the persons first appear.
+    """Group the identified pages by person, in the order of first appearance.
 
-    Pages that say so by themselves make the groups; of the others each joins the group that it agrees with, else that
-    of the page before it, for nothing shows that it is another's.
+    Pages that identify their patient by themselves make the groups. Each other page joins the group that it agrees
+    with, else that of the page before it, as nothing shows that it is another's.
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -126,7 +126,10 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
 
 
 def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[PagePatientIdentity]:
-    """Give numbers on pages without a letterhead the issuer of the nearest number of the same form, an earlier one first."""
+    """Give numbers without a letterhead the issuer of the nearest number of that form.
+
+    An earlier one comes first.
+    """
     issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for identity in identities:
         for identifier in identity.identifiers:
@@ -152,7 +155,7 @@ def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[
 
 
 def has_patient_identifier(text: str, page: Page) -> bool:
-    """Whether a text of the page holds what identifies its patient: a word of the name, birth date or number."""
+    """Detect a word of the patient's name, the birth date or a number in a text."""
     words = {word.capitalize() for word in re.findall(r"[^\W\d_]+", text) if word[0].isupper()}
     return any(
         not words.isdisjoint(word.capitalize() for word in re.findall(r"[^\W\d_]{3,}", identifier.value))
@@ -163,13 +166,16 @@ def has_patient_identifier(text: str, page: Page) -> bool:
 
 
 def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
-    """Count the pages that are about another person than the one with the most pages."""
+    """Count the pages about others than the person with the most pages."""
     page_counts = [len(person.pages) for person in persons]
     return sum(page_counts) - max(page_counts, default=0)
 
 
 def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
-    """Group a stored bundle's pages by person without reading the rest of it. LookupError, ValueError: it is damaged."""
+    """Group a stored bundle's pages by person, without loading the rest of it.
+
+    LookupError, ValueError: the bundle is damaged.
+    """
     return _group_identities(
         _build_page_identity(
             page["page_num"], PageStatus(page["status"]), map(Identifier.model_validate, page["identifiers"])
@@ -179,7 +185,7 @@ def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FileP
 
 
 def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
-    """The person whose page it is; the latest one where that cannot be told; None for a person not seen before."""
+    """Find the page's person; the latest one if in doubt; None for a new person."""
     comparisons = [(person, person.compare(identity)) for person in reversed(persons)]
     for person, comparison in comparisons:
         if comparison.relation is SamePersonVerdict.SAME:
@@ -202,7 +208,7 @@ def _count_net_agreement(comparison: PersonComparison) -> int:
 
 
 def _find_nearest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson:
-    """The person of the last page before this one, or of the first one behind it."""
+    """Find the person of the last page before this one, or of the first one behind it."""
     return min(
         persons,
         key=lambda person: min(

@@ -1,4 +1,4 @@
-"""Read printed names, dates, numbers and sexes: whether a text is a name, and the form to compare by."""
+"""Read printed names, dates, numbers and sexes, in a form to compare by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEMALE, _MALE = (
 
 @cache
 def load_given_names() -> frozenset[str]:
-    """Common given names in small letters: ``given_names.toml``."""
+    """Load common given names in small letters: ``given_names.toml``."""
     names_toml = (files("evalkit.documents.identity") / "given_names.toml").read_text("utf-8")
     return frozenset(tomllib.loads(names_toml)["names"].split())
 
@@ -39,7 +39,7 @@ MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[015
 
 
 def lowercase_keeping_length(text: str) -> str:
-    """The text in small letters, each in its place."""
+    """Convert to small letters, each at its old index."""
     lowered = text.lower()
     return (
         lowered
@@ -49,7 +49,7 @@ def lowercase_keeping_length(text: str) -> str:
 
 
 def can_be_person_name(text: str) -> bool:
-    """Whether a printed value can be somebody's name.
+    """Decide if a printed value can be a person's name.
 
     >>> can_be_person_name("Marsh, Helen A."), can_be_person_name("Brookfield, WI"), can_be_person_name("Evergreen Mutual Insurance")
     (True, False, False)
@@ -67,7 +67,7 @@ def can_be_person_name(text: str) -> bool:
         or _CAMEL_CASE_PATTERN.search(text)
     ):
         return False
-    if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan", somebody's hospital
+    if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan" is a hospital
         return False
     before_comma = fold_to_plain_capitals(text.partition(",")[0]).replace(".", "").split()
     streets = get_word_list_for_names("streets") if "," in text else frozenset()
@@ -82,7 +82,7 @@ def can_be_person_name(text: str) -> bool:
 
 
 def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_text: bool = False) -> str | None:
-    """The form to compare by; None where it is none of the kind after all.
+    """Return the form to compare by; None if the value is not of that kind.
 
     >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
     ('MARSH HELEN', 'TM40917', 'F')

@@ -1,4 +1,4 @@
-"""Find labels on a page (``words.toml``) and read the value of each, minding whose it is."""
+"""Find labels on a page (``words.toml``) and read the patient's values."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from evalkit.documents.identity.written_dates import (
     WRITTEN_DATE_PATTERN,
 )
 
+#: Characters of a page's head, where a bare "Name:" is the patient's.
 _HEAD_LENGTH = 400
-"""Characters of a page's head, where a bare "Name:" is the patient's."""
 
+#: Lines of a page's head and foot in which a running line names the patient without a label.
 EDGE_LINES = 5
-"""Lines of a page's head and foot in which a running line names the patient without a label."""
 
+#: Lines below a heading such as "Guarantor" that are still about that person.
 _MAX_SECTION_LINES = 8
-"""Lines below a heading such as "Guarantor" that are still about that person."""
 
+#: Ten-thousandths of the page's width: words further apart than this are not of one value.
 _WIDE_GAP = 150
-"""Ten-thousandths of the page's width: words further apart than this are not of one value."""
 
+#: How far below its label a value may start: ten-thousandths to the side, and heights of the label.
 _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
-"""How far below its label a value may start: ten-thousandths to the side, and heights of the label."""
 
 _PAGE_WIDTH = 10_001
 
+#: The rank of a name that anything else beats.
 LAST_RANK = 4
-"""Of a name that anything else is better than."""
 
 _NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
 
@@ -97,7 +97,7 @@ AGE_SEX_BEHIND_DATE = re.compile(
 
 _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
 
-#: What recognition makes of specks and rules before a cell.
+#: OCR's reading of specks and rules before a cell.
 _SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 
 SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
@@ -107,8 +107,8 @@ _SEPARATOR = re.compile(
     re.IGNORECASE,
 )
 
+#: Their values cannot be mistaken for another line's words.
 _SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
-"""Their values cannot be mistaken for another line's words."""
 
 _SAFE_ABOVE_KINDS = _SAFE_BELOW_KINDS | {"family_name", "given_name"}
 
@@ -120,14 +120,14 @@ ROLE_KINDS = frozenset({"relative", "provider"})
 
 @dataclass(frozen=True)
 class _LabelKind:
-    """One kind of label, as ``words.toml`` has it."""
+    """A row of ``words.toml``."""
 
     kind: str
     is_about_patient: bool
     is_weak: bool
     is_only_at_line_start: bool
     issuer: str | None = None
-    """Who gives the numbers that it names, if the label says so: "NHS number"."""
+    """The issuer of its numbers, if the label names it: "NHS number"."""
 
 
 #: "Name Doe" at the end of a line, with "Forename Jane" below.
@@ -136,14 +136,12 @@ _BARE_NAME_LABEL = _LabelKind("family_name", is_about_patient=False, is_weak=Tru
 
 @dataclass(frozen=True)
 class _LabelHit:
-    """A label on a page."""
-
     label: _LabelKind
     start: int
     end: int
     """Behind the label and its separator."""
     has_separator: bool
-    """A colon or the like stands behind it."""
+    """A colon or the like follows it."""
     is_tentative: bool
     """It is a label only if it is joined to the next one: "Name/DOB:"."""
     is_at_cell_start: bool
@@ -163,7 +161,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class IdentifierCandidate:
-    """A value that may be the patient's, and how surely: the lowest rank of a kind wins."""
+    """A value that may be the patient's; the lowest rank of a kind wins."""
 
     kind: IdentifierKind
     value: str
@@ -178,14 +176,12 @@ class IdentifierCandidate:
 
 @dataclass(frozen=True)
 class _LabelPatterns:
-    """All labels, ready to be looked for in a page's text in small letters."""
-
     prefixes: frozenset[str]
-    """What a label may begin with, at most three letters each."""
+    """Possible beginnings of labels, at most three letters each."""
     patterns_by_first_letter: dict[str, re.Pattern[str]]
     """The labels that may begin with a letter, in the table's order."""
     label_kind_by_group: dict[str, _LabelKind]
-    """What each group of these patterns means."""
+    """The meaning of each group of these patterns."""
 
 
 @cache
@@ -224,13 +220,13 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
 
 @cache
 def compile_relative_words() -> re.Pattern[str]:
-    """Compile the words of relatives into one pattern."""
+    """Compile the words for relatives into one pattern."""
     words = load_identity_words()["relatives"]["words"].split()
     return re.compile(rf"\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
 
 
 def _tolerate_misreadings(pattern: str) -> str:
-    """The label as recognition may have read it: one letter for another, a full stop in between."""
+    """Allow for OCR errors in a label: confused letters, a full stop in between."""
     if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
         pattern = re.sub(
             r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
@@ -245,8 +241,8 @@ _CONFUSED_WORDS = {
     "mrn": "(?:mrn|mrm|mfin)", "medical": "med[il1!|]ca[il1!|]", "record": "rec[o0]r[do]",
 }  # fmt: skip
 
+#: Characters of a line of a sticker or running head.
 MAX_BLOCK_LINE = 110
-"""Characters of a line of a sticker or running head."""
 
 _RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
 
@@ -274,19 +270,19 @@ _SECTION_REST = re.compile(
 
 
 def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
-    """Find where spaces are in a part of a text."""
+    """Find the spaces in a part of a text."""
     while (start := text.find(" ", start, end)) >= 0:
         yield start
         start += 1
 
 
 def _is_label_like(word: str) -> bool:
-    """A word behind a name that recognition made of a label: "Dos" of "DOB", "MRNt"."""
+    """Decide if OCR made a word behind a name of a label: "Dos" of "DOB", "MRNt"."""
     return bool(re.fullmatch(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]", word))
 
 
 class LabelSearch:
-    """One page, of which the labelled values are read."""
+    """A page whose labelled values are read."""
 
     def __init__(self, text: str, words: Sequence[WordPosition], confidences: Sequence[int]) -> None:
         self._text, self._words, self._confidences = text, words, confidences
@@ -356,11 +352,11 @@ class LabelSearch:
         ]
 
     def _are_joined(self, hit: _LabelHit, following: _LabelHit) -> bool:
-        """Whether two labels share their values: "Name/DOB:"."""
+        """Decide if two labels share their values: "Name/DOB:"."""
         return _JOINT.fullmatch(self._text, hit.end, following.start) is not None
 
     def _is_before_bare_name(self, position: int) -> bool:
-        """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
+        """Decide if the rest of the cell is only a name: "Patient Helen Marsh"."""
         cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
         span = self._match_name_at_start(position, cell_end)
         return self._is_whole_name(position, cell_end) or (span is not None and "," in self._text[slice(*span)])
@@ -378,7 +374,6 @@ class LabelSearch:
         return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
 
     def _find_cell_start(self, position: int) -> int:
-        """Where the cell begins that this place of the text is in."""
         start = max(
             self._text.rfind("\n", 0, position) + 1,
             position - MAX_BLOCK_LINE,
@@ -387,12 +382,11 @@ class LabelSearch:
         return max(filter(self._is_wide_gap, find_spaces(self._text, start, position)), default=start)
 
     def _find_wide_gap(self, start: int, end: int) -> int | None:
-        """The first space of this part of the text at which words stand far apart."""
+        """Find the first space of this part of the text at which words are far apart."""
         spaces = find_spaces(self._text, start, end) if self._words else ()
         return next(filter(self._is_wide_gap, spaces), None)
 
     def _is_wide_gap(self, position: int) -> bool:
-        """Whether the words around this place of the text stand far apart on their line."""
         words = self._words
         index = bisect_right(words, position, key=itemgetter(0))
         if not 0 < index < len(words):
@@ -401,7 +395,7 @@ class LabelSearch:
         return following[2] - previous[4] > _WIDE_GAP or following[2] < previous[2]
 
     def _add_labelled_values(self) -> None:
-        """Read the value of every label, in the page's order, minding whose it is."""
+        """Read the value of every label in the page's order, unless it is another person's."""
         relative_line_end, chain_end = -1, 0
         for index, hit in enumerate(self._hits):
             kind = hit.label.kind
@@ -430,7 +424,7 @@ class LabelSearch:
                 self._add_value_of_label(hit, self._get_start_of_next_label(index))
 
     def _is_about_relative(self, index: int) -> bool:
-        """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
+        """Detect a relative: before the label in its cell, or in "Relationship: mother" behind it."""
         hit = self._hits[index]
         start = self._find_cell_start(hit.start)
         earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
@@ -462,7 +456,7 @@ class LabelSearch:
 
     @cached_property
     def _sections(self) -> list[_Section]:
-        """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
+        """The lines below headings such as "GUARANTOR" and "PATIENT", in rows or columns."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
             is_beside = (
@@ -494,7 +488,7 @@ class LabelSearch:
         return sections
 
     def _is_in_anothers_section(self, position: int) -> bool:
-        """Whether the last section around this place is not the patient's: a heading of the patient's ends another's."""
+        """Decide if the last section here is another's; a heading of the patient's ends it."""
         left = self._get_word_left_edge(position)
         return not next(
             (
@@ -506,17 +500,16 @@ class LabelSearch:
         )
 
     def _get_word_left_edge(self, position: int) -> int:
-        """Where the word at this place of the text begins, in ten-thousandths of the page's width; 0 if unknown."""
+        """Return a word's left edge in ten-thousandths of the page's width; 0 if unknown."""
         first, _ = self._get_word_index_range(position, position + 1)
         return self._words[first][2] if first < len(self._words) else 0
 
     def _get_middle_of_gap(self, position: int) -> int:
-        """Where columns part: between the word at this place of the text and the one before it."""
         first, _ = self._get_word_index_range(position, position + 1)
         return (self._words[first - 1][4] + self._words[first][2]) // 2 if 0 < first < len(self._words) else 0
 
     def _is_heading(self, index: int) -> bool:
-        """Whether a label is "GUARANTOR INFORMATION" above labels of its own, alone or beside other headings."""
+        """Detect "GUARANTOR INFORMATION" above labels, alone or next to other headings."""
         hit = self._hits[index]
         end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
         rest = self._text[hit.end : end].strip(" :\t-/*")
@@ -526,7 +519,7 @@ class LabelSearch:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
 
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
-        """Whether it is "PATIENT INFORMATION", or "PATIENT" at the end of a line that begins with another's heading."""
+        """Detect "PATIENT INFORMATION", or "PATIENT" that ends a line with another's heading."""
         if not self._names_patient(hit):
             return False
         if hit.label.kind == "other":
@@ -551,7 +544,10 @@ class LabelSearch:
 
     @cached_property
     def _foot_start(self) -> int:
-        """Where the page's last lines begin: they are the patient's again, unless the page is a head and nothing more."""
+        """The start of the page's last lines, which are the patient's again.
+
+        Unless the page is a head and nothing more.
+        """
         position, head_end = len(self._text), 0
         for _ in range(EDGE_LINES):
             position = max(self._text.rfind("\n", 0, position), 0)
@@ -560,7 +556,7 @@ class LabelSearch:
         return max(position, min(head_end, len(self._text)))
 
     def _is_owned_by_role(self, index: int) -> bool:
-        """Whether the word before says whose it is: "Guarantor name:", "Mother's date of birth"."""
+        """Detect an owner in the word before: "Guarantor name:", "Mother's date of birth"."""
         if index == 0:
             return False
         previous, hit = self._hits[index - 1], self._hits[index]
@@ -614,7 +610,6 @@ class LabelSearch:
         return index >= 0 and position < self._hits[index].end
 
     def _find_next_label_start(self, start: int, end: int) -> int:
-        """Where the first label of this part of the text begins; its end if there is none."""
         index = bisect_left(self._hit_starts, start)
         return min(self._hit_starts[index], end) if index < len(self._hit_starts) else end
 
@@ -626,7 +621,6 @@ class LabelSearch:
         return len(self._candidates) + len(self._name_parts)
 
     def _find_words_below_or_above(self, start: int, end: int, *, look_above: bool = False) -> tuple[int, int] | None:
-        """The words that stand right below a label, or above it, in its column."""
         words = self._words
         label_words = words[bisect_right(words, start, key=itemgetter(1)) : bisect_left(words, end, key=itemgetter(0))]
         if not label_words:
@@ -663,7 +657,7 @@ class LabelSearch:
         return first[0], end
 
     def add_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the name behind the label, or a family name alone ("Name Doe", "Forename Jane")."""
+        """Add the name behind a label, or a family name ("Name Doe", "Forename Jane")."""
         if place := self._match_name_at_start(start, end):
             value_start, value_end = place
             if not hit.label.is_about_patient and not {" ", ","}.intersection(
@@ -697,7 +691,6 @@ class LabelSearch:
         return len(words) > 1 and not load_given_names().isdisjoint(words)
 
     def _has_other_fact_near(self, position: int, kinds: frozenset[str] = _PERSONAL_KINDS) -> bool:
-        """Whether another label of a person's stands in this line or the next two, before or behind it."""
         start = end = position
         for _ in range(3):
             end = self._find_line_end(end) + 1
@@ -706,7 +699,6 @@ class LabelSearch:
         return any(hit.label.kind in kinds for hit in self._hits[near])
 
     def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
-        """Where in this part of the text a name stands, if it begins with one."""
         while start < end and self._text[start] in " :\t_-•*|":
             start += 1
         match = _NAME_VALUE.match(self._text, start, end)
@@ -721,7 +713,7 @@ class LabelSearch:
         return start, value_end
 
     def _find_name_end(self, start: int, end: int, *, is_family: bool = False) -> int:
-        """Where the name ends: before a word that is no part of one, or a wide gap."""
+        """Find the end of a name: before a word that is no part of one, or a wide gap."""
         no_names, family_names = get_word_list_for_names("no_names"), get_word_list_for_names("family_names_too")
         value_end = start
         for count, match in enumerate(re.finditer(r"[^\s,]+,?", self._text[start:end])):
@@ -746,7 +738,7 @@ class LabelSearch:
         return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
 
     def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        """The family or the given name, where they have labels of their own."""
+        """Add the family or given name, if each has a label of its own."""
         start = self._skip_separators(start, end)
         match = _NAME_VALUE.match(self._text, start, end)
         # "First:" and "Last:" are of doses and visits too.
@@ -772,7 +764,7 @@ class LabelSearch:
                 )
 
     def add_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the birth date, and age and sex if they stand behind it."""
+        """Add the birth date, and age and sex if they follow it."""
         dates = self._match_date(start, end)
         if dates is None:
             return
@@ -801,7 +793,7 @@ class LabelSearch:
             self._add_candidate("report_date", hit.start, *dates, rank=0)
 
     def add_fallback_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
-        """A date of anything: only where no other says more."""
+        """Add any date, which counts only if no better one is found."""
         if dates := self._match_date(start, end):
             self._add_candidate("report_date", hit.start, *dates, rank=5)
 

@@ -1,7 +1,7 @@
-"""Find whose page it is: name, birth date, sex, numbers and dates of one page, each with its place.
+"""Find whose page it is: name, birth date, sex, numbers, dates, with places.
 
-Labels are data (``words.toml``). A label whose value is the next person's (guarantor, mother, provider) is known too, so
-that nobody else is taken for the patient. A page that lists persons has no identity.
+Labels are data (``words.toml``). Labels of other people (guarantor, mother, provider) are known too, so that nobody
+else is taken for the patient. A page that lists several persons has no identity.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from evalkit.documents.identity.written_dates import (
     parse_written_date,
 )
 
+#: A page that labels more persons than this by the same label is a list.
 _MAX_LISTED_PERSONS = 2
-"""A page that labels more persons than this by the same label is a list."""
 
 _MIN_CONFIDENCE = 0.01
 
+#: Characters before a name in the line above a birth date: "RE:", also misread.
 _MAX_PREFIX_LENGTH = 6
-"""Characters before a name in the line above a birth date: "RE:", also misread."""
 
 _STORY_PATTERN = re.compile(
     r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,90}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
@@ -65,8 +65,8 @@ _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
 
+#: Characters and lines of a page's head in which an institution's name is looked for.
 _LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
-"""Characters and lines of a page's head in which an institution's name is looked for."""
 
 _MAX_ISSUER_WORDS = 8
 
@@ -76,20 +76,20 @@ _ADDRESS_BEHIND_NAME = re.compile(r"(?<=\w) \d|, ")
 
 _SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
 
+#: A page's first line with an address and a telephone number below: a letterhead in any language.
 _NAME_ABOVE_ADDRESS = re.compile(
     rf"\s*((?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)(?: (?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)){{1,6}})[ \t]*\n[^\n]{{0,80}}?{PHONE_NUMBER.pattern}"
 )
-"""A page's first line with an address and a telephone number below: a letterhead in whatever language."""
 
+#: A clinician's registration is in parentheses, or behind the name.
 _CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE)
-"""A clinician's registration stands in parentheses, or behind the name."""
 
 _MAX_LABEL_WORDS = 3
 
 _PERSON_KINDS = ("patient", "date_of_birth")
 
+#: Lines above and below a name or a birth date in which the person's number is looked for.
 _ZONE_LINES = 6
-"""Lines above and below a name or a birth date in which the person's number is looked for."""
 
 _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
 
@@ -102,7 +102,7 @@ def _compile_signing_words() -> re.Pattern[str]:
 
 @cache
 def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
-    """The end of a label before a number; the ends that say little; the words of labels of other numbers."""
+    """Compile the ends of number labels, weak ends, and the words of other numbers' labels."""
     words = load_identity_words()["record_numbers"]
     ends, weak_ends = (words[name].casefold().split() for name in ("ends", "weak_ends"))
     pattern = (
@@ -124,36 +124,36 @@ _FACT_AFTER_NAME = re.compile(
     re.IGNORECASE,
 )
 
+#: Lines from a page's top in which a fact belongs to the name that the page begins with.
 _HEAD_FACT_LINES = 5
-"""Lines from a page's top in which a fact belongs to the name that the page begins with."""
 
-#: Facts beside which a name without label may stand, the surest first.
+#: Facts next to which a name without a label may be, the surest first.
 _FACT_RANKS: dict[str, int] = {"date_of_birth": 0, "mrn": 1, "account": 2, "visit": 3, "sex": 4, "age": 5}
 
 _MAX_FACTS = 4
 
+#: Characters before a name in which a relative's word is looked for.
 _MAX_WORDS_BEFORE_NAME = 40
-"""Characters before a name in which a relative's word is looked for."""
 
+#: Characters of a name and of what may precede it.
 _MAX_NAME_LENGTH = 80
-"""Characters of a name and of what may stand before it."""
 
+#: A house's number, or a street with one.
 _ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
-"""A house's number, or a street with one."""
 
 _HOUSE_NUMBER_BEFORE = re.compile(r"(?:^|\n)\d{1,5} $")
 
+#: Signs behind which a new column begins.
 _COLUMN_SIGNS = frozenset(">|:")
-"""Signs behind which a new column begins."""
 
+#: Years that a date without label lies before every other date of the page, to be a birth date.
 _MIN_YEARS_BEFORE = 12
-"""Years that a date without label lies before every other date of the page, to be a birth date."""
 
+#: Digits of a record number without a known label: samples, accounts and cards have more.
 _MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
-"""Of a record number that no label names, or none of a known spelling: samples, accounts and cards have more."""
 
+#: Characters before a date that may hold an age.
 _MAX_AGE_BEFORE = 14
-"""Characters before a date in which an age may stand."""
 
 _FACT_BEHIND_COMMA_NAME = re.compile(
     r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
@@ -161,15 +161,15 @@ _FACT_BEHIND_COMMA_NAME = re.compile(
     re.IGNORECASE,
 )
 
+#: A date between name and number that is older than this is no visit's.
 _FIRST_YEAR_OF_VISITS = 2000
-"""A date between name and number that is older than this is no visit's."""
 
 _NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})", re.IGNORECASE)
 
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
 
+#: A laboratory's or a department's number, with the year: "S24-45663".
 _CASE_NUMBER = re.compile(r"[A-Z]{1,3}[0-3]\d-\d{5,7}")
-"""A laboratory's or a department's number, with the year: "S24-45663"."""
 
 #: "Tel ", or a state before its postal code.
 _CONTACT_BEFORE_NUMBER = re.compile(
@@ -224,18 +224,16 @@ _ROW_OF_PERSON = re.compile(
 def find_patient_identifiers(
     text: str, words: Sequence[WordPosition], word_confidences: Sequence[int] = ()
 ) -> tuple[Identifier, ...]:
-    """Find whose page it is, and of when: the best of each kind, from the top of the page down.
+    """Find a page's patient and date: the best of each kind, from the top down.
 
-    Args:
-        text: the page's text; rows are divided by line breaks, cells by tabs.
-        words: where each word of it stands; may be empty.
-        word_confidences: how sure recognition is of each word, 0..100; empty where nothing was recognised.
+    ``text`` has its rows divided by line breaks, its cells by tabs; ``words`` places each word of it and may be empty;
+    ``word_confidences`` is how sure OCR is of each word, 0..100, and empty without OCR.
     """
     return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
 def _rank_issuer(name: str) -> int | None:
-    """How surely a cell of a letterhead names an institution: 0 a hospital, 2 a service with a name of its own, else None."""
+    """Rank a letterhead's cell: 0 a hospital, 2 a named service, None no institution."""
     if not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS:
         return None
     words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
@@ -252,8 +250,6 @@ def _rank_issuer(name: str) -> int | None:
 
 
 class _IdentifierSearch(LabelSearch):
-    """One page, looked through once: labelled values, then what no label names."""
-
     def find_all_identifiers(self) -> tuple[Identifier, ...]:
         self._hits = self._find_label_hits()
         self._add_labelled_values()
@@ -279,7 +275,7 @@ class _IdentifierSearch(LabelSearch):
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
-        """A running line, a sticker, a letter's address or its first sentence names the patient without saying so."""
+        """Find the name in a running line, a sticker, a letter's address or its first sentence."""
         finders = (
             self._add_name_beside_facts,
             self._add_name_of_running_head,
@@ -293,11 +289,11 @@ class _IdentifierSearch(LabelSearch):
         """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
-        # Before a fact stands the patient's name, behind it often a clinician's.
+        # The patient's name precedes a fact; a clinician's often follows it.
         for list_zones in (self._list_zones_before_fact, self._list_zones_behind_fact):
             for fact in facts[:_MAX_FACTS]:
                 for start, end, needs_proof in list_zones(fact):
-                    # What comes behind a label is that label's.
+                    # Text behind a label belongs to that label.
                     next_label = self._find_next_label_start(start, end)
                     if (
                         next_label > start
@@ -308,7 +304,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_in_organisation(self, position: int, end: int) -> bool:
-        """Whether a label before ``end`` is a word of an organisation's name: "Lockyer Plains Hospital"."""
+        """Detect a label that is part of an organisation's name: "Lockyer Plains Hospital"."""
         word = re.compile(r"\w+").match(self._text, position, end)
         return (
             word is not None
@@ -318,7 +314,7 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
-        """Parts of the text before a fact that may hold a name, and whether it must prove to be one."""
+        """List texts before a fact that may hold a name, and if it must prove to be one."""
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
         if above := self._find_words_below_or_above(fact.start, fact.end, look_above=True):
@@ -332,7 +328,6 @@ class _IdentifierSearch(LabelSearch):
         yield previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)
 
     def _list_zones_behind_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
-        """Other parts of the text that may hold a name, as ``_list_zones_before_fact``."""
         line_end = self._find_line_end(fact.end)
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         yield fact.end, line_end, True
@@ -342,27 +337,33 @@ class _IdentifierSearch(LabelSearch):
             yield self._first_cell_zone
 
     def _find_end_of_label_before(self, start: int, end: int) -> int:
-        """Behind the last label of this part of the text; its end if that label is another person's."""
+        """Find the end of the last label in this text; the text's end if it is another person's."""
         index = bisect_left(self._hit_starts, end) - 1
         if index < 0 or self._hit_starts[index] < start:
             return start
         return end if self._hits[index].label.kind in ROLE_KINDS else self._hits[index].end
 
     def _is_line_of_name(self, start: int, fact: IdentifierCandidate) -> bool:
-        """Whether a line is a name and nothing else, above one that begins with a birth date's label."""
+        """Decide if a line is only a name, above one that begins with a birth date's label."""
         end = self._find_line_end(start)
         is_below = self._is_at_line_start(fact.start) and end + 1 <= fact.start <= end + 4
         return fact.kind == "date_of_birth" and is_below and self._is_whole_name(start, end)
 
     @cached_property
     def _first_cell_zone(self) -> tuple[int, int, bool]:
-        """Where a page may begin with its patient's name; a word in capitals behind others proves that it is a name."""
+        """The first cell, where a page may begin with its patient's name.
+
+        A word in capitals behind others proves that it is a name.
+        """
         line_end = self._find_line_end(0)
         end = self._find_wide_gap(0, line_end) or line_end
         return 0, end, not re.match(r"[A-Z][a-z'’-]+ (?:.* )?[A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
     def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
-        """Add the name that this part of a line consists of; ``require_comma_or_given_name``: it has a comma or a common given name."""
+        """Add the name that this part of a line consists of.
+
+        ``require_comma_or_given_name``: it has a comma or a common given name.
+        """
         start = self._skip_separators(start, end)
         place = self._match_name_at_start(start, end)
         rest = self._text[place[1] : end].strip(SEPARATING_CHARACTERS) if place else "?"
@@ -396,7 +397,7 @@ class _IdentifierSearch(LabelSearch):
         return True
 
     def _is_relatives_name(self, start: int, end: int) -> bool:
-        """Whether the words right before a name, its first word, or a short line above say that it is a relative's."""
+        """Detect a relative: right before the name, in its first word, or in a short line above."""
         line_start = self._text.rfind("\n", 0, start) + 1
         line_above = self._text[self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1 : max(line_start - 1, 0)]
         words = compile_relative_words()
@@ -408,7 +409,7 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _match_name_at_end(self, start: int, end: int) -> tuple[int, int] | None:
-        """The name at the end of these words: "Medical Report Jane Doe"."""
+        """Match the name at the end of these words: "Medical Report Jane Doe"."""
         for match in re.finditer(r"\S+", self._text[start:end]):
             place = self._match_name_at_start(start + match.start(), end)
             if place and place[1] == end:
@@ -416,7 +417,7 @@ class _IdentifierSearch(LabelSearch):
         return None
 
     def _add_name_of_running_head(self) -> bool:
-        """A line at the head or foot that begins with "Marsh, Helen", or with "HELEN MARSH / 03/22/1971"."""
+        """Find "Marsh, Helen" or "HELEN MARSH / 03/22/1971" that begins a line at head or foot."""
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
             is_followed = span is not None and _FACT_BEHIND_COMMA_NAME.match(self._text, span[1]) is not None
@@ -446,7 +447,7 @@ class _IdentifierSearch(LabelSearch):
         return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
 
     def _add_titled_name(self) -> bool:
-        """A line at the head or foot with "Mrs. Helen Marsh"."""
+        """Find "Mrs. Helen Marsh" in a line at the head or foot."""
         for start, end in self._list_edge_lines():
             match = _TITLED_NAME.search(self._text, start, end)
             place = self._match_name_at_start(*match.span()) if match else None
@@ -456,7 +457,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
-        """Whether it is a clinician's name: a degree behind it, or words of a signature around it."""
+        """Detect a clinician's name: a degree behind it, or words of a signature around it."""
         last_word = fold_to_plain_capitals(self._text[start:end].split()[-1]).replace(".", "")
         if last_word in get_word_list_for_names("degrees") or _CLINICIAN_BEHIND_NAME.match(self._text, end):
             return True
@@ -467,7 +468,7 @@ class _IdentifierSearch(LabelSearch):
         return _compile_signing_words().search(around[:200]) is not None
 
     def _list_edge_lines(self) -> list[tuple[int, int]]:
-        """The first and last lines, and the cells of these that stand far apart."""
+        """List the first and last lines, and their cells that are far apart."""
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
         edge_lines = [*lines[:EDGE_LINES], *lines[max(EDGE_LINES, len(lines) - EDGE_LINES) :]]
         cells = [
@@ -536,7 +537,10 @@ class _IdentifierSearch(LabelSearch):
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
     def _add_numbers_by_end_of_label(self) -> None:
-        """Read a record number near the name or birth date behind a label that only ends as such labels do: "Board No."."""
+        """Read a record number behind a label that ends like one: "Board No.".
+
+        It is near the name or birth date.
+        """
         if any(candidate.kind == "mrn" and not candidate.issuer for candidate in self._candidates):
             return
         pattern, weak_ends, others = _compile_number_label_ends()
@@ -559,7 +563,6 @@ class _IdentifierSearch(LabelSearch):
                     self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
 
     def _match_number_of_label(self, label: re.Match[str]) -> tuple[int, int] | None:
-        """The number behind a label, or below one that ends its cell."""
         line_end = self._find_line_end(label.end())
         if span := self._match_number(label.end(), self._find_next_label_start(label.end(), line_end)):
             return span
@@ -570,13 +573,13 @@ class _IdentifierSearch(LabelSearch):
         return self._match_number(*below) if below else None
 
     def _is_anothers_number(self, label_start: int, end_of_label: int, number_start: int) -> bool:
-        """Whether a clinician's or a relative's name stands before a number, or another label has it."""
+        """Detect a clinician's or relative's name before a number, or another label that has it."""
         cell_start = self._find_cell_start(label_start)
         index = bisect_left(self._hit_starts, end_of_label + 1) - 1
         hit = self._hits[index] if index >= 0 and self._hits[index].start >= cell_start else None
         before = self._text[cell_start:end_of_label]
         date = DATE_VALUE.match(self._text, number_start)
-        # "ID:" says nothing, "Cigna ID:" is known; "Hospital No" is no hospital.
+        # "ID:" means nothing, "Cigna ID:" is known; "Hospital No" is no hospital.
         is_known = hit is not None and (
             hit.start < label_start
             if hit.label.kind in ROLE_KINDS
@@ -595,7 +598,7 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _find_label_start(self, cell_start: int, end: int) -> int:
-        """Where a label of few words begins whose last word begins at ``end``: behind the last value, or in parentheses."""
+        """Find the start of a short label: behind the last value, or in parentheses."""
         start = max(
             (candidate.end for candidate in self._candidates if cell_start <= candidate.end <= end), default=cell_start
         )
@@ -604,7 +607,6 @@ class _IdentifierSearch(LabelSearch):
         return start + words[0] if words else end
 
     def _list_zones_around_person(self) -> list[tuple[int, int]]:
-        """The lines around the patient's name and birth date, in the page's order."""
         zones: list[tuple[int, int]] = []
         places = (candidate.value_start for candidate in self._candidates if candidate.kind in _PERSON_KINDS)
         for place in sorted(places):
@@ -618,7 +620,7 @@ class _IdentifierSearch(LabelSearch):
         return zones
 
     def _add_unlabelled_block_facts(self) -> None:
-        """Read birth date and number of a sticker or a running line that has no labels for them."""
+        """Read the birth date and number of a sticker or running line without labels."""
         name = next((candidate for candidate in self._candidates if candidate.kind == "patient"), None)
         if name is None:
             return
@@ -632,7 +634,7 @@ class _IdentifierSearch(LabelSearch):
         any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
 
     def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
-        """The lines that hold name and birth date side by side: rows of a table, running heads."""
+        """List the lines with name and birth date side by side: table rows, running heads."""
         birth = next((candidate for candidate in self._candidates if candidate.kind == "date_of_birth"), None)
         words = set(re.findall(r"[^\W\d_]{2,}", name.value.casefold()))
         strips: list[tuple[int, int]] = []
@@ -644,7 +646,7 @@ class _IdentifierSearch(LabelSearch):
         return strips
 
     def _list_block_lines(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
-        """The name's line, the two below it and the one above, as far as they are short."""
+        """List the name's line, the two below it and the one above, if they are short."""
         lines = [(self._text.rfind("\n", 0, name.start) + 1, self._find_line_end(name.start))]
         for _ in range(2):
             start = lines[-1][1] + 1
@@ -655,7 +657,7 @@ class _IdentifierSearch(LabelSearch):
         return [name_line, *((start, end) for start, end in lines[1:] if 0 < end - start < MAX_BLOCK_LINE)]
 
     def _add_bare_birth_date(self, start: int, end: int) -> bool:
-        """Add a date that nothing names: an age beside it fits, or it lies years before every other date of the page."""
+        """Add an unlabelled date if an age next to it fits, or it is years before all others."""
         for match in DATE_VALUE.finditer(self._text, start, end):
             written = parse_written_date(match[1])
             if written is None or any(hit.end - 1 <= match.start() <= hit.end + 1 for hit in self._hits):
@@ -690,7 +692,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int, *, is_strip: bool) -> bool:
-        """Add a number that nothing names: anywhere on the name's line, or at the beginning of a line of its sticker."""
+        """Add an unlabelled number: on the name's line, or at the start of a sticker's line."""
         is_name_line = is_strip or start <= name.start < end
         for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
             span = self._match_number(beginning.start(), end)
@@ -717,7 +719,7 @@ class _IdentifierSearch(LabelSearch):
         return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
     def _is_list_of_several_persons(self) -> bool:
-        """Whether names or birth dates of several persons are labelled alike: a schedule, a census, claims."""
+        """Detect several persons with equal labels: a schedule, a census, claims."""
         for kind in ("patient", "date_of_birth"):
             forms = {
                 candidate.normal for candidate in self._candidates if candidate.kind == kind and candidate.rank == 0
@@ -743,7 +745,6 @@ class _IdentifierSearch(LabelSearch):
 
     @cached_property
     def _issuer(self) -> str | None:
-        """The institution whose letterhead the page has."""
         signs = list(self._text[:_LETTERHEAD_LENGTH])
         for gap in filter(self._is_wide_gap, find_spaces(self._text, 0, len(signs))):
             signs[gap] = "\t"
@@ -759,7 +760,6 @@ class _IdentifierSearch(LabelSearch):
         return min(ranked_names, key=itemgetter(0), default=(0, None))[1]
 
     def _get_lowest_confidence(self, start: int, end: int) -> float:
-        """Of the least sure word, 0..1; 1 for text that was not recognised."""
         first, last = self._get_word_index_range(start, end)
         confidences = self._confidences[first:last]
         return round(max(min(confidences) / 100, _MIN_CONFIDENCE), 2) if confidences else 1.0

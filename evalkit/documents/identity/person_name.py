@@ -1,4 +1,4 @@
-"""Names of persons as charts write them: taken apart, and compared.
+"""Parse and compare persons' names as charts write them.
 
 Vocabulary (titles, suffixes, particles, nicknames): ``words.toml``.
 """
@@ -22,28 +22,28 @@ _MAIDEN_PATTERN = re.compile(
     r"\b(?:n[ée]e|formerly|f/?k/?a|a/?k/?a|maiden(?: name)?|geb\.?|born)\b[ :]*", re.IGNORECASE
 )
 _APOSTROPHE_PATTERN = re.compile(r"['’‘`´]")
+#: Letters that have no accent to be taken off.
 _LETTERS_WITHOUT_PARTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
 )
-"""Letters that have no accent to be taken off."""
+#: Words of a name that are joined in every order.
 _MAX_JOINED_WORDS = 4
-"""Words of a name that are joined in every order."""
+#: Letters of a name part that recognition may have got one, or two, of wrong.
 _MIN_FUZZY_LENGTH, _LONG_LENGTH = 4, 8
-"""Letters of a name part that recognition may have got one, or two, of wrong."""
-#: What recognition takes for each other, as one form; single letters first.
+#: Letters that OCR confuses, as one form; single letters first.
 _CONFUSED_LETTERS = (
     ("0", "O"), ("Q", "O"), ("1", "I"), ("L", "I"), ("|", "I"), ("!", "I"), ("5", "S"), ("8", "B"), ("6", "G"), ("2", "Z"), ("RN", "M"), ("VV", "W"), ("CI", "D"),
 )  # fmt: skip
 
 
 class NameAgreement(StrEnum):
-    """How two names compare."""
+    """The result of comparing two names."""
 
     AGREE = "agree"
     COMPATIBLE = "compatible"
     """One is a shorter form of the other: an initial, a part of a double name."""
     UNCLEAR = "unclear"
-    """Neither the same nor another: a newborn without a given name, another middle initial."""
+    """Unclear: a newborn without a given name, another middle initial."""
     DIFFER = "differ"
 
 
@@ -56,11 +56,11 @@ class PersonName:
     family_names: tuple[str, ...]
     """The family name's words, hyphens divided, particles in; empty where only one word is known."""
     former_names: tuple[str, ...] = ()
-    """What stands in brackets or behind "née"."""
+    """Names in brackets or behind "née"."""
     suffix: str = ""
     """JR, SR, II …"""
     is_order_known: bool = False
-    """A comma tells which is the family name."""
+    """A comma shows which is the family name."""
 
     @property
     def normal(self) -> str:
@@ -70,19 +70,18 @@ class PersonName:
 
 @cache
 def load_identity_words() -> dict[str, Any]:
-    """Labels, words of names and nicknames: ``words.toml``."""
+    """Load labels, words of names and nicknames: ``words.toml``."""
     return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
 
 
 @cache
 def get_word_list_for_names(list_name: str) -> frozenset[str]:
-    """The words of one group of ``[names]``, in capitals."""
+    """Return the words of a group of ``[names]``, in capitals."""
     return frozenset(load_identity_words()["names"][list_name].split())
 
 
 @cache
 def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
-    """The rows in which each given name stands."""
     rows_by_name: dict[str, set[int]] = {}
     for index, row in enumerate(load_identity_words()["nicknames"]["rows"].split(";")):
         for name in row.split():
@@ -91,7 +90,7 @@ def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
 
 
 def fold_to_plain_capitals(text: str) -> str:
-    """Capitals without accents and apostrophes.
+    """Convert to capitals without accents and apostrophes.
 
     >>> fold_to_plain_capitals("Núñez-O’Brien"), fold_to_plain_capitals("Müller"), fold_to_plain_capitals("Strauß")
     ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
@@ -104,7 +103,7 @@ def fold_to_plain_capitals(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_person_name(text: str) -> PersonName | None:
-    """Take a printed name apart; None where nothing of it can be a name.
+    """Parse a printed name; None if nothing of it can be a name.
 
     >>> parse_person_name("MARSH, HELEN A.").normal, parse_person_name("Ms. Helen A. Marsh").normal
     ('MARSH HELEN', 'MARSH HELEN')
@@ -159,7 +158,7 @@ def _normalise_suffix(suffix: str) -> str:
 
 
 def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
-    """Family name with its particles, and what comes before: "Jan van der Berg"."""
+    """Split off the family name with its particles: "Jan van der Berg"."""
     particles = get_word_list_for_names("particles")
     start = len(words) - 1
     while start > 1 and words[start - 1] in particles and len(words[start - 1]) > 1:
@@ -168,9 +167,9 @@ def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = False) -> NameAgreement:
-    """Compare two names, whichever word order, title, suffix or short form they are written with.
+    """Compare two names, regardless of order, title, suffix or short form.
 
-    ``is_ocr_text``: one of them was recognised on a scan, so that letters may be misread.
+    ``is_ocr_text``: one of them comes from OCR, so that letters may be misread.
     """
     if not left.family_names or not right.family_names:
         return _compare_names_one_of_single_word(left, right, is_ocr_text)
@@ -193,7 +192,7 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
 
 
 def have_same_family_other_given_name(left: PersonName, right: PersonName) -> bool:
-    """Whether two different persons have one family name: relatives, by the look of it."""
+    """Detect two persons of one family name: probably relatives."""
     return _compare_family_names(
         left.family_names, right.family_names, is_ocr_text=False
     ) is not NameAgreement.DIFFER and _compare_given_names(left.given_names, right.given_names, is_ocr_text=False) in (
@@ -211,7 +210,6 @@ def _join_in_every_order(name: PersonName) -> set[str]:
 def _list_family_given_former_triples(
     name: PersonName,
 ) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
-    """Family, given and former words, in each order in which the name may be meant."""
     readings = [(name.family_names, name.given_names, name.former_names)]
     words = (*name.given_names, *name.family_names)
     if not name.is_order_known:
@@ -348,7 +346,7 @@ def drop_umlaut_e(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def fold_confused_letters(word: str) -> str:
-    """What recognition takes for each other, as one form.
+    """Replace letters that OCR confuses by one form.
 
     >>> fold_confused_letters("MARSHA11"), fold_confused_letters("MARSHALL")
     ('MARSHAII', 'MARSHAII')

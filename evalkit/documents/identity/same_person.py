@@ -1,8 +1,8 @@
-"""Whether two pages are about the same person: same, different, or cannot tell, and by which facts.
+"""Decide if two pages are about one person: same, different, cannot tell.
 
-Source: contract ruling 22. Name and birth date both agree: the same person, whatever the numbers. Different needs two
-facts. A record number is compared only with one of the same institution; account, accession and visit numbers change
-from visit to visit, so that they can only agree. On recognised pages what an engine confuses is no difference.
+Source: contract ruling 22. If name and birth date both agree, it is the same person, whatever the numbers. Different
+needs two facts. A record number is compared only with one of the same institution; account, accession and visit numbers
+change from visit to visit, so that they can only agree. On pages read by OCR, confused characters are no difference.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from evalkit.documents.identity.written_dates import (
 )
 
 NUMBER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "account", "accession", "visit")
+#: From here on a recognised value is read with certainty.
 _CERTAIN_CONFIDENCE = 0.9
-"""From here on a recognised value is read with certainty."""
+#: Per cent.
 _MIN_ISSUER_SIMILARITY = 90.0
-"""Per cent."""
+#: Characters of a number that two persons do not share by chance.
 _MIN_NUMBER_LENGTH = 4
-"""Characters of a number that is nobody else's by chance."""
 
 
 class SamePersonVerdict(StrEnum):
-    """Whether two identities are one person's."""
+    """The verdict about two identities."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -57,7 +57,7 @@ Fact = Literal["name", "birth date", "sex", "record number"]
 
 @dataclass(frozen=True)
 class FactComparison:
-    """One fact that both identities state."""
+    """A fact that both identities state."""
 
     fact: Fact
     left: Identifier
@@ -68,7 +68,7 @@ class FactComparison:
 
 @dataclass(frozen=True)
 class PersonComparison:
-    """What came of comparing two identities."""
+    """The comparison of two identities."""
 
     relation: SamePersonVerdict
     agreeing: tuple[FactComparison, ...] = ()
@@ -82,7 +82,10 @@ class PersonComparison:
 
 @dataclass(frozen=True)
 class _FactOutcome:
-    """How one fact compares: ``close`` is as good as agreeing where other facts agree, and no difference."""
+    """The comparison of one fact.
+
+    ``close`` counts as agreeing if other facts agree, and never as a difference.
+    """
 
     relation: Literal["agree", "close", "unclear", "differ"]
     left: Identifier
@@ -94,7 +97,7 @@ def compare_persons(
 ) -> PersonComparison:
     """Compare the identities of two pages, or of two groups of pages.
 
-    ``is_ocr_text``: one of the two was recognised on a scan, also where engines are sure of what they read.
+    ``is_ocr_text``: one of the two comes from OCR, even if the engine was sure.
     """
     left, right = tuple(left), tuple(right)
     left_by_kind, right_by_kind = ({identifier.kind: identifier for identifier in side} for side in (left, right))
@@ -119,7 +122,10 @@ def compare_persons(
 
 
 def have_disjoint_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
-    """Whether both state record numbers and share none, whichever institution gave them: a new document, not a person."""
+    """Decide if both state record numbers and share none, of any institution.
+
+    That is a sign of a new document, not of a new person.
+    """
     sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
     return all(sides) and not any(are_numbers_equal(*pair, is_ocr_text=False) for pair in product(*sides))
 
@@ -149,7 +155,7 @@ def _decide_same_person(
             if is_relation(name, "close", "unclear") or name is None
             else SamePersonVerdict.CANNOT_TELL
         )
-    # "Baby Girl Marsh" beside her mother: no other given name is known, but it is another birth date.
+    # "Baby Girl Marsh" and her mother: no other given name is known, but the birth dates differ.
     if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
         return SamePersonVerdict.DIFFERENT
     if (
@@ -188,7 +194,7 @@ _RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "uncle
 def _compare_birth_dates(
     left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
-    """Compare birth dates; an age says in which century a short year lies."""
+    """Compare birth dates; an age gives the century of a short year."""
     left_birth, right_birth = left.get("date_of_birth"), right.get("date_of_birth")
     if left_birth is None or right_birth is None:
         return None
@@ -207,7 +213,10 @@ def _compare_birth_dates(
 
 
 def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
-    """Parse a date of birth, also with misread digits; an age beside it tells the century of a short year."""
+    """Parse a birth date, also with misread digits.
+
+    An age next to it gives the century of a short year.
+    """
     written = parse_written_date(birth.value) or parse_written_date(replace_letters_misread_for_digits(birth.value))
     return resolve_short_year(written, int(age.normal) if age else None) if written else None
 
@@ -221,13 +230,13 @@ def _compare_normal_forms(left: Identifier | None, right: Identifier | None) -> 
 def _compare_record_numbers(
     left: Iterable[Identifier], right: Iterable[Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
-    """Compare record numbers; they differ only where one institution gave both."""
+    """Compare record numbers; they differ only if one institution gave both."""
     outcome = None
     for left_number, right_number in product(
         *([number for number in side if number.kind == "mrn"] for side in (left, right))
     ):
         issuers = left_number.issuer, right_number.issuer
-        # Where no page has a letterhead, numbers of one unusual form ("W99-9999") are one institution's.
+        # If no page has a letterhead, numbers of one unusual form ("W99-9999") are one institution's.
         are_issuers_equal = (
             _are_issuers_equal(issuers[0] or "", issuers[1] or "")
             if all(issuers)
@@ -246,7 +255,6 @@ def _compare_record_numbers(
 def _find_shared_number(
     left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier]
 ) -> _FactOutcome | None:
-    """An account, accession or visit number that both have."""
     for kind in NUMBER_KINDS[1:]:
         left_number, right_number = left.get(kind), right.get(kind)
         if not left_number or not right_number or left_number.normal != right_number.normal:
@@ -260,7 +268,10 @@ def _find_shared_number(
 
 
 def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
-    """Whether two numbers are the same but for leading zeros, a prefix, and on scans what recognition confuses."""
+    """Compare two numbers without leading zeros and prefix.
+
+    On scans, characters that OCR confuses count as equal.
+    """
     left_number, right_number = (_strip_leading_zeros(identifier.normal) for identifier in (left, right))
     if left_number == right_number:
         return True
@@ -274,7 +285,10 @@ def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool)
 
 
 def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
-    """The kind with the number's shape, its first letters kept: ``("mrn", "TM-99999")``."""
+    """Return the kind and the number's shape: ``("mrn", "TM-99999")``.
+
+    Its first letters stay.
+    """
     number = re.sub(r"(?<!\w\w)\s(?!\w\w)", "", identifier.value)  # a sign a box: "V M H / 5 7"
     return identifier.kind, re.sub(r"\d", "9", re.sub(r"(?<=\d)[A-Z]", "A", number))
 
@@ -285,7 +299,6 @@ def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
 
 
 def _differ_by_one_misread_character(left_number: str, right_number: str) -> bool:
-    """Whether one character's misreading makes one number of the other."""
     return OSA.distance(left_number, right_number, score_cutoff=1) <= 1
 
 
@@ -299,7 +312,10 @@ def _are_issuers_equal(left: str, right: str) -> bool:
 
 
 def fold_issuer(issuer: str) -> str:
-    """Capitals without punctuation, usual abbreviations written out: ``SAINT MARY MEDICAL CENTER``."""
+    """Normalise an institution's name: ``SAINT MARY MEDICAL CENTER``.
+
+    Capitals without punctuation, usual abbreviations expanded.
+    """
     words = re.findall(r"\w+", fold_to_plain_capitals(issuer))
     return " ".join(
         {"ST": "SAINT", "CTR": "CENTER", "CENTRE": "CENTER", "MED": "MEDICAL", "HOSP": "HOSPITAL"}.get(word, word)

@@ -1,4 +1,4 @@
-"""Dates of birth as charts write them: read, and compared."""
+"""Parse and compare birth dates as charts write them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ WRITTEN_DATE_PATTERN = (
     rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,.-]+\d{{4}}(?!\d)"
     rf"|\d{{4}}[ -]{_MONTH_PATTERN}[ -]\d{{1,2}}(?!\d)|(?:19|20)\d{{6}}(?!\d))"
 )
-#: In recognised text letters stand where digits should.
+#: OCR reads digits as these letters.
 _DIGIT_BY_CONFUSED_LETTER = str.maketrans("OoQDIl|!iSsBZzG", "000011111558226")
 
 
+#: When a page with a birth date was written.
 _EARLIEST_CHART_YEAR, _LATEST_CHART_YEAR = 1985, 2060
-"""When a page with a birth date was written."""
 
 
 class DateRelation(StrEnum):
-    """How two dates compare."""
+    """The result of comparing two dates."""
 
     AGREE = "agree"
     CLOSE = "close"
@@ -38,17 +38,17 @@ class DateRelation(StrEnum):
 
 @dataclass(frozen=True)
 class WrittenDate:
-    """A date as it is written, month first where both readings are possible."""
+    """A date as written, month first if both readings are possible."""
 
     iso: str
     day_month_swapped_iso: str | None = None
-    """With day and month the other way round, where the form leaves that open."""
+    """With day and month swapped, if the form is ambiguous."""
     has_short_year: bool = False
 
 
 @lru_cache(maxsize=4096)
 def parse_written_date(text: str) -> WrittenDate | None:
-    """Read a date; None for a day that never was.
+    """Parse a date; None for a day that does not exist.
 
     >>> parse_written_date("03/22/1971").iso, parse_written_date("22.3.71").iso, parse_written_date("22nd of March 1971").iso
     ('1971-03-22', '1971-03-22', '1971-03-22')
@@ -91,7 +91,7 @@ def _is_day_first(text: str, numbers: list[int]) -> bool:
 
 
 def _build_iso_date(year: int, month: int, day: int) -> str | None:
-    if year < 100:  # nobody's birthday or report lies far ahead
+    if year < 100:  # no birthday or report is far in the future
         year += 1900 if year > 30 else 2000
     try:
         return date(year, month, day).isoformat()
@@ -100,12 +100,12 @@ def _build_iso_date(year: int, month: int, day: int) -> str | None:
 
 
 def replace_letters_misread_for_digits(text: str) -> str:
-    """Recognised text in which a date or number stands: letters taken for digits are digits, no spaces."""
+    """Replace letters misread for digits, and remove spaces."""
     return re.sub(r"\s+", "", re.sub("[:;,]", ".", text.translate(_DIGIT_BY_CONFUSED_LETTER)))
 
 
 def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
-    """The date in the century that an age beside it leaves; unchanged where there is none.
+    """Move a date to the century that an age leaves; unchanged without an age.
 
     >>> resolve_short_year(parse_written_date("05/14/21"), 104).iso
     '1921-05-14'
@@ -119,7 +119,7 @@ def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
 
 
 def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
-    """Compare two dates of birth, whatever order and length of year they are written with."""
+    """Compare two birth dates, in any order and with short or long years."""
     if _is_same_day(left, right):
         return DateRelation.AGREE
     if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:

@@ -37,7 +37,7 @@ from typing_extensions import override
 
 from evalkit.core.log_events import log_event
 from evalkit.core.remote_services import is_local_host
-from evalkit.documents.ingest import resolve_reader_version
+from evalkit.documents.readers import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
 from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig

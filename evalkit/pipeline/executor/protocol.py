@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import resolve_reader_version
+from evalkit.documents.readers import resolve_reader_version
 
 if TYPE_CHECKING:
-    from evalkit.documents.documentai import DocumentAiReader
     from evalkit.documents.ocr import OcrEngineName
+    from evalkit.documents.readers.documentai.reader import DocumentAiReader
 
 ArgumentT = TypeVar("ArgumentT")
 OutcomeT = TypeVar("OutcomeT")

@@ -20,7 +20,7 @@ from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document
+from evalkit.documents.readers import read_document
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig
 from evalkit.pipeline.executor.resource_limits import limit_process_resources
@@ -219,7 +219,7 @@ def read_with_limits(
                 processing_timestamp=processing_timestamp,
                 ocr_settings=recogniser,
                 documentai=documentai,
-                pdf_bytes=file_bytes,
+                file_bytes=file_bytes,
             )
     except MemoryError:
         is_own_limit = effective_limit_mb is None or effective_limit_mb == reader_config.memory_limit_mb

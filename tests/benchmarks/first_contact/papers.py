@@ -19,7 +19,7 @@ from benchmarks.measuring import ROOT, TIMESTAMP
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
-from evalkit.documents.pdf import read_pdf
+from evalkit.documents.readers import read_document
 from evalkit.documents.scanned_pages import PageOcrSettings
 
 HERE = Path(__file__).parent
@@ -59,14 +59,13 @@ def read_paper(name: str, pages: Sequence[str], *, as_fax: bool = False) -> Docu
     engine = resolve_ocr_engine()
     if as_fax:
         document = fax.send(document, "FROM: 555 0100   PAGE {page} OF {pages}", random.Random(key), gray=False)
-    bundle = read_pdf(
-        document.tobytes(),
-        recorded_path=f"{name}.pdf",
+    bundle = read_document(
+        Path(f"{name}.pdf"),
+        file_bytes=document.tobytes(),
         doc_id=name,
-        sha256=hashlib.sha256(key.encode()).hexdigest(),
         processing_timestamp=TIMESTAMP,
         ocr_settings=PageOcrSettings(engine, seconds_per_page=60) if engine else None,
-    )
+    ).model_copy(update={"sha256": hashlib.sha256(key.encode()).hexdigest()})
     CACHE.mkdir(parents=True, exist_ok=True)
     cached.write_text(bundle.model_dump_json(), "utf-8")
     return bundle

@@ -28,7 +28,7 @@ from system.dask.deadly import deadly_read
 
 import evalkit
 from evalkit.doctor import DoctorCheck, run_doctor_checks
-from evalkit.documents.ingest import resolve_reader_version
+from evalkit.documents.readers import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.pipeline import extract
 from evalkit.pipeline.executor import dask as on_dask

@@ -249,7 +249,7 @@ def test_the_doctor_asks_once(tmp_path: Path, reaction: Callable[[Call], Reactio
 
 def test_document_ai_outage_loses_nothing_and_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, output = notes(tmp_path / "notes", 1), tmp_path / "output"
-    monkeypatch.setattr("evalkit.documents.documentai._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("evalkit.documents.readers.documentai.reader._FIRST_WAIT", 0.001)
     with DocumentAiServer() as reader:
         settings = Settings.load(
             output=str(output),
@@ -287,7 +287,7 @@ def test_a_fresh_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -
 
 def test_addresses_in_the_environment_are_checked(tmp_path: Path, asked: pytest.MonkeyPatch) -> None:
     asked.setenv("GOOGLE_GEMINI_BASE_URL", "http://192.0.2.2")
-    with pytest.raises(UsageError, match="in clear"):
+    with pytest.raises(UsageError, match="without encryption"):
         run_samples_of(
             notes(tmp_path / "notes", 1), Settings.load(output=str(tmp_path / "o"), models={"default": "gemini:m"})
         )

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from evalkit.documents import source_file
-from evalkit.documents.ingest import get_local_reader_version, list_input_pdfs, read_document
+from evalkit.documents.input_files import list_input_files
+from evalkit.documents.readers import read_document
+from evalkit.documents.readers.pdf import get_local_reader_version
 from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, UsageError
 
@@ -28,7 +30,7 @@ def records(tmp_path: Path) -> Path:
 
 
 def test_folders_are_searched_recursively_without_hidden_files(records: Path) -> None:
-    assert [str(path.relative_to(records)) for path in list_input_pdfs([records])] == ["a.PDF", "b.pdf", "sub/c.pdf"]
+    assert [str(path.relative_to(records)) for path in list_input_files([records])] == ["a.PDF", "b.pdf", "sub/c.pdf"]
 
 
 def test_named_file_is_read_whatever_its_suffix_and_only_once(records: Path) -> None:
@@ -39,7 +41,7 @@ def test_named_file_is_read_whatever_its_suffix_and_only_once(records: Path) -> 
         records / "sub" / ".." / "b.pdf",
         records / ".hidden.pdf",
     ]
-    assert [path.name for path in list_input_pdfs(named)] == [".hidden.pdf", "a.PDF", "b.pdf", "notes.txt", "c.pdf"]
+    assert [path.name for path in list_input_files(named)] == [".hidden.pdf", "a.PDF", "b.pdf", "notes.txt", "c.pdf"]
 
 
 @pytest.mark.timeout(20)
@@ -48,7 +50,7 @@ def test_link_loops_end_and_links_do_not_double(records: Path) -> None:
         (records / "sub" / name).symlink_to(records)
     (records / "again.pdf").symlink_to(records / "b.pdf")
     (records / "gone.pdf").symlink_to(records / "nowhere.pdf")
-    assert len(list_input_pdfs([records])) == 3
+    assert len(list_input_files([records])) == 3
 
 
 def test_links_out_of_the_folder_are_named_and_not_followed(records: Path, tmp_path: Path) -> None:
@@ -59,14 +61,14 @@ def test_links_out_of_the_folder_are_named_and_not_followed(records: Path, tmp_p
     (records / "sub" / "folder").symlink_to(outside)
     (records / "root").symlink_to("/")
     problems: list[UsageError] = []
-    found = list_input_pdfs([records], on_problem=problems.append)
+    found = list_input_files([records], on_problem=problems.append)
     assert [path.name for path in found] == ["a.PDF", "b.pdf", "c.pdf"]
     assert sorted(str(one).partition(" leads out")[0] for one in problems) == [
         f"the link {records / name}" for name in ("file.pdf", "root", "sub/folder")
     ]
-    assert [path.name for path in list_input_pdfs([records / "file.pdf"])] == ["file.pdf"]  # whoever names it means it
+    assert [path.name for path in list_input_files([records / "file.pdf"])] == ["file.pdf"]  # whoever names it means it
     (tmp_path / "link").symlink_to(records)
-    assert len(list_input_pdfs([tmp_path / "link"])) == 3
+    assert len(list_input_files([tmp_path / "link"])) == 3
 
 
 def test_what_is_no_file_is_named(records: Path) -> None:
@@ -75,7 +77,7 @@ def test_what_is_no_file_is_named(records: Path) -> None:
     (records / "sub" / "link.pdf").symlink_to("pipe")
     (records / "null.pdf").symlink_to("/dev/null")
     problems: list[UsageError] = []
-    assert len(list_input_pdfs([records], on_problem=problems.append)) == 3
+    assert len(list_input_files([records], on_problem=problems.append)) == 3
     assert sorted(one.message for one in problems) == [
         f"{records / name} is a pipe or device, not a file" for name in ("null.pdf", "pipe.pdf", "sub/link.pdf")
     ]
@@ -83,10 +85,10 @@ def test_what_is_no_file_is_named(records: Path) -> None:
 
 def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
-        list_input_pdfs([records / "nowhere.pdf"])
+        list_input_files([records / "nowhere.pdf"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="no PDF in the folder"):
-        list_input_pdfs([records, tmp_path / "empty"])
+        list_input_files([records, tmp_path / "empty"])
 
 
 def test_a_bundle_and_its_hash_come_from_one_reading(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""The reader that asks Google's Document AI: its Layout Parser says what stands on the pages of a PDF, and in which order.
+"""Read PDFs with the Layout Parser of Google's Document AI.
 
-How many pages there are, how large, which of them are blank or broken and what on them is hidden, the PDF itself says.
-Document AI leaves out blank pages, takes 15 pages and 20 MB at once, and writes descriptions of its own beside what it
-read: files are cut into portions here, and of the answer only what is printed on a page becomes its text.
+The PDF itself says how many pages there are, their sizes, which are blank or broken, and what is hidden. Document AI
+omits blank pages, takes 15 pages and 20 MB at once, and adds descriptions of its own: files are sent in chunks, and
+only what is printed on a page becomes its text.
 """
 
 from __future__ import annotations
@@ -13,25 +13,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
-from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.core.remote_services import mute_loggers, parse_retry_after
-from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.documentai_response import MalformedResponseError, PageWithKnownWords, build_pages_from_response
+from evalkit.documents.bundle import Page
+from evalkit.documents.input_format import PagesRead
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_content import VerifiedGlyphs
-from evalkit.documents.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
+from evalkit.documents.readers.documentai.response import (
+    MalformedResponseError,
+    PageWithKnownWords,
+    build_pages_from_response,
+)
+from evalkit.documents.readers.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
 from evalkit.errors import DocumentError, UsageError
 
-#: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
+#: Version of the decisions here about order, places and status; raise it with every change that alters a bundle.
 CONVERSION_VERSION = 1
-#: What Document AI takes in one call.
+#: Document AI's limits for one call.
 MAX_CHUNK_PAGES, MAX_CHUNK_BYTES = 15, 20_000_000
-#: How often a portion is sent at most, and how many times ``seconds_per_call`` all of that may take.
+#: A chunk is sent at most this often, and all of that may take this many times ``seconds_per_call``.
 _MAX_ATTEMPTS, _RETRY_TIME_FACTOR = 5, 2.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 
@@ -44,9 +48,9 @@ _RESPONSE_FIELDS = [
     *("text", "error", "document_layout"),
     *(f"pages.{name}" for name in ("page_number", "dimension", "layout", "blocks", "paragraphs", "lines", "tokens")),
 ]
-#: What of a document's catalog a portion keeps: without its layers, text in those that are switched off would be seen.
+#: A chunk keeps these parts of the catalog: without its layers, text in hidden ones would be visible.
 _KEPT_CATALOG_KEYS = frozenset({"Type", "Version", "Pages", "OCProperties", "AcroForm"})
-#: These write whole requests and answers into the log, once anybody asks for DEBUG.
+#: These log whole requests and responses at level DEBUG.
 _VERBOSE_LOGGERS = (
     "google.auth.transport.requests",
     "google.cloud.documentai_v1.services.document_processor_service.transports.grpc",
@@ -64,16 +68,16 @@ class DocumentAiReader:
     """None: Google's of the processor's location. ``http://127.0.0.1:PORT`` is asked by REST and ``127.0.0.1:PORT`` by
     gRPC, both without credentials; everything else is asked over TLS, with Google's default credentials."""
     seconds_per_call: float = 120.0
-    """That one call may take; a portion of 15 pages may take twice as long, with all that is tried again."""
+    """Seconds of one call; a chunk of 15 pages may take twice as long, retries included."""
     transport: Literal["grpc", "rest"] = "grpc"
-    """Not of a server on this machine, whose address says it. REST counts ``seconds_per_call`` anew with every byte."""
+    """Ignored for a server on this machine, whose address decides. REST restarts ``seconds_per_call`` with every byte."""
     before_chunk: Callable[[], None] | None = None
-    """Called before each portion: whoever limits the time begins anew."""
+    """Called before each chunk, to restart a time limit."""
 
     def __post_init__(self) -> None:
         if not _PROCESSOR_NAME.fullmatch(self.processor):
             raise UsageError(
-                f"{self.processor!r} names no processor of Document AI",
+                f"{self.processor!r} is not the name of a Document AI processor",
                 code="DOCUMENTAI-PROCESSOR",
                 remedy="Name it in full: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
             )
@@ -81,25 +85,26 @@ class DocumentAiReader:
             _LOOPBACK_ENDPOINT.fullmatch(self.endpoint) or _HOST_ENDPOINT.fullmatch(self.endpoint)
         ):
             raise UsageError(
-                f"{self.endpoint!r} is no endpoint that documents may be sent to",
+                f"documents may not be sent to the endpoint {self.endpoint!r}",
                 code="DOCUMENTAI-ENDPOINT",
-                remedy="Name a host, which is asked over TLS; only a server at 127.0.0.1 may be asked without.",
+                remedy="Name a host, which is reached over TLS; only a server at 127.0.0.1 may be reached without.",
             )
 
     @property
     def reader_version(self) -> str:
-        """What reads: ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 6``.
+        """Name and version of the parser, this conversion, and the local reader.
 
-        Part of every fingerprint. UsageError as ``fetch_processor_version_name``.
+        ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 11``; part of every
+        fingerprint. UsageError as ``fetch_processor_version_name``.
         """
         parser_version = self.fetch_processor_version_name.rpartition("/")[2]
         return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {get_local_reader_version()}"
 
     @cached_property
     def fetch_processor_version_name(self) -> str:
-        """The processor with its version; where none was named, what Google has as its default, asked once.
+        """The processor with its version; Google's default, fetched once, if none is set.
 
-        UsageError (DOCUMENTAI-…) where that cannot be asked.
+        UsageError (DOCUMENTAI-…) if it cannot be fetched.
         """
         if "/processorVersions/" in self.processor:
             return self.processor
@@ -110,7 +115,7 @@ class DocumentAiReader:
             except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
                 failure = _find_api_failure(error)
                 raise UsageError(
-                    f"the version of the Document AI processor could not be asked: {failure.message}",
+                    f"the version of the Document AI processor could not be fetched: {failure.message}",
                     code=failure.code,
                     remedy=f"{failure.remedy} Or name the version: …/processors/ID/processorVersions/VERSION.",
                 ) from None
@@ -122,32 +127,18 @@ class DocumentAiReader:
             )
         return default_version
 
-    def read_pdf(
-        self, pdf_bytes: bytes, *, recorded_path: str, doc_id: str, sha256: str, processing_timestamp: str
-    ) -> DocumentBundle:
-        """The bundle of the PDF in ``pdf_bytes``, whole or not at all.
+    def read_pages(self, content: bytes, file_name: str) -> PagesRead:
+        """Read the pages of a PDF, all of them or none.
 
-        ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read.
-        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``. A broken page alone becomes a ``failed`` one.
+        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``.
         """
-        opened_pdf = open_pdf(pdf_bytes, recorded_path)
+        opened_pdf = open_pdf(content, file_name)
         with opened_pdf.document:
-            reader = self.reader_version
             with self._create_client() as client:
-                pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(recorded_path).name))
-            is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
-        return DocumentBundle(
-            doc_id=doc_id,
-            file_path=recorded_path,
-            sha256=sha256,
-            reader=reader,
-            is_repaired=is_repaired,
-            total_pages=opened_pdf.total_pages,
-            processing_timestamp=processing_timestamp,
-            pages=pages,
-        )
+                pages = tuple(self._generate_pages(client, opened_pdf, content, file_name))
+            return PagesRead(pages, opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired))
 
-    def _read_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
+    def _generate_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
         verified_glyphs: VerifiedGlyphs = {}
         for start in range(1, opened_pdf.total_pages + 1, MAX_CHUNK_PAGES):
             page_numbers = range(start, min(start + MAX_CHUNK_PAGES, opened_pdf.total_pages + 1))
@@ -185,7 +176,7 @@ class DocumentAiReader:
             yield from pages_by_number.values()
 
     def _send_chunk(self, client: Any, chunk_bytes: bytes, file_name: str) -> Any:
-        """Google's protobuf ``Document`` about a portion; ``file_name`` is the file's, for errors."""
+        """Send a chunk and return Google's protobuf ``Document``; ``file_name`` is for errors."""
         from google.cloud import documentai
 
         if self.before_chunk:
@@ -211,9 +202,9 @@ class DocumentAiReader:
         return process_response.document
 
     def _call_with_retries(self, call: Callable[..., Any]) -> Any:
-        """Make the call of Google's client, again where that may help and time is left.
+        """Call Google's client, with retries while they may help and time is left.
 
-        The client's own retrying is switched off: it goes on for minutes, and nobody knows of it.
+        The client's own retries are off: they go on for minutes, unnoticed.
         """
         deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
         retryer = Retrying(
@@ -227,7 +218,7 @@ class DocumentAiReader:
         )
 
     def _create_client(self) -> Any:
-        """Google's client, as a context that closes its connections. UsageError where there are no credentials."""
+        """Create Google's client, a context manager. UsageError without credentials."""
         from google.auth.credentials import AnonymousCredentials
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.documentai import DocumentProcessorServiceClient as Client
@@ -248,13 +239,12 @@ class DocumentAiReader:
                 failure = _find_api_failure(error)
                 raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None
         if session := getattr(client.transport, "_session", None):
-            session.max_redirects = 0  # a document goes where it was sent and nowhere else
+            session.max_redirects = 0  # a document is sent to this host only
             session.trust_env = session.trust_env and not loopback  # not by way of a proxy to this machine itself
         return client
 
 
 def _create_insecure_transport(address: str) -> Any:
-    """A transport to a gRPC server on this machine."""
     import grpc  # type: ignore[import-untyped]
     from google.cloud.documentai_v1.services.document_processor_service.transports import (
         DocumentProcessorServiceGrpcTransport as Transport,
@@ -268,12 +258,10 @@ def _create_insecure_transport(address: str) -> Any:
     return Transport(channel=grpc.insecure_channel(address, options=options))
 
 
-# What went wrong
+# Failures
 
 
 class _ApiFailure(NamedTuple):
-    """Why a call failed."""
-
     code: str
     message: str
     remedy: str
@@ -283,18 +271,18 @@ class _ApiFailure(NamedTuple):
 
 _MALFORMED_RESPONSE = _ApiFailure(
     "DOCUMENTAI-MALFORMED",
-    "Document AI's answer makes no sense",
+    "Document AI's response is malformed",
     "Run it again; if it happens again, check the endpoint, or read the file with the local reader.",
 )
 _REQUEST_REFUSED = _ApiFailure(
     "DOCUMENTAI-REQUEST",
-    "Document AI refuses the file",
+    "Document AI rejects the file",
     "Check that the processor is a Layout Parser; print the file to a new PDF, or read it with the local reader.",
 )
 _CREDENTIALS_REJECTED = _ApiFailure(
     "DOCUMENTAI-KEY",
     "Document AI does not accept the credentials",
-    "Log in (gcloud auth application-default login) as somebody with the role Document AI API User in that project.",
+    "Log in (gcloud auth application-default login) as a user with the role Document AI API User in that project.",
 )
 _SERVICE_UNREACHABLE = _ApiFailure(
     "DOCUMENTAI-UNREACHABLE",
@@ -311,7 +299,7 @@ _CALL_TIMED_OUT = _ApiFailure(
 _SERVER_FAILED = _ApiFailure(
     "DOCUMENTAI-SERVER",
     "Document AI reports a fault of its own, or is down",
-    "Run it again in a few minutes; status.cloud.google.com tells of outages.",
+    "Run it again in a few minutes; status.cloud.google.com lists outages.",
     is_transient=True,
 )
 _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
@@ -324,7 +312,7 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
     ),
     429: _ApiFailure(
         "DOCUMENTAI-RATE",
-        "Document AI takes no more pages for now",
+        "Document AI accepts no more pages for now",
         "Run it again later with fewer workers, or ask Google for a larger quota.",
         is_transient=True,
     ),
@@ -336,7 +324,7 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
 
 
 def _find_api_failure(error: BaseException) -> _ApiFailure:
-    """Which fault an error of Google's client, or of a library that it calls, stands for."""
+    """Translate an error of Google's client, or of a library that it calls."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
     from requests import exceptions
@@ -359,14 +347,14 @@ def _build_document_error(failure: _ApiFailure, file_name: str) -> DocumentError
 
 
 def _compute_retry_wait_seconds(retry_state: RetryCallState) -> float:
-    """Longer each time, by chance so that many readers do not come back together, and not before Google asked for."""
+    """Compute the wait: longer each time, random, and not shorter than Google asked for."""
     error = retry_state.outcome.exception() if retry_state.outcome else None
     backoff = wait_with_jitter(_FIRST_WAIT, _LONGEST_WAIT, jitter=_FIRST_WAIT)(retry_state)
     return max(backoff, _get_requested_wait_seconds(error) if error else 0.0)
 
 
 def _get_requested_wait_seconds(error: BaseException) -> float:
-    """The seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 where neither is given."""
+    """Return the seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 without either."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     waits = [parse_retry_after(str(headers.get("Retry-After", ""))) or 0.0]
     for detail in getattr(error, "details", ()):
@@ -382,8 +370,6 @@ def _get_requested_wait_seconds(error: BaseException) -> float:
 
 
 class _PdfChunk(NamedTuple):
-    """Pages that are sent together."""
-
     page_numbers: tuple[int, ...]
     """From 1, as the file counts."""
     pdf_bytes: bytes = b""
@@ -393,7 +379,7 @@ class _PdfChunk(NamedTuple):
 
 
 def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
-    """The pages in as few PDFs as Document AI takes; a page that it does not take is a portion with a problem."""
+    """Split pages into as few PDFs as Document AI accepts; a page that is refused has a problem."""
     if not page_numbers:
         return
     chunk_bytes = _extract_pages_as_pdf(pdf_bytes, page_numbers)
@@ -414,7 +400,7 @@ def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) 
 
 
 def _extract_pages_as_pdf(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:
-    """A PDF of these pages alone, with nothing else of the file; None where they cannot be cut out."""
+    """Extract these pages as a PDF without the rest of the file; None if impossible."""
     pymupdf = load_pymupdf()
     try:
         with open_pdf(pdf_bytes, "").document as document:

@@ -1,7 +1,7 @@
-"""What Document AI answers about a portion of a PDF, put on its pages.
+"""Place Document AI's response about a chunk of a PDF on its pages.
 
-The answer is hostile until checked: it may name pages that were not sent, be a thousand times as large as they are, and
-holds descriptions that a model wrote. What is printed on a page the PDF knows too; the answer says in which order.
+The response is untrusted until checked: it may name pages that were not sent, be a thousand times as large as they are,
+and holds descriptions that a model wrote. The PDF also knows what is printed on a page; the response gives the order.
 """
 
 from __future__ import annotations
@@ -17,68 +17,63 @@ from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStat
 from evalkit.documents.layout import LayoutBlock, mark_stamps
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, PageToken
-from evalkit.documents.pdf import determine_page_status
 from evalkit.documents.quality import MIN_READABLE_SCORE
+from evalkit.documents.readers.pdf import determine_page_status
 
 #: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
 #: a cell and a word that may be in it. A dense page has some thousand words.
 _MAX_RESPONSE_BYTES, _MAX_TABLE_ROWS, _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 30_000_000, 10_000, 200, 500_000
 _MAX_PAGE_WORDS, _MAX_CELL_WORD_PAIRS = 100_000, 50_000_000
-#: How often a page may point at all of the text: once with its tokens, once with its paragraphs, lines, blocks and all.
+#: A page may refer to all of the text this often: by tokens, paragraphs, lines, blocks and as a whole.
 _MAX_TEXT_REPEATS = 10
-#: How far (as a share of the page) a word's middle may be beside the box of its paragraph.
+#: A word's middle may be this far (as a share of the page) outside its paragraph's box.
 _POSITION_TOLERANCE = 0.005
-#: The share of the answer's words that may be missing from the PDF's own text where the two agree.
+#: The texts agree if at most this share of the response's words is missing from the PDF's own text.
 _MAX_MISREAD_SHARE = 0.1
 #: A page of so many known words of which the answer leaves out more than this share was not read.
 _MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
-#: A picture that covers so much of a page and adds no word to it may have words that nobody read.
+#: A picture that covers this share of a page and adds no word to it may hold unread words.
 _LARGE_IMAGE_SHARE = 0.15
 _WORD_PATTERN = re.compile(r"\w+")
 _UNPLACED_BOX = (0, 0, 0, 0)
+#: Rows of cells of words.
 _TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
-"""Rows of cells of words."""
 
 
 class MalformedResponseError(Exception):
-    """An answer contradicts itself, or the file."""
+    """The response contradicts itself, or the file."""
 
 
-# From the answer to what it says
+# Parse the response
 
 
 class _ResponseCell(NamedTuple):
-    """Words that stand together."""
-
     words: tuple[str, ...]
     region: Box | None
-    """Where they stand, as far as it is told."""
+    """Their place, if it is known."""
 
 
 class _ResponseBlock(NamedTuple):
-    """A heading, paragraph, list item or table."""
-
     first_page_index: int
-    """Where it begins, counted from 0 in the portion."""
+    """Its first page, counted from 0 in the chunk."""
     last_page_index: int
-    """Where it ends."""
+    """Its last page."""
     type: BlockType
     rows: tuple[tuple[_ResponseCell, ...], ...]
     is_furniture: bool = False
     is_possibly_generated: bool = False
-    """May have been written by a model: it counts only if its words are known to stand on the page."""
+    """A model may have written it: it counts only if its words are known to be on the page."""
 
     @property
     def words(self) -> list[str]:
-        """All of them, in reading order."""
+        """All words, in reading order."""
         return [word for row in self.rows for cell in row for word in cell.words]
 
 
 class _BlockContext(NamedTuple):
-    """What a block without pages or box of its own has from the block around it."""
+    """The pages and box that a block inherits from the block around it."""
 
     page_count: int
-    """How many the portion has."""
     first_page_index: int = 0
     last_page_index: int = 0
     region: Box | None = None
@@ -86,7 +81,7 @@ class _BlockContext(NamedTuple):
 
 
 def _flatten_response_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
-    """What the tree of blocks says, in reading order: a block itself, then what is in it."""
+    """Flatten the tree of blocks in reading order: a block, then its children."""
     first_page_index, last_page_index = context.first_page_index, context.last_page_index
     for block in blocks:
         if block.page_span.page_start:
@@ -110,7 +105,6 @@ def _flatten_response_blocks(blocks: Iterable[Any], context: _BlockContext) -> I
 
 
 def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
-    """First and last page, counted from 0."""
     last_page = max(page_span.page_end, page_span.page_start)
     if not 1 <= page_span.page_start <= last_page <= page_count:
         raise MalformedResponseError
@@ -118,7 +112,7 @@ def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
 
 
 def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
-    """Of a block that runs over a page's end nobody says on which page its box is."""
+    """Return the block's region; None if it crosses a page's end, as its box's page is unknown."""
     if first_page_index != last_page_index:
         return None
     return _convert_polygon_to_box(block.bounding_box) or (
@@ -154,7 +148,7 @@ def _build_paragraph_block(
 
 
 def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
-    """The table, once for each page that it has rows on: Google may put one together from several pages."""
+    """Read a table, once for each page with rows of it: Google may join several pages' rows."""
     rows_by_page: dict[int, list[tuple[_ResponseCell, ...]]] = {}
     page_index = context.first_page_index
     if len(block.header_rows) + len(block.body_rows) > _MAX_TABLE_ROWS:
@@ -172,7 +166,7 @@ def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
 
 
 def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[list[list[_ResponseBlock]]]:
-    """What each cell of each row says. A cell that spans several says it in the first, and the others are empty."""
+    """Read each row's cells. A cell that spans several fills the first; the others are empty."""
     spans_below: dict[int, int] = {}
     for row in rows:
         cells: list[list[_ResponseBlock]] = []
@@ -201,7 +195,6 @@ _EMPTY_CELL = _ResponseCell((), None)
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    """The words of the text, without what cannot be printed."""
     return tuple(printable_word for word in text.split() if (printable_word := UNPRINTABLE_CHARACTER.sub("", word)))
 
 
@@ -211,7 +204,7 @@ def _enclose_boxes(boxes: Sequence[Box]) -> Box:
 
 
 def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
-    """The box around a polygon, as far as it is on the page; None where it is not told, or not on the page."""
+    """Convert a polygon to a box on the page; None if it is missing or off the page."""
     points = [(point.x, point.y) for point in polygon.normalized_vertices]
     if not points and dimension is not None and dimension.width > 0 and dimension.height > 0:
         points = [(point.x / dimension.width, point.y / dimension.height) for point in polygon.vertices]
@@ -224,32 +217,35 @@ def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
 
 
-# What is known of a page before the blocks are put on it
+# Pages, before blocks are placed on them
 
 
 class PageWithKnownWords:
-    """A page as MuPDF sees it, with the words that are known to stand on it and their places."""
+    """A page as MuPDF sees it, with the known words and their places."""
 
     def __init__(self, page_num: int, content: PageContent) -> None:
         self.page_num = page_num
-        # What somebody else recognised on a scan is no more seen than other invisible text.
+        # A scanner's OCR layer is as invisible as other hidden text.
         self.content = content.copy_with_ocr_layer_hidden
         self.pdf_tokens = tuple(token for line in self.content.visible_lines for token in line.tokens)
         self.known_tokens: Sequence[PageToken] = self.pdf_tokens
         self.token_confidences: dict[PageToken, int] = {}
-        """How sure Document AI is of each of ``known_tokens``, 0..100; empty where these are the PDF's own."""
+        """Document AI's confidence in each of ``known_tokens``, 0..100; empty if these are the PDF's own."""
         hidden_texts = (
             set() if content.needs_ocr else {token.text for line in content.hidden_lines for token in line.tokens}
         )
         self.hidden_words = hidden_texts - {token.text for token in self.pdf_tokens}
-        """Words of the PDF that nobody can see. Beside pictures that is not told: a picture may show the same ones."""
+        """Invisible words of the PDF. Unknown next to pictures, which may show the same words."""
         self.is_rotated = False
-        """Google has turned the page to read it: where things stand on it as it is displayed is not told."""
+        """Google rotated the page to read it: places on the displayed page are unknown."""
         self.fallback_blocks: list[_ResponseBlock] = []
-        """What Document AI says of the page outside its tree of blocks."""
+        """The words of the page outside the response's tree of blocks."""
 
     def store_words_of_response_page(self, response_page: Any, response_text: str, index_in_chunk: int) -> None:
-        """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``index_in_chunk`` counts in the portion."""
+        """Store the words of Google's protobuf ``Page``.
+
+        Its anchors are in ``response_text``; ``index_in_chunk`` counts in the chunk.
+        """
         layout_parts = (
             *response_page.tokens,
             *response_page.paragraphs,
@@ -287,7 +283,7 @@ def _read_anchored_text(layout: Any, response_text: str) -> str:
 
 
 def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
-    """The page's words in points of the displayed page, and how sure Document AI is of each, 0..100."""
+    """Read words in points of the displayed page, and Document AI's confidences, 0..100."""
     placed_words: list[tuple[str, Box, int]] = []
     word_end_index = -1
     for part in response_page.tokens:
@@ -301,7 +297,7 @@ def _read_recognised_tokens(response_page: Any, response_text: str, content: Pag
         confidence = part.layout.confidence
         percent = round(100 * confidence) if 0 <= confidence <= 1 else 0
         segments = part.layout.text_anchor.text_segments
-        # Google parts a word from the comma behind it; a word here goes on to the next space.
+        # Google separates a word from the comma behind it; here a word ends at the next space.
         if placed_words and segments[0].start_index == word_end_index and not part_text[0].isspace():
             previous_word, previous_box, previous_percent = placed_words.pop()
             words, box, percent = (
@@ -319,11 +315,14 @@ def _build_token(word: str, box: Box, content: PageContent) -> PageToken:
     return PageToken(word, x0 * content.width, y0 * content.height, x1 * content.width, y1 * content.height)
 
 
-# From what the answer says to pages
+# Build pages
 
 
 def build_pages_from_response(response_document: Any, known_pages: Sequence[PageWithKnownWords]) -> Iterator[Page]:
-    """The pages of a portion; ``response_document`` is Google's protobuf ``Document``, None where nothing had to be asked."""
+    """Build a chunk's pages from Google's protobuf ``Document``.
+
+    None if nothing had to be asked.
+    """
     blocks_by_page: dict[int, list[_ResponseBlock]] = {}
     cell_count = 0
     if response_document is not None:
@@ -349,9 +348,9 @@ def build_pages_from_response(response_document: Any, known_pages: Sequence[Page
 def _split_at_page_end(
     block: _ResponseBlock, pages_with_known_words: Sequence[PageWithKnownWords]
 ) -> Iterator[_ResponseBlock]:
-    """A paragraph that runs over a page's end, on both pages as the words say that are known of them.
+    """Split a paragraph that crosses a page's end by the words known of both pages.
 
-    Where these do not tell, or more pages are in it, it stands where it begins.
+    If they do not decide it, or it spans more pages, it belongs to the page where it begins.
     """
     if block.last_page_index != block.first_page_index + 1:
         yield block._replace(last_page_index=block.first_page_index)
@@ -428,7 +427,7 @@ _UNREAD_PROBLEM = (
 def _build_placed_layout_blocks(
     blocks: Sequence[_ResponseBlock], known_page: PageWithKnownWords
 ) -> Iterator[LayoutBlock]:
-    """The blocks with a place for each word: its own where that is certain, else its paragraph's, else none."""
+    """Build blocks with a place for each word: its own if certain, else the paragraph's or none."""
     cells = [
         _ResponseCell(
             tuple(word for word in words if word not in known_page.hidden_words),
@@ -464,7 +463,7 @@ def _build_placed_layout_blocks(
 
 
 def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
-    """The rows, with the words that have no place around those that have one; as they are where none has."""
+    """Place words without a place around those that have one; unchanged if none has."""
     placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
     if not placed_boxes:
         return rows
@@ -481,10 +480,10 @@ def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
 def _match_words_with_known_tokens(
     words: Sequence[str], region: Box | None, known_page: PageWithKnownWords
 ) -> list[PageToken]:
-    """Each word with its place.
+    """Find each word's place.
 
-    A word that stands once in the box and is said once is that word, and so are its neighbours on the line as far as
-    both go on alike; any other may be one of several, and lights the whole box.
+    A word that occurs once in the box and once in the response is that word, and so are its neighbours on the line as
+    far as both continue equally; any other may be one of several, and highlights the whole box.
     """
     nearby_tokens = [
         token for token in known_page.known_tokens if region is None or _is_in_region(token, region, known_page.content)
@@ -542,10 +541,10 @@ def _is_in_region(token: PageToken, region: Box, content: PageContent) -> bool:
 
 
 def _determine_response_page_status(known_page: PageWithKnownWords, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
-    """What the text is worth.
+    """Determine the status of a page.
 
-    It was read where the PDF has the same words, all of those with digits among them; otherwise it was recognised. A
-    page that the PDF says more of, or whose pictures nothing is said of, counts as unread.
+    TEXT if the PDF has the same words, and all with digits among them; otherwise OCR. A page of which the PDF says
+    more, or whose pictures the response ignores, counts as unread.
     """
     if not layout_blocks:
         return PageStatus.BLANK if known_page.content.is_blank else PageStatus.IMAGE

@@ -1,17 +1,18 @@
-"""The local reader: a PDF's bytes become a DocumentBundle, on this machine, with nothing sent anywhere."""
+"""PDFs, read on this machine: nothing is sent anywhere."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
-from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
+from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
+from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
 from evalkit.documents.layout import (
     LayoutBlock,
     PrevailingTypography,
@@ -20,77 +21,74 @@ from evalkit.documents.layout import (
     lay_out_blocks,
     measure_typography,
 )
-from evalkit.documents.mupdf import load_pymupdf, open_pdf
+from evalkit.documents.mupdf import has_pdf_signature, load_pymupdf, open_pdf
 from evalkit.documents.page_builder import build_page, join_block_text
 from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
 
-#: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
+#: Version of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
 LAYOUT_VERSION = 11
-#: A page that images cover by this much and that has fewer words than this: what it says is in the images.
+#: A page that images cover by this share, with fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
-#: A page with so many curves and fewer words than this has its letters drawn as outlines.
+#: A page with this many curves and fewer words than this has its letters drawn as outlines.
 _OUTLINE_PAGE_LIMITS = (600, 60)
-#: So many characters make a page's own typography; shorter ones are judged by the whole document's.
+#: Pages of this many characters have a typography of their own; shorter ones take the whole document's.
 _MIN_TYPOGRAPHY_CHARACTERS = 400
-#: So many long pages wait at most to learn whether the text in their margins is repeated.
+#: At most this many long pages wait until it is known if the text in their margins is repeated.
 _MAX_PENDING_PAGES = 200
 _REPLACEMENT_CHARACTER = "\ufffd"
-#: How MuPDF says it.
+#: MuPDF's message.
 _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 
 
 @cache
 def get_local_reader_version(engine_version: str | None = None) -> str:
-    """What reads PDFs here: ``pymupdf 1.28.2 layout 4, tesseract 5.3.0 eng``; part of every fingerprint.
+    """Name the local reader: ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``.
 
-    ``engine_version`` is the engine's name and version, None without one. Does not load PyMuPDF.
+    ``engine_version`` is the OCR engine's name and version, None without one. Does not load PyMuPDF.
     """
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
 
 
-def read_pdf(
-    pdf_bytes: bytes,
-    *,
-    recorded_path: str,
-    doc_id: str,
-    sha256: str,
-    processing_timestamp: str,
-    ocr_settings: PageOcrSettings | None = None,
-) -> DocumentBundle:
-    """The bundle of the PDF in ``pdf_bytes``; equal bytes give an equal bundle.
+@dataclass(frozen=True)
+class LocalPdfReader:
+    """Reads PDFs on this machine."""
 
-    ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read. Without a
-    ``ocr_settings``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
-    opened; a broken page alone becomes a ``failed`` one.
-    """
-    opened_pdf = open_pdf(pdf_bytes, recorded_path)
-    document, total_pages, is_page_tree_repaired = opened_pdf
-    scanned_pages = ocr_settings.create_file_ocr(opened_pdf, PurePath(recorded_path).name) if ocr_settings else None
-    with document:
-        with pause_gc():
-            pages = _build_pages(document, total_pages, scanned_pages)
-        pages = scanned_pages.add_recognised_text(pages) if scanned_pages else pages
-        is_repaired = is_page_tree_repaired or bool(document.is_repaired)
-    return DocumentBundle(
-        doc_id=doc_id,
-        file_path=recorded_path,
-        sha256=sha256,
-        reader=get_local_reader_version(ocr_settings.engine.name_and_version if ocr_settings else None),
-        is_repaired=is_repaired,
-        total_pages=total_pages,
-        processing_timestamp=processing_timestamp,
-        pages=pages,
-    )
+    ocr_settings: PageOcrSettings | None
+    """Without it, pages that are pictures stay without text."""
+
+    @property
+    def reader_version(self) -> str:
+        """PyMuPDF, this layout, and the OCR engine."""
+        return get_local_reader_version(self.ocr_settings.engine.name_and_version if self.ocr_settings else None)
+
+    def read_pages(self, content: bytes, file_name: str) -> PagesRead:
+        """Read the pages of a PDF. DocumentError (READER-…) if it cannot be opened."""
+        opened_pdf = open_pdf(content, file_name)
+        document, total_pages, is_page_tree_repaired = opened_pdf
+        scanned_pages = self.ocr_settings.create_file_ocr(opened_pdf, file_name) if self.ocr_settings else None
+        with document:
+            with pause_gc():
+                pages = _build_pages(document, total_pages, scanned_pages)
+            pages = scanned_pages.add_recognised_text(pages) if scanned_pages else pages
+            return PagesRead(pages, is_page_tree_repaired or bool(document.is_repaired))
+
+
+def _create_reader(options: ReaderOptions) -> Reader:
+    return options.pdf_reader or LocalPdfReader(options.ocr_settings)
+
+
+FORMAT = InputFormat("PDF", (".pdf",), has_pdf_signature, _create_reader)
 
 
 def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> tuple[Page, ...]:
-    """Pages 1..``total_pages``, in order.
+    """Build pages 1..``total_pages``, in order.
 
-    Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
-    Until then pages wait, but no more than ``_MAX_PENDING_PAGES`` long ones, or a thousand pages would be in memory twice.
+    Margin text is known as furniture when it appears on a second page; the typography of short pages is known at the
+    end. Until then pages wait, but at most ``_MAX_PENDING_PAGES`` long ones, or a thousand pages would be in memory
+    twice.
     """
     pages_by_number: dict[int, Page] = {}
     pending_contents: dict[int, PageContent] = {}
@@ -151,10 +149,10 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
 
 
 def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
-    """What is drawn on the page; None where it is broken."""
+    """Read a page's content; None if the page is broken."""
     pymupdf = load_pymupdf()
     try:
-        pymupdf.TOOLS.mupdf_warnings()  # asked for, so that those of files before, held back to be counted, are told now
+        pymupdf.TOOLS.mupdf_warnings()  # flushes the warnings of earlier files
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
         # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
@@ -187,7 +185,7 @@ def _build_page_by_typography(
 
 
 def create_failed_page(page_num: int) -> Page:
-    """A page that is broken, or could not be sent to whoever reads."""
+    """Create the page of one that is broken, or could not be sent."""
     layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
     return Page(
         page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
@@ -195,11 +193,11 @@ def create_failed_page(page_num: int) -> Page:
 
 
 def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
-    """How the text of a page with these blocks came to be known, or whether it is the page's text at all."""
+    """Determine a page's status from its content and blocks."""
     if not layout_blocks:
         return PageStatus.BLANK if content.is_blank else PageStatus.IMAGE
     body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.is_furniture)
-    is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # somebody has laid the text of the images over them
+    is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # a scanner laid the images' text over them
     image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
     if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):
         return PageStatus.IMAGE

@@ -12,7 +12,8 @@ import pymupdf
 import pytest
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import list_input_pdfs, read_document
+from evalkit.documents.input_files import list_input_files
+from evalkit.documents.readers import read_document
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 
@@ -33,7 +34,7 @@ def test_outcome(name: str) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    assert {path.name for path in list_input_pdfs([FOLDER])} == set(WITHOUT_OCR)
+    assert {path.name for path in list_input_files([FOLDER])} == set(WITHOUT_OCR)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_tesseract_takes_neither_long_nor_much_memory(with_tesseract: Reading) -
 
 @pytest.mark.parametrize("folder", ["tax", "bank"])
 def test_real_documents_keep_the_promises(folder: str) -> None:
-    for path in list_input_pdfs([DATA / folder])[::3]:
+    for path in list_input_files([DATA / folder])[::3]:
         assert_whole(read_document(path, doc_id=path.stem, processing_timestamp="2026-01-02T03:04:05Z"))
 
 

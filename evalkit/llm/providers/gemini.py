@@ -1,11 +1,10 @@
 """Google's Gemini, by an API key or through Vertex AI.
 
-One call is one HTTP request: whatever google-genai would repeat, continue or follow by itself is switched off, because
-the ledger counts calls. Answers are read from the wire: the SDK's own response types warn about, or lose, what they do
-not know.
+One call is one HTTP request: retries, continuations and redirects of google-genai are switched off, because the ledger
+counts calls. Answers are parsed from the wire: the SDK's own response types warn about, or lose, fields they do not know.
 
-What was sent and what came back is quoted by many errors and log records of the libraries below. None of them gets out:
-errors are translated outside of their ``except`` block, and the libraries' loggers are switched off.
+Many errors and log records of the libraries quote requests and answers. None of them gets out: errors are translated
+outside their ``except`` block, and the libraries' loggers are switched off.
 """
 
 from __future__ import annotations
@@ -23,6 +22,13 @@ from evalkit.core.remote_services import create_no_redirect_http_client, mute_lo
 from evalkit.errors import UsageError
 from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
+from evalkit.llm.provider_family import (
+    ModelCapabilities,
+    ProviderFamily,
+    create_key_error,
+    read_credential,
+    require_confidential_base_url,
+)
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -30,10 +36,49 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: httpcore2 quotes response headers and, where a server breaks the protocol, what it sent instead; httpx2 quotes URLs.
+#: httpcore2 quotes response headers and, if a server breaks the protocol, what it sent instead; httpx2 quotes URLs.
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
+def _create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> GeminiProvider:
+    is_vertex = environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
+    # The SDK would take these from the environment itself, unchecked.
+    base_url = base_url or environment.get("GOOGLE_VERTEX_BASE_URL" if is_vertex else "GOOGLE_GEMINI_BASE_URL")
+    checked_url = require_confidential_base_url(base_url, allow_private_network=False) if base_url else None
+    if is_vertex:
+        project, location = (
+            read_credential(environment, "GOOGLE_CLOUD_PROJECT"),
+            read_credential(environment, "GOOGLE_CLOUD_LOCATION"),
+        )
+        if not (project and location):
+            raise create_key_error(
+                "gemini through Vertex AI needs both", "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+            )
+        return GeminiProvider(model_name, base_url=checked_url, project=project, location=location)
+    api_key = read_credential(environment, "GOOGLE_API_KEY") or read_credential(environment, "GEMINI_API_KEY")
+    if not api_key:
+        raise create_key_error("gemini needs a key", "GEMINI_API_KEY (or GOOGLE_API_KEY)")
+    return GeminiProvider(model_name, base_url=checked_url, api_key=api_key)
+
+
+FAMILY = ProviderFamily(
+    _create_provider,
+    environment_variables=(
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_CLOUD_PROJECT",
+        "GOOGLE_GEMINI_BASE_URL",
+        "GOOGLE_GENAI_USE_VERTEXAI",
+        "GOOGLE_VERTEX_BASE_URL",
+    ),
+    price_list="google",
+    capabilities=(
+        ModelCapabilities(r"(models/)?gemma-3-1b", has_vision=False, context_tokens=32_768),
+        ModelCapabilities(r"(models/)?gemma-3",    has_vision=True,  context_tokens=131_072),
+        ModelCapabilities(r"(models/)?gemini-",    has_vision=True,  context_tokens=1_000_000),
+    ),
+)  # fmt: skip
 _REMEDY_BY_CODE = {
     "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
@@ -41,7 +86,7 @@ _REMEDY_BY_CODE = {
 }
 _CODE_BY_FINISH_REASON = {
     "MAX_TOKENS": "LLM-TRUNCATED",
-    "CONTINUATION": "LLM-TRUNCATED",  # with an offer to go on, which nobody here takes up
+    "CONTINUATION": "LLM-TRUNCATED",  # with an offer to continue, which is not taken
     "SAFETY": "LLM-REFUSED",
     "RECITATION": "LLM-REFUSED",
     "BLOCKLIST": "LLM-REFUSED",
@@ -54,11 +99,10 @@ _CODE_BY_FINISH_REASON = {
 
 
 class GeminiProvider:
-    """One of Gemini's models, as a :class:`~evalkit.llm.model.Provider`.
+    """A Gemini model, as a :class:`~evalkit.llm.model.Provider`.
 
     With ``project`` and ``location`` it is asked through Vertex AI with this computer's Google Cloud login, and
-    ``api_key`` is not sent; otherwise with ``api_key``. ``base_url`` is another server
-    that speaks the same protocol.
+    ``api_key`` is not sent; otherwise with ``api_key``. ``base_url`` is another server that speaks the same protocol.
     """
 
     def __init__(
@@ -71,7 +115,7 @@ class GeminiProvider:
         location: str | None = None,
     ) -> None:
         if bool(project) != bool(location):
-            # With one of them forgotten, documents would go to another service than was meant.
+            # If one of them is forgotten, documents would go to the wrong service.
             raise UsageError(
                 "Vertex AI needs a project and a location, and only one of them is set",
                 code="SETTINGS",
@@ -90,7 +134,7 @@ class GeminiProvider:
         return f"gemini:{self._model_name}"
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at its temperature. ModelCallError where no whole reply came."""
+        """Send the request once, at its temperature. ModelCallError without a whole reply."""
         return _parse_reply(
             await self._call_translating_errors(
                 lambda client: self._generate_content(client, request), request.timeout_seconds
@@ -98,26 +142,26 @@ class GeminiProvider:
         )
 
     async def close(self) -> None:
-        """Give the connections back; what is sent later opens new ones."""
+        """Close the connections; later requests open new ones."""
         connection, self._connection = self._connection, None
         if connection is not None and connection.event_loop is asyncio.get_running_loop():
             await connection.http_client.aclose()
 
     async def _call_translating_errors(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
-        """What ``operation`` gives. ModelCallError for everything that can go wrong with it."""
+        """Run ``operation`` with a time limit. ModelCallError for everything that can go wrong with it."""
         try:
-            # Before the clock starts, as the first call of a process imports google-genai.
+            # Before the clock starts: the first call of a process imports google-genai.
             client = self._get_client_of_running_loop()
-            # The HTTP timeout is one for each step of a call: a server that drips bytes would never reach it.
+            # The HTTP timeout applies to each step of a call: a server that drips bytes would never reach it.
             async with asyncio.timeout(timeout_seconds):
                 return await operation(client)
         except Exception as error:  # noqa: BLE001 - an error of a library could quote the prompt
             call_error = _translate_error(error)
-        # Out here, where the error above is not even the context of this one.
+        # Raised outside the except block: the library's error must not become its context.
         raise call_error
 
     def _get_client_of_running_loop(self) -> Client:
-        """The client of the running loop; that of a loop that has ended is dropped, as nothing can be awaited there."""
+        """Return the running loop's client. That of an ended loop is dropped: nothing can be awaited there."""
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection.event_loop is not event_loop:
             http_client = create_no_redirect_http_client(self._base_url or "https:", on_response=_raise_unless_200)
@@ -131,12 +175,12 @@ class GeminiProvider:
         mute_loggers(_MUTED_LOGGERS)
         http_options = types.HttpOptions(
             base_url=self._base_url,
-            # v1, the SDK's default for API keys since 3.0, knows fewer models: none that is named `-latest`.
+            # v1, the SDK's default for API keys since 3.0, knows fewer models: none whose name ends with `-latest`.
             api_version="v1beta1" if self._project else "v1beta",
-            # With a client of our own, aiohttp is never used: where it is installed, the SDK repeats calls over it.
+            # With a client of our own, aiohttp is never used: if it is installed, the SDK repeats calls over it.
             httpx_async_client=http_client,
         )
-        # Of the environment, or it could make the SDK record prompts into files.
+        # Overrides the environment, which could make the SDK record prompts into files.
         debug_config = DebugConfig(client_mode="")
         if self._project:
             return Client(
@@ -162,7 +206,7 @@ class GeminiProvider:
                 response_json_schema=dict(request.answer_schema),
                 http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-                # The body as it came. Had it read the body, the SDK would by itself ask on after a CONTINUATION.
+                # The raw body. If the SDK read it, it would continue by itself after a CONTINUATION.
                 should_return_http_response=True,
             ),
         )
@@ -170,16 +214,12 @@ class GeminiProvider:
 
 
 class _Connection(NamedTuple):
-    """A client and the loop that its connections live in."""
-
     event_loop: asyncio.AbstractEventLoop
     http_client: AsyncClient
     client: Client
 
 
 class _HttpError(Exception):
-    """The server answered with another status than 200."""
-
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
         self.status = status
@@ -188,15 +228,15 @@ class _HttpError(Exception):
 
 
 async def _raise_unless_200(response: Response) -> None:
-    """Before the SDK sees it, whose errors quote the body, and which fails on one in an old encoding.
+    """Stop a failed answer before the SDK sees it: its errors quote the body, and old encodings break it.
 
-    Before a redirect is followed, too: it would carry prompt and key to whatever host it names.
+    Also before a redirect is followed: it would carry prompt and key to whatever host it names.
     """
     if response.status_code != 200:
         raise _HttpError(response.status_code, response.headers, await response.aread())
 
 
-# What went wrong on the way ------------------------------------------------------------------------------------------
+# Failures ----------------------------------------------------------------------------------------------------------
 
 
 def _create_gemini_error(
@@ -208,7 +248,7 @@ def _create_gemini_error(
 
 
 def _translate_error(error: Exception) -> ModelCallError:
-    """What an error of the libraries below means. Its type is said, never its text."""
+    """Translate a library's error. Its type is named, its text never quoted."""
     import httpx2
     from google.auth.exceptions import GoogleAuthError
     from google.auth.exceptions import TransportError as LoginUnreachable
@@ -217,7 +257,7 @@ def _translate_error(error: Exception) -> ModelCallError:
         return _translate_http_error(error)
     codes_and_types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
         ("LLM-TIMEOUT", (TimeoutError, httpx2.TimeoutException)),
-        # Of all that is sent, only the key goes into a header as it was given.
+        # Of all that is sent, only the key goes into a header unchanged.
         ("LLM-KEY", (UnicodeEncodeError, httpx2.LocalProtocolError)),
         ("LLM-UNREACHABLE", (httpx2.TransportError, httpx2.InvalidURL, LoginUnreachable)),
         ("LLM-KEY", (GoogleAuthError,)),
@@ -240,10 +280,10 @@ def _translate_http_error(error: _HttpError) -> ModelCallError:
 
 
 class _ErrorDetails(NamedTuple):
-    """What the body of an error says that is safe to know: no free text."""
+    """The safe part of an error's body: no free text."""
 
     status_name: str = ""
-    """Google's own name of it, ``RESOURCE_EXHAUSTED``."""
+    """Google's name of the error, ``RESOURCE_EXHAUSTED``."""
     retry_delay_seconds: float | None = None
     is_key_error: bool = False
 
@@ -251,7 +291,7 @@ class _ErrorDetails(NamedTuple):
     def from_body(cls, body: bytes) -> _ErrorDetails:
         try:
             payload = json.loads(body)
-        except (ValueError, RecursionError):  # not the API answers, but something between here and there
+        except (ValueError, RecursionError):  # a proxy on the way answered, not the API
             return cls()
         error = _get_dict_or_empty(
             _get_dict_or_empty(payload[0] if isinstance(payload, list) and payload else payload).get("error")
@@ -271,15 +311,15 @@ def _get_dict_or_empty(json_value: Any) -> dict[str, Any]:
 
 
 def _get_constant_name_or_empty(json_value: Any) -> str:
-    """A name in capitals; nothing where it could be anybody's words."""
+    """Return a name in capitals; empty if it could be free text."""
     return json_value if isinstance(json_value, str) and re.fullmatch("[A-Z_]{2,40}", json_value) else ""
 
 
-# What came back ------------------------------------------------------------------------------------------------------
+# Replies ------------------------------------------------------------------------------------------------------------
 
 
 class _ResponseModel(BaseModel):
-    """The part of the protocol that is read here; whatever else a server sends is its own affair."""
+    """The part of the protocol that is read here; other fields are ignored."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel)
 
@@ -316,7 +356,7 @@ class _GenerateContentResponse(_ResponseModel):
 
 
 def _parse_reply(body: str) -> Reply:
-    """The text of the first candidate, if it is whole."""
+    """Parse the text of the first candidate. ModelCallError if it is not whole."""
     response = _parse_response(body)
     if response is None:
         raise _create_gemini_error("LLM-MALFORMED")

@@ -1,0 +1,77 @@
+"""Read files as bundles: one file a format that can be read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
+from evalkit.documents.source_file import read_source_file
+
+if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
+    from evalkit.documents.ocr import OcrEngineName
+    from evalkit.documents.scanned_pages import PageOcrSettings
+
+#: The formats by the names of the files in this folder. A folder in it is another reader of PDFs.
+FORMATS: Mapping[str, InputFormat] = {
+    module.name: import_module(f"{__name__}.{module.name}").FORMAT
+    for module in iter_modules(__path__)
+    if not module.ispkg
+}
+
+
+def read_document(
+    path: Path,
+    *,
+    doc_id: str,
+    processing_timestamp: str,
+    ocr_settings: PageOcrSettings | None = None,
+    documentai: Reader | None = None,
+    file_bytes: bytes | None = None,
+) -> DocumentBundle:
+    """Read the file at ``path`` as a bundle; equal bytes give an equal bundle.
+
+    ``processing_timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads PDFs if it is given; else
+    this machine does, and without ``ocr_settings`` pages that are pictures stay without text. ``file_bytes`` are the
+    file's bytes if it is on another machine. DocumentError (READER-…, DOCUMENTAI-…) if it cannot be read.
+    """
+    # Hash and content come from the same bytes, read once.
+    content = read_source_file(path) if file_bytes is None else file_bytes
+    options = ReaderOptions(ocr_settings, documentai)
+    # Unrecognised content is left to the PDF reader, whose error explains it.
+    input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
+    pages, is_repaired, _ = input_format.create_reader(options).read_pages(content, path.name)
+    return DocumentBundle(
+        doc_id=doc_id,
+        file_path=str(path),
+        sha256=hashlib.sha256(content).hexdigest(),
+        reader=_join_reader_versions(options),
+        is_repaired=is_repaired,
+        total_pages=len(pages),
+        processing_timestamp=processing_timestamp,
+        pages=pages,
+    )
+
+
+def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
+    """Name everything that reads, with versions.
+
+    ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. UsageError: OCR-MISSING if the engine of that name is not
+    installed; DOCUMENTAI-… if its version cannot be fetched.
+    """
+    if documentai or engine_name == "none":
+        return _join_reader_versions(ReaderOptions(pdf_reader=documentai))
+    from evalkit.documents.ocr import resolve_ocr_engine
+    from evalkit.documents.scanned_pages import PageOcrSettings
+
+    ocr_engine = resolve_ocr_engine(engine_name)
+    return _join_reader_versions(ReaderOptions(PageOcrSettings(ocr_engine, 0) if ocr_engine else None))
+
+
+def _join_reader_versions(options: ReaderOptions) -> str:
+    return ", ".join(input_format.create_reader(options).reader_version for input_format in FORMATS.values())

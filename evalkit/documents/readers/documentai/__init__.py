@@ -1,0 +1,1 @@
+"""The reader that asks Google's Document AI."""

@@ -1,0 +1,54 @@
+"""Language models that ``--model`` can name: one file a family.
+
+A file's name is what stands before the colon: ``gemini:MODEL``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+
+from evalkit.errors import UsageError
+from evalkit.llm.model import Provider
+from evalkit.llm.provider_family import ModelCapabilities, ProviderFamily
+
+#: The families by name, such as ``gemini``: the files in this folder.
+FAMILIES: Mapping[str, ProviderFamily] = {
+    module.name: import_module(f"{__name__}.{module.name}").FAMILY for module in iter_modules(__path__)
+}
+
+
+def find_family(provider_and_model: str) -> ProviderFamily | None:
+    """Find the family of a model, named as ``--model`` names it; None if there is none."""
+    return FAMILIES.get(provider_and_model.partition(":")[0])
+
+
+def build_provider(provider_and_model: str, *, environment: Mapping[str, str], base_url: str | None = None) -> Provider:
+    """Build the provider that ``--model`` names, such as ``gemini:MODEL`` or ``openai:MODEL``.
+
+    ``environment`` holds the keys; ``base_url`` is the address that is set, None for the provider's own. UsageError:
+    MODEL-NAME; MODEL-KEY; MODEL-ADDRESS if the URL is not valid, or documents would cross a network unencrypted;
+    MODEL-EXTRA if a library is missing.
+    """
+    family, model_name = find_family(provider_and_model), provider_and_model.partition(":")[2]
+    if family is None or not model_name:
+        raise UsageError(
+            f"there is no model {provider_and_model!r}",
+            code="MODEL-NAME",
+            remedy=f"Name embedded, {' or '.join(f'{name}:MODEL' for name in FAMILIES)}.",
+        )
+    return family.create_provider(model_name, base_url, environment)
+
+
+def find_model_capabilities(provider_and_model: str) -> ModelCapabilities | None:
+    """Find what a model can do; None if that is unknown.
+
+    >>> find_model_capabilities("anthropic:claude-2.1")
+    ModelCapabilities(name_pattern='claude-(instant|1|2)', has_vision=False, context_tokens=100000)
+    >>> find_model_capabilities("openai:house-model")
+    """
+    family, model_name = find_family(provider_and_model), provider_and_model.partition(":")[2]
+    rows = family.capabilities if family else ()
+    return next((row for row in rows if re.match(row.name_pattern, model_name)), None)

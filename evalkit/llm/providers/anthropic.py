@@ -1,0 +1,46 @@
+"""Anthropic's Claude."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalkit.core.remote_services import create_no_redirect_http_client
+from evalkit.llm.provider_family import ModelCapabilities
+from evalkit.llm.pydantic_ai_provider import create_pydantic_ai_family
+
+if TYPE_CHECKING:
+    from pydantic_ai.models.anthropic import AnthropicModel
+
+
+def _create_model(model_name: str, base_url: str, api_key: str) -> AnthropicModel:
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client = AsyncAnthropic(
+        api_key=api_key,
+        base_url=base_url,
+        http_client=create_no_redirect_http_client(base_url),
+        max_retries=0,
+        open_telemetry=False,
+    )
+    return AnthropicModel(
+        model_name,
+        provider=AnthropicProvider(anthropic_client=client),
+        # Without a limit of ours pydantic-ai takes the model's, and streams: an answer of hours, paid in full.
+        settings={"max_tokens": 16_384},
+    )
+
+
+FAMILY = create_pydantic_ai_family(
+    "anthropic",
+    _create_model,
+    default_base_url="https://api.anthropic.com",
+    key_variable="ANTHROPIC_API_KEY",
+    is_key_required=lambda _: True,
+    price_list="anthropic",
+    capabilities=(
+        ModelCapabilities(r"claude-(instant|1|2)", has_vision=False, context_tokens=100_000),
+        ModelCapabilities(r"claude-",              has_vision=True,  context_tokens=200_000),
+    ),
+)  # fmt: skip

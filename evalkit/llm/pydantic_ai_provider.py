@@ -1,0 +1,232 @@
+"""Models that are asked through pydantic-ai.
+
+pydantic-ai knows which model takes a schema, which refuses a temperature, and how each one counts its tokens. Nothing
+else of it is used: no agent, no retries, no tracing. It belongs to the extra ``providers`` and is imported when such a
+model is named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from evalkit.core.install_hint import format_install_hint
+from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers
+from evalkit.errors import UsageError
+from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
+from evalkit.llm.model import ModelCallError, Reply, Request, Usage
+from evalkit.llm.provider_family import (
+    ModelCapabilities,
+    ProviderFamily,
+    create_key_error,
+    read_credential,
+    require_confidential_base_url,
+)
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel | OllamaModel
+
+#: These quote requests, headers and answers. The last two carry the HTTP of the first two.
+_MUTED_LOGGERS = ("openai", "anthropic", "httpx2", "httpcore2")
+
+
+def create_pydantic_ai_family(
+    family_name: str,
+    create_model: Callable[[str, str, str], ConnectedModel],
+    *,
+    default_base_url: str,
+    key_variable: str,
+    is_key_required: Callable[[str], bool],
+    capabilities: tuple[ModelCapabilities, ...],
+    price_list: str | None = None,
+    is_free: bool = False,
+    is_self_hostable: bool = False,
+) -> ProviderFamily:
+    """Describe a family that pydantic-ai has a model class for: ``pydantic_ai.models.{family_name}``.
+
+    ``create_model`` connects a model, given its name, the base URL and the key; ``is_key_required`` decides by the URL.
+    """
+
+    def create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> PydanticAIProvider:
+        checked_url = require_confidential_base_url(
+            base_url or default_base_url, allow_private_network=is_self_hostable
+        )
+        api_key = read_credential(environment, key_variable)
+        if not api_key and is_key_required(checked_url):
+            raise create_key_error(f"{family_name} needs a key", key_variable)
+        try:
+            import_module(f"pydantic_ai.models.{family_name}")
+        except ImportError:
+            raise UsageError(
+                f"{family_name} needs libraries that are not installed",
+                code="MODEL-EXTRA",
+                remedy=f"Run {format_install_hint('providers')}.",
+            ) from None
+        # A site's own servers seldom want a key, but the client does.
+        connect = partial(create_model, model_name, checked_url, api_key or "none")
+        return PydanticAIProvider(f"{family_name}:{model_name}", connect)
+
+    return ProviderFamily(
+        create_provider,
+        environment_variables=(key_variable,),
+        capabilities=capabilities,
+        price_list=price_list,
+        is_free=is_free,
+        is_self_hostable=is_self_hostable,
+    )
+
+
+def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
+    """Create a client of OpenAI's protocol that neither retries nor follows redirects."""
+    from openai import AsyncOpenAI
+
+    return AsyncOpenAI(
+        api_key=api_key, base_url=base_url, http_client=create_no_redirect_http_client(base_url), max_retries=0
+    )
+
+
+class PydanticAIProvider:
+    """A language model, asked through pydantic-ai. Its connections belong to the event loop that opened them."""
+
+    def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:
+        self._model_name = model_name
+        self._create_model = create_model
+        self._connection: tuple[asyncio.AbstractEventLoop, ConnectedModel] | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name, as ``--model`` names it."""
+        return self._model_name
+
+    async def send(self, request: Request) -> Reply:
+        """Send the request once, at its temperature if the model takes one. ModelCallError without a whole reply."""
+        outcome: Reply | ModelCallError
+        try:
+            # The clients' timeout applies to each step of a call: a server that drips bytes would never reach it.
+            async with asyncio.timeout(request.timeout_seconds):
+                outcome = _convert_response(self.name, await self._request_model(request))
+        except Exception as error:  # noqa: BLE001 - the libraries raise what their parsers raise
+            outcome = _translate_error(self.name, error)
+        # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
+        if isinstance(outcome, ModelCallError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        """Close the connections; later requests open new ones."""
+        connection, self._connection = self._connection, None
+        # Nothing can be awaited in a loop that has ended.
+        if connection is not None and connection[0] is asyncio.get_running_loop():
+            await connection[1].client.close()
+
+    async def _request_model(self, request: Request) -> ModelResponse:
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.output import OutputObjectDefinition
+
+        model = self._get_connected_model()
+        image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
+        return await model_request(
+            model,
+            # Small servers accept no list of parts, so a list is sent only if there are pictures.
+            [ModelRequest([UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)])],
+            model_settings={"timeout": request.timeout_seconds, "temperature": request.temperature},
+            model_request_parameters=ModelRequestParameters(
+                # "prompted": the schema is part of the request, and JSON is promised if the server can promise it.
+                output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
+                output_object=OutputObjectDefinition(
+                    _convert_nullable_types_to_any_of(request.answer_schema), name="answer"
+                ),
+            ),
+            instrument=False,
+        )
+
+    def _get_connected_model(self) -> ConnectedModel:
+        event_loop = asyncio.get_running_loop()
+        if self._connection is None or self._connection[0] is not event_loop:
+            self._connection = event_loop, self._create_model()
+            mute_loggers(_MUTED_LOGGERS)
+            # Known, and repeated on every call of a model without a temperature.
+            warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
+        return self._connection[1]
+
+
+def _convert_nullable_types_to_any_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Write every "this or null" of a schema as two options: Anthropic's library takes no list of types.
+
+    >>> _convert_nullable_types_to_any_of({"type": ["string", "null"], "enum": ["a", None]})
+    {'anyOf': [{'type': 'string', 'enum': ['a']}, {'type': 'null'}]}
+    """
+    expanded_schema = dict(schema)
+    if "items" in expanded_schema:
+        expanded_schema["items"] = _convert_nullable_types_to_any_of(expanded_schema["items"])
+    if "properties" in expanded_schema:
+        expanded_schema["properties"] = {
+            field_name: _convert_nullable_types_to_any_of(value)
+            for field_name, value in expanded_schema["properties"].items()
+        }
+    if not isinstance(expanded_schema.get("type"), list):
+        return expanded_schema
+    (json_type,) = (json_type for json_type in expanded_schema["type"] if json_type != "null")
+    expanded_schema["type"] = json_type
+    if "enum" in expanded_schema:
+        expanded_schema["enum"] = [value for value in expanded_schema["enum"] if value is not None]
+    return {"anyOf": [expanded_schema, {"type": "null"}]}
+
+
+_CODE_BY_FINISH_REASON = {"length": "LLM-TRUNCATED", "content_filter": "LLM-REFUSED"}
+
+
+def _translate_error(model_name: str, error: Exception) -> ModelCallError:
+    """Translate a library's error. Its text is dropped: it quotes the server, which may quote the prompt."""
+    from pydantic_ai import exceptions as library
+
+    match error:
+        case library.ModelHTTPError(status_code=status):
+            return create_call_error(
+                model_name,
+                get_failure_code_for_http_status(status),
+                note=f"HTTP {status}",
+                # An account without credit gets the same status as one that asks too fast.
+                is_final=isinstance(error, library.ModelQuotaExceededError),
+                retry_after_seconds=error.retry_after,
+            )
+        case TimeoutError() | library.ModelTimeoutError():
+            return create_call_error(model_name, "LLM-TIMEOUT")
+        case library.ModelConnectionError():
+            return create_call_error(model_name, "LLM-UNREACHABLE")
+        case library.UserError() | library.ModelRequestRejectedError():
+            # Refused before it was sent, such as a schema that is richer than the model takes.
+            return create_call_error(model_name, "LLM-REQUEST", usage=Usage())
+    # The libraries do not check what they parse, so a body of another shape raises anything.
+    return create_call_error(model_name, "LLM-MALFORMED", note=type(error).__name__)
+
+
+def _convert_response(model_name: str, response: ModelResponse) -> Reply | ModelCallError:
+    from pydantic_ai.messages import TextPart
+
+    token_counts = response.usage
+    usage = Usage(
+        calls=1,
+        input_tokens=token_counts.input_tokens,
+        output_tokens=token_counts.output_tokens,
+        cached_tokens=token_counts.cache_read_tokens,
+        thought_tokens=token_counts.output_reasoning_tokens,
+    )
+    if response.finish_reason != "stop":
+        return create_call_error(
+            model_name, _CODE_BY_FINISH_REASON.get(response.finish_reason or "", "LLM-UNKNOWN"), usage=usage
+        )
+    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
+    return Reply(text, usage) if text.strip() else create_call_error(model_name, "LLM-EMPTY", usage=usage)
