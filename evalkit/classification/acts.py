@@ -245,6 +245,7 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
         document_type=DocumentType.OTHER.value,
         page=page.page_num,
         quote=quote,
+        facts={"pages": segment.page_range_text, "other": kind.value, "parts": ACT_DESCRIPTIONS[kind]},
     )
 
 
@@ -265,6 +266,8 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
         document_type=claimed_type.value,
         page=page.page_num,
         quote=quote,
+        facts={"pages": segment.page_range_text, "parts": ACT_DESCRIPTIONS[claimed_type]}
+        | ({} if is_plain else {"other": likeliest_type.value}),
     )
 
 

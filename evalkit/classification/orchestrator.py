@@ -441,6 +441,11 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
                 page=unreadable_pages[0],
+                facts={
+                    "pages": _format_page_numbers(unreadable_pages),
+                    "count": len(unreadable_pages),
+                    "total": bundle.total_pages,
+                },
             )
         )
     elif not bundle.has_text:
@@ -453,6 +458,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Check whether the right file was sent",
                 page=1,
+                facts={"total": bundle.total_pages},
             )
         )
     for reason in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
@@ -467,6 +473,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Look at the pictures on these pages, or send a better scan",
                 page=picture_pages[0],
+                facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
             )
         )
     if bundle.is_repaired:

@@ -102,6 +102,7 @@ def _check_pagination(
             "Look for the missing pages, or whether the segment's pages are of one document",
             min(counts),
             segment,
+            {"pages": segment.page_range_text, "total": total, "missing": _format_page_numbers(missing)},
         )
     for (_, (previous_number, _)), (page, (number, _)) in pairwise(sorted(counts.items())):
         if number < previous_number:
@@ -111,6 +112,7 @@ def _check_pagination(
                 "Look at the order of the pages",
                 page,
                 segment,
+                {"number": number, "previous": previous_number, "total": total},
             )
             return
 
@@ -129,6 +131,7 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
             f"Check whether {'a page is' if is_one_page else 'pages are'} there twice",
             repeated_page,
             segment,
+            {"pages": page_names},
         )
 
 
@@ -175,7 +178,14 @@ def _join_words(words: Sequence[str]) -> str:
     return f"{', '.join(first_words)} and {last_word}" if first_words else last_word
 
 
-def _build_issue(code: str, message: str, suggested_fix: str, page: int, segment: Segment | None) -> Issue:
+def _build_issue(
+    code: str,
+    message: str,
+    suggested_fix: str,
+    page: int,
+    segment: Segment | None,
+    facts: Mapping[str, int | str],
+) -> Issue:
     return Issue.create(
         "V2",
         code,
@@ -185,4 +195,5 @@ def _build_issue(code: str, message: str, suggested_fix: str, page: int, segment
         suggested_fix=suggested_fix,
         segment_index=segment.segment_index if segment else None,
         page=page,
+        facts=facts,
     )

@@ -141,6 +141,7 @@ def _build_mixed_patients_issue(
         segment_index=segment.segment_index,
         page=foreign_page.page_num,
         boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
+        facts={"pages": pages, "other_page": own_page.page_num} | _collect_difference_facts(comparison),
     )
 
 
@@ -167,6 +168,7 @@ def _build_several_patients_issue(
         suggested_fix="Check whether these documents belong in one file",
         page=foreign_page.page_num,
         boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
+        facts={"count": len(owners), "other_page": own_page.page_num} | _collect_difference_facts(comparison),
     )
 
 
@@ -200,6 +202,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
             suggested_fix="Check whether the file was filed under the right patient",
             page=page.page_num,
             boxes=tuple((page.page_num, *difference.left.box) for difference in comparison.differing),
+            facts={"pages": pages} | _collect_difference_facts(comparison),
         )
 
 
@@ -210,6 +213,11 @@ def _describe_differences(comparison: PersonComparison) -> str:
         return "name and numbers agree with another page's"
     words = facts[0] if len(facts) == 1 else f"{', '.join(facts[:-1])} and {facts[-1]}"
     return f"{words} {'differs' if len(facts) == 1 else 'differ'}"
+
+
+def _collect_difference_facts(comparison: PersonComparison) -> dict[str, str]:
+    """Return the fact that names what differs; none if nothing does."""
+    return {"differing": _describe_differences(comparison)} if comparison.differing else {}
 
 
 def _list_differing_fact_boxes(

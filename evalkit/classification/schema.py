@@ -79,6 +79,11 @@ class Segment(_AnswerModel):
     reasoning: str = ""
     segment_composition: tuple[TypePresence, ...]
 
+    @property
+    def page_range_text(self) -> str:
+        """Its pages in words: "page 3" or "pages 3–5"."""
+        return format_page_range(self.start_page, self.end_page)
+
 
 class MixtureEntry(_AnswerModel):
     """How much of the whole document is of one document type."""
@@ -115,6 +120,16 @@ class ClassificationOutput(_AnswerModel):
 
 
 SHARE_STEP = Decimal("0.0001")
+
+
+def format_page_range(start: int, end: int) -> str:
+    """Write a page range in words: "page 3" or "pages 3–5"."""
+    return f"page {start}" if start == end else f"pages {start}–{end}"
+
+
+def to_percent(share: float | Decimal) -> int:
+    """Convert a share to whole per cent; exact for any size of number."""
+    return round(100 * Decimal(str(share)))
 
 
 def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:

@@ -235,6 +235,7 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
         segment_index=segment_index,
         page=page_number,
         quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
+        facts={"doubt": "new" if is_beginning else "continues", "sign": description.partition(", ")[0]},
     )
 
 

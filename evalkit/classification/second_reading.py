@@ -14,7 +14,7 @@ from typing import Final
 from evalkit.classification.acts import MAX_OWN_PAGES, read_act_of_segment
 from evalkit.classification.findings import cut_quote_unless_identifying
 from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, to_percent
 from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.type_scoring import (
     ScoredPage,
@@ -138,4 +138,10 @@ def _build_second_reading_issue(
         document_type=claimed_type.value,
         page=page.page_num,
         quote=quote,
+        facts={
+            "pages": segment.page_range_text,
+            "percent": to_percent(probabilities[claimed_type]),
+            "other": other_type.value,
+            "other_percent": to_percent(probabilities[other_type]),
+        },
     )

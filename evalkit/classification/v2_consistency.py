@@ -40,6 +40,8 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
     convert_to_decimals,
+    format_page_range,
+    to_percent,
 )
 from evalkit.classification.second_opinion_boundaries import (
     BEGINNING_THRESHOLD,
@@ -49,7 +51,7 @@ from evalkit.classification.second_opinion_boundaries import (
     weigh_boundary,
 )
 from evalkit.classification.second_reading import SECOND_READING_CODE, find_second_reading_issues
-from evalkit.classification.v1_schema import MIXTURE_LOCATION
+from evalkit.classification.v1_schema import MIXTURE_LOCATION, describe_scope
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Question
@@ -136,7 +138,7 @@ class V2ConsistencyChecker:
 def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
     """Find the segments, and the mixture, whose shares do not sum to 1."""
     for segment in answer.segments:
-        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
+        yield from _check_share_sum(answer, segment.segment_composition, segment)
     yield from _check_share_sum(answer, answer.document_mixture, None)
 
 
@@ -157,23 +159,26 @@ def _get_share(entry: TypePresence | MixtureEntry) -> float:
 
 
 def _check_share_sum(
-    answer: ClassificationOutput, entries: Sequence[TypePresence | MixtureEntry], segment_index: int | None
+    answer: ClassificationOutput, entries: Sequence[TypePresence | MixtureEntry], segment: Segment | None
 ) -> Iterator[Issue]:
+    segment_index = segment.segment_index if segment else None
     shares = [_get_share(entry) for entry in entries]
     if has_unit_sum(shares):
         return
     code = "V2-MIXTURE-SHARE-SUM" if segment_index is None else "V2-SEGMENT-SHARE-SUM"
     subject = "Mixture overall_share values" if segment_index is None else f"Segment {segment_index} shares"
     is_fixable = is_repairable(code, answer, segment_index)
+    share_sum = sum(convert_to_decimals(shares))
     yield Issue.create(
         "V2",
         code,
         MAJOR,
-        f"{subject} sum to {sum(convert_to_decimals(shares)):.3f} instead of 1.0",
+        f"{subject} sum to {share_sum:.3f} instead of 1.0",
         location=MIXTURE_LOCATION if segment_index is None else f"segment {segment_index}",
         suggested_fix="Divide each share by their sum" if is_fixable else "Estimate the shares again",
         auto_fixable=is_fixable,
         segment_index=segment_index,
+        facts=describe_scope(segment) | {"percent": f"{100 * share_sum:.4g}"},
     )
 
 
@@ -198,10 +203,11 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
             suggested_fix=f"Decide between {segment.dominant_type.value} and {other_types}",
             segment_index=segment.segment_index,
             document_type=segment.dominant_type.value,
+            facts={"pages": segment.page_range_text, "others": other_types, "percent": to_percent(largest_share)},
         )
         return
     level_by_type = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
-    yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment.segment_index)
+    yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment)
 
 
 def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]:
@@ -219,6 +225,7 @@ def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]
                 segment_index=segment.segment_index,
                 document_type=presence.document_type.value,
                 page=segment.start_page,
+                facts={"pages": segment.page_range_text, "percent": to_percent(presence.confidence)},
             )
 
 
@@ -231,6 +238,7 @@ def _build_cannot_tell_issue(message: str, location: str, segment: Segment | Non
         location=f"{location} → dominant_type" if segment else location,
         suggested_fix="Look at the pages and choose the type",
         segment_index=segment.segment_index if segment else None,
+        facts=describe_scope(segment),
     )
 
 
@@ -244,7 +252,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
     furthest: Segment | None = None
     for segment in _sort_nonempty_by_page(segments):
         if furthest and segment.start_page <= furthest.end_page:
-            pages = _format_page_range(segment.start_page, min(segment.end_page, furthest.end_page))
+            pages = format_page_range(segment.start_page, min(segment.end_page, furthest.end_page))
             yield Issue.create(
                 "V2",
                 "V2-PAGE-OVERLAP",
@@ -254,6 +262,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
                 suggested_fix="Give each page to exactly one segment",
                 segment_index=segment.segment_index,
                 page=segment.start_page,
+                facts={"pages": pages},
             )
         if furthest is None or segment.end_page > furthest.end_page:
             furthest = segment
@@ -267,20 +276,18 @@ def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue
     ]:
         last_missing = min(start - 1, total_pages)
         if next_page <= last_missing:
+            pages = format_page_range(next_page, last_missing)
             yield Issue.create(
                 "V2",
                 "V2-PAGE-GAP",
                 BLOCKER,
-                f"No segment covers {_format_page_range(next_page, last_missing)}",
+                f"No segment covers {pages}",
                 location="segments",
                 suggested_fix="Give each page to exactly one segment",
                 page=next_page,
+                facts={"pages": pages},
             )
         next_page = max(next_page, end + 1)
-
-
-def _format_page_range(start: int, end: int) -> str:
-    return f"page {start}" if start == end else f"pages {start}–{end}"
 
 
 def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue]:
@@ -306,6 +313,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
             location="dominant_type_overall",
             suggested_fix=f"Decide between {stated_type.value} and {winner.value}" if winner else "Choose the type",
             document_type=stated_type.value,
+            facts={"others": winner.value, "percent": to_percent(largest_share)} if winner else {},
         )
         return
     if len(near_types) > 1:
@@ -317,6 +325,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
             f"{tied_names} have equal overall shares",
             location="dominant_type_overall",
             document_type=stated_type.value,
+            facts={"types": tied_names},
         )
     if answer.segments:
         level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
@@ -372,6 +381,10 @@ def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
             location=f"{MIXTURE_LOCATION} → {worst_type.value}",
             suggested_fix="Weigh the segments' shares by their pages",
             document_type=worst_type.value,
+            facts={
+                "percent": to_percent(stated_shares[worst_type]),
+                "pages_percent": to_percent(weighted_shares[worst_type]),
+            },
         )
 
 
@@ -397,6 +410,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
                 location=f"{MIXTURE_LOCATION} → {kind.value}",
                 suggested_fix="Decide which of the two is right",
                 document_type=kind.value,
+                facts={"conflict": "denied" if is_denied else "unfounded"},
             )
 
 
@@ -428,6 +442,7 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
                 None,
             ),
             page=page,
+            facts={"doubt": "stated"} | ({"percent": to_percent(probability)} if has_probability else {}),
         )
 
 
@@ -441,12 +456,13 @@ def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
 
 
 def _check_stated_type_is_primary(
-    stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment_index: int | None
+    stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
     """The largest share is not enough: a type that is only mentioned is not what a thing is."""
     level = level_by_type.get(stated_type)
     if level in (None, PresenceLevel.PRIMARY):
         return
+    segment_index = segment.segment_index if segment else None
     subject = "The document" if segment_index is None else f"Segment {segment_index}"
     yield Issue.create(
         "V2",
@@ -457,6 +473,7 @@ def _check_stated_type_is_primary(
         suggested_fix="Decide whether it is that type",
         segment_index=segment_index,
         document_type=stated_type.value,
+        facts=describe_scope(segment),
     )
 
 

@@ -192,6 +192,7 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
             document_type=GENOMIC.value,
             page=page,
             quote=quote,
+            facts={"vendor": vendor.name} | ({"assay": quote} if assay else {}),
         )
 
 
@@ -266,6 +267,7 @@ def _build_phrase_issues(
             document_type=kind.value,
             page=page,
             quote=quote,
+            facts={"words": ", ".join(words for _, _, words in places)},
         )
 
 
@@ -330,6 +332,7 @@ def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterat
                 suggested_fix=row.render_remedy(_INSTRUCTION_REMEDY, found=visible_match or "", page=page.page_num),
                 page=page.page_num,
                 quote=visible_match,
+                facts={"visibility": "visible" if visible_match else "hidden"},
             )
 
 
@@ -360,6 +363,7 @@ def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[
             location=f"page {page.page_num}",
             suggested_fix=row.render_remedy("Find out who wrote what nobody can see, and why", page=page.page_num),
             page=page.page_num,
+            facts={"count": new_word_count},
         )
 
 

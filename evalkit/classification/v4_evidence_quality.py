@@ -18,7 +18,14 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
     iter_segment_primary_types,
 )
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel, Segment
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    Evidence,
+    PresenceLevel,
+    Segment,
+    to_percent,
+)
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
@@ -159,6 +166,7 @@ def _find_evidence_issues(
                 f"Evidence for {claimed_quote.document_type.value} is claimed on page {claimed_quote.evidence.page}, "
                 f"but the document has {bundle.total_pages} pages",
                 suggested_fix="Find out where the evidence really stands",
+                facts={"total": bundle.total_pages},
             )
             continue
         yield from _check_quote_in_segment(claimed_quote)
@@ -186,6 +194,7 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
                 suggested_fix="Quote what supports the type, or change the type",
                 segment_index=segment.segment_index,
                 document_type=kind.value,
+                facts={"pages": segment.page_range_text},
             )
 
 
@@ -219,6 +228,7 @@ def _check_presence_support(
                     suggested_fix="Quote what shows the type, or take it away",
                     segment_index=segment.segment_index,
                     document_type=kind.value,
+                    facts={"pages": segment.page_range_text, "percent": to_percent(presence.segment_share)},
                 )
 
 
@@ -230,6 +240,7 @@ def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
             MAJOR,
             f"Evidence for {claimed_quote.document_type.value} is on page {claimed_quote.evidence.page}, outside its segment (pages {start}–{end})",
             suggested_fix="Quote evidence from the segment's own pages",
+            facts={"pages": claimed_quote.segment.page_range_text},
         )
 
 
@@ -246,6 +257,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
         "difference": quote_location.difference_text,
         "found_page": quote_location.page_number,
         "boxes": quote_location.boxes,
+        "facts": _collect_difference_facts(quote_location),
     }
     match quote_location.verdict:
         case QuoteVerdict.ABSENT:
@@ -297,6 +309,17 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
             )
 
 
+def _collect_difference_facts(quote_location: QuoteLocation) -> dict[str, int | str]:
+    """Return what differs first, in the words of quote and page, and the page of the passage most like an absent quote."""
+    if quote_location.closest_page:
+        return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}
+    if quote_location.difference is None:
+        return {}
+    kind, quote_words, page_words, _ = quote_location.difference
+    words = {"quote_words": quote_words, "page_words": page_words}
+    return {"kind": kind.value} | {name: text for name, text in words.items() if text}
+
+
 def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Iterator[Issue]:
     for anchor in claimed_quote.evidence.anchors_found:
         if not locator.has_quote(anchor, claimed_quote.evidence.page):
@@ -305,6 +328,7 @@ def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Itera
                 MAJOR,
                 f"Anchor '{_shorten_text(anchor)}' is not on page {claimed_quote.evidence.page}",
                 suggested_fix="Check the page for this term",
+                facts={"anchor": anchor},
             )
 
 
@@ -317,6 +341,7 @@ def _check_snippet_length(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
             f"Evidence snippet '{_shorten_text(claimed_quote.evidence.snippet)}' has {word_count} words; "
             f"{MIN_SNIPPET_WORDS} to {MAX_SNIPPET_WORDS} can be judged",
             suggested_fix="Quote one whole sentence",
+            facts={"count": word_count, "least": MIN_SNIPPET_WORDS, "most": MAX_SNIPPET_WORDS},
         )
 
 

@@ -1,0 +1,71 @@
+"""Issues in plain sentences for the screen. The sentences are data: ``plain_sentences.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from evalkit.core.records import StrictRecord
+from evalkit.issue import Issue
+
+MAX_SENTENCE_LENGTH = 160
+#: Characters of words from a fact or quote; fewer if the sentence would be too long.
+_MAX_WORDS_LENGTHS = (64, 32, 16)
+
+
+class PlainSentence(StrictRecord):
+    """A row of the table."""
+
+    code: str
+    text: str
+    """With facts and fields of the issue in braces."""
+    when: Mapping[str, int | float | str] = {}
+    """What these facts and fields must be."""
+
+
+@cache
+def load_plain_sentences() -> dict[str, tuple[PlainSentence, ...]]:
+    """Load the table: code → its sentences, in the order in which they are tried."""
+    rows_by_code: dict[str, tuple[PlainSentence, ...]] = defaultdict(tuple)
+    for row in tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))["sentence"]:
+        sentence = PlainSentence.model_validate(row)
+        rows_by_code[sentence.code] += (sentence,)
+    return dict(rows_by_code)
+
+
+def describe_issue(issue: Issue) -> str:
+    """Describe an issue for a clinician in at most 160 characters: what is in doubt, and what is asked.
+
+    Returns the issue's message for a code without a sentence (a site's own verifier) or if a fact is missing.
+    """
+    sentences = load_plain_sentences().get(issue.code, ())
+    if issue.agent == "grader":  # its model names kinds of doubt of its own
+        sentences += load_plain_sentences()["GRADER-MODEL"]
+    fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
+    known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
+    page_note = f" (Pages counted from page {known['counted_from']}.)" if "counted_from" in known else ""
+    for sentence in sentences:
+        if sentence.when.items() <= known.items():
+            with suppress(KeyError):
+                return _fill_in(sentence.text + page_note, known)
+    return issue.message
+
+
+def _fill_in(text: str, known: Mapping[str, Any]) -> str:
+    filled = ""
+    for max_length in _MAX_WORDS_LENGTHS:
+        filled = text.format_map({name: _shorten(value, max_length) for name, value in known.items()})
+        filled = filled[:1].upper() + filled[1:]
+        if len(filled) <= MAX_SENTENCE_LENGTH:
+            break
+    return filled
+
+
+def _shorten(value: object, max_length: int) -> str:
+    words = " ".join(str(value).split())
+    return words if len(words) <= max_length else words[: max_length - 1].rstrip() + "…"
