@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import PageSegmentation, segment_pages
-from evalkit.classification.schema import DocumentType, Segment
-from evalkit.classification.type_scoring import (
+from evalkit.classification.offline.lexicon import load_lexicon
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.page_segmentation import PageSegmentation, segment_pages
+from evalkit.classification.offline.type_scoring import (
     ClassificationScores,
     ScoredPage,
     combine_page_scores,
     read_page_for_scoring,
 )
+from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5

@@ -25,7 +25,7 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
 )
 from evalkit.classification.merged_verifier import MergedVerifier
-from evalkit.classification.model_weights import load_embedded_weights
+from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion

@@ -12,8 +12,8 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
+from evalkit.classification.offline.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evalkit.classification.offline.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.documents.identity.file_persons import (
     FilePerson,

@@ -21,9 +21,16 @@ from evalkit.classification.classifier_answer import (
     normalise_classifier_answer,
     parse_answer_and_cut_quotes,
 )
-from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
+from evalkit.classification.offline.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
+from evalkit.classification.offline.type_scoring import (
+    ClassificationScores,
+    ScoredPage,
+    combine_page_scores,
+    read_page_for_scoring,
+    select_term_cues,
+)
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -35,13 +42,6 @@ from evalkit.classification.schema import (
     compute_mixture,
     load_type_definitions,
     normalise_shares,
-)
-from evalkit.classification.type_scoring import (
-    ClassificationScores,
-    ScoredPage,
-    combine_page_scores,
-    read_page_for_scoring,
-    select_term_cues,
 )
 from evalkit.classification.v2_consistency import (
     DOUBTS_KEY,

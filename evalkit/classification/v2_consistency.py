@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from evalkit.classification.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
 from evalkit.classification.autofix import has_unit_sum, is_repairable
 from evalkit.classification.findings import (
     Findings,
@@ -19,7 +18,16 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_issues_from_answers,
 )
-from evalkit.classification.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.second_opinion_boundaries import (
+    BEGINNING_THRESHOLD,
+    BOUNDARY_DOUBT_CODE,
+    UNSUPPORTED_THRESHOLD,
+    find_boundary_issues,
+    weigh_boundary,
+)
+from evalkit.classification.offline.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.page_order import (
     PAGES_MISSING_CODE,
     PAGES_ORDER_CODE,
@@ -43,14 +51,6 @@ from evalkit.classification.schema import (
     format_page_range,
     to_percent,
 )
-from evalkit.classification.second_opinion_boundaries import (
-    BEGINNING_THRESHOLD,
-    BOUNDARY_DOUBT_CODE,
-    UNSUPPORTED_THRESHOLD,
-    find_boundary_issues,
-    weigh_boundary,
-)
-from evalkit.classification.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.v1_schema import MIXTURE_LOCATION, describe_scope
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues

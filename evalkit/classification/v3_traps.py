@@ -21,6 +21,11 @@ from evalkit.classification.findings import (
     build_issues_from_answers,
     iter_segment_primary_types,
 )
+from evalkit.classification.offline.second_opinion_types import (
+    find_note_around_report,
+    measure_type_signs_in_text,
+    measure_type_signs_on_pages,
+)
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -28,11 +33,6 @@ from evalkit.classification.schema import (
     Evidence,
     PresenceLevel,
     Segment,
-)
-from evalkit.classification.second_opinion_types import (
-    find_note_around_report,
-    measure_type_signs_in_text,
-    measure_type_signs_on_pages,
 )
 from evalkit.classification.traps import (
     AdministrativePhraseTrap,

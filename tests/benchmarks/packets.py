@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pymupdf
 
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import LabelledText
+from evalkit.classification.training.labelled_texts import LabelledText
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf
 from evalkit.pipeline.supplied_labels import TypedPageRange

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.lexicon import (
+from evalkit.classification.offline.lexicon import (
     CueMatch,
     apply_lexicon,
     load_lexicon,
@@ -45,7 +45,7 @@ def make_page(*paragraphs: str, kind: BlockType = "paragraph") -> Page:
 @pytest.fixture
 def data() -> dict[str, Any]:
     """The shipped file, free to be spoilt."""
-    return copy.deepcopy(tomllib.loads((files("evalkit.classification") / "lexicon.toml").read_text("utf-8")))
+    return copy.deepcopy(tomllib.loads((files("evalkit.classification.offline") / "lexicon.toml").read_text("utf-8")))
 
 
 # ------------------------------------------------------------------------------------------------------- loading

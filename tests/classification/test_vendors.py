@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import document
 
-from evalkit.classification.lexicon import apply_lexicon
+from evalkit.classification.offline.lexicon import apply_lexicon
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.traps import load_shipped_traps
 from evalkit.classification.v3_traps import V3TrapDetector

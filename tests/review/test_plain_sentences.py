@@ -45,7 +45,7 @@ from evalkit.classification.findings import (
     build_agent_failure_issue,
     convert_findings_to_issues,
 )
-from evalkit.classification.model_weights import load_embedded_weights as load_weights
+from evalkit.classification.offline.model_weights import load_embedded_weights as load_weights
 from evalkit.classification.orchestrator import build_unparseable_issue, collect_reader_issues
 from evalkit.classification.page_windows import find_issues_within_windows
 from evalkit.classification.patient_check import PatientExpectation

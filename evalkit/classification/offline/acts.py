@@ -18,18 +18,22 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from evalkit.classification.act_features import (
+from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
+from evalkit.classification.offline.act_features import (
     compute_log_feature_rates,
     count_features,
     iter_feature_spans,
     load_act_features,
 )
-from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
-from evalkit.classification.model_weights import TermWeights, TypeWeights
+from evalkit.classification.offline.model_weights import TermWeights, TypeWeights
+from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
+from evalkit.classification.offline.type_scoring import (
+    compute_term_weight,
+    find_weighted_terms_and_unknown_words,
+    softmax,
+)
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
-from evalkit.classification.second_opinion_boundaries import get_contained_types
-from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
-from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms_and_unknown_words, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
@@ -83,7 +87,9 @@ class ActWeights(TermWeights):
 @cache
 def load_act_weights() -> ActWeights:
     """Load the shipped weights, once. UsageError if they are not of the shipped features."""
-    weights = ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    weights = ActWeights.model_validate_json(
+        (files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8")
+    )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
             f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from evalkit.classification.acts import MAX_OWN_PAGES, read_act_of_segment
 from evalkit.classification.findings import cut_quote_unless_identifying
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, to_percent
-from evalkit.classification.second_opinion_boundaries import get_contained_types
-from evalkit.classification.type_scoring import (
+from evalkit.classification.offline.acts import MAX_OWN_PAGES, read_act_of_segment
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
+from evalkit.classification.offline.type_scoring import (
     ScoredPage,
     combine_page_scores,
     read_page_for_scoring,
     select_term_cues,
 )
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, to_percent
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 
@@ -105,10 +105,7 @@ def _read_acts(
 
 
 def _build_second_reading_issue(
-    segment: Segment,
-    claimed_type: DocumentType,
-    probabilities: Mapping[DocumentType, float],
-    pages: list[ScoredPage],
+    segment: Segment, claimed_type: DocumentType, probabilities: Mapping[DocumentType, float], pages: list[ScoredPage]
 ) -> Issue:
     other_type = max((kind for kind in probabilities if kind is not claimed_type), key=lambda kind: probabilities[kind])
     cues = sorted(

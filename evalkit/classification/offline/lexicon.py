@@ -227,7 +227,7 @@ _TITLE_SMALL_WORDS = {
 @cache
 def load_lexicon() -> Lexicon:
     """The shipped lexicon, loaded once."""
-    return parse_lexicon(_load_table("lexicon.toml"))
+    return parse_lexicon(_load_table("offline/lexicon.toml"))
 
 
 def _load_table(file_name: str) -> dict[str, Any]:

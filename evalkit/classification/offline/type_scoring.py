@@ -14,8 +14,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
-from evalkit.classification.model_weights import (
+from evalkit.classification.offline.lexicon import (
+    CueMatch,
+    LexiconReading,
+    Span,
+    apply_lexicon,
+    find_body_spans,
+    score_cues,
+)
+from evalkit.classification.offline.model_weights import (
     LEXICON_FEATURE_NAMES,
     EmbeddedModelWeights,
     TermWeights,

@@ -16,9 +16,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evalkit.classification.lexicon import LexiconReading
+from evalkit.classification.offline.lexicon import LexiconReading
+from evalkit.classification.offline.type_scoring import ScoredPage
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.type_scoring import ScoredPage
 from evalkit.documents.bundle import IdentifierKind, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import have_disjoint_record_numbers

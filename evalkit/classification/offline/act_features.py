@@ -17,7 +17,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
+from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
 _MIN_WORDS = 60
@@ -83,7 +83,7 @@ class FeatureCounts(NamedTuple):
 @cache
 def load_act_features() -> ActFeatures:
     """Load the shipped rows, once."""
-    rows = tomllib.loads((files("evalkit.classification") / "act_features.toml").read_text("utf-8"))
+    rows = tomllib.loads((files("evalkit.classification.offline") / "act_features.toml").read_text("utf-8"))
     word_features = tuple(
         WordFeature(row["name"], row["sign"], frozenset(word.replace("|", " ") for word in row["words"].split()))
         for row in rows["word"]

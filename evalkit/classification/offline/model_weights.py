@@ -107,7 +107,7 @@ class EmbeddedModelWeights(TermWeights):
 def load_embedded_weights() -> EmbeddedModelWeights:
     """Load the shipped numbers, once."""
     try:
-        data = json.loads((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+        data = json.loads((files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise _build_weights_error("the file cannot be read as JSON") from error
     return parse_weights_json(data)

@@ -2,7 +2,7 @@
 
 The embedded model's second opinion on boundaries, by rules of its own and without anything learned: whose page it is and
 of what day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
-(:mod:`~evalkit.classification.second_opinion_types`). The classifier weighs some of these too, among others.
+(:mod:`~evalkit.classification.offline.second_opinion_types`). The classifier weighs some of these too, among others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
-from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.documents.identity.file_persons import (
