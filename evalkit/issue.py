@@ -1,4 +1,4 @@
-"""What every task raises and every person reads: an :class:`Issue`.
+"""Issues: findings that every task raises and every person reads.
 
 An issue is frozen; a change (numbering, a new status) makes a new value. ``Issue(**json)`` round-trips.
 """
@@ -51,7 +51,7 @@ class IssueSeverity(StrEnum):
 
 
 class QuoteVerdict(StrEnum):
-    """What comparing a quote with the document's own text found."""
+    """Outcome of comparing a quote with the document's own text."""
 
     VERBATIM = "VERBATIM"
     NOISY = "NOISY"
@@ -113,7 +113,7 @@ class Issue(BaseModel):
 
     @classmethod
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
-        """A new issue of that agent, in its group, not numbered yet."""
+        """Create an issue of that agent, in its group, not numbered yet."""
         unnumbered = f"{agent.upper()}-0000"
         group = ISSUE_GROUP_BY_AGENT.get(agent, OWN_AGENT_GROUP)
         return cls(
@@ -127,7 +127,7 @@ def sort_by_severity(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def number_issues(agent: Agent, issues: Iterable[Issue], first_number: int = 1) -> list[Issue]:
-    """The issues with ids ``AGENT-0001`` running on from ``first_number``."""
+    """Assign the ids ``AGENT-0001`` and on, from ``first_number``."""
     return [
         issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
         for number, issue in enumerate(issues, first_number)

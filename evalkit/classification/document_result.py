@@ -1,4 +1,4 @@
-"""What is written about a document: ``results/{doc_id}.json``."""
+"""The result of a document: ``results/{doc_id}.json``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Attempt(StrictRecord):
 
 
 class UsageTotal(StrictRecord):
-    """What the model's answers cost, whenever that was paid: equal answers of one document are counted once."""
+    """Cost of the model's answers, whenever it was paid.
+
+    Equal answers of one document are counted once.
+    """
 
     calls: int = 0
     input_tokens: int = 0

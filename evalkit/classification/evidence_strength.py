@@ -1,4 +1,7 @@
-"""How much a quote says: evidence for a type is a finding, a value, a variant, a diagnosis, an encounter."""
+"""Strength of a quote as evidence of a type.
+
+Evidence is a finding, a value, a variant, a diagnosis, an encounter.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _load_rows(table_name: str) -> tuple[EvidencePattern, ...]:
 
 @lru_cache(maxsize=256)  # a quote is looked at several times, and answers repeat theirs
 def find_result_kinds(quote: str) -> frozenset[str]:
-    """The kinds of results that the quote states.
+    """Find the kinds of results that the quote states.
 
     >>> sorted(find_result_kinds("Estrogen receptor: positive (95%)")), sorted(find_result_kinds("SURGICAL PATHOLOGY REPORT"))
     (['answer', 'measure'], [])
@@ -68,7 +71,9 @@ def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[
 
 
 def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
-    """Whether the quote is of a text of the type or speaks of one; anything may be of Other.
+    """Tell if the quote is from a text of the type or mentions one.
+
+    Anything may be of Other.
 
     >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
     True
@@ -81,7 +86,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
 
 @lru_cache(maxsize=256)
 def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
-    """What the quote is instead of evidence of the type, by its form.
+    """Find what the quote is instead of evidence of the type, by its form.
 
     >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
     'a generic reference'
@@ -122,7 +127,7 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
+    """Answer V4's question: PRIMARY types whose quotes fit any document."""
     for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
@@ -158,7 +163,10 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find weak evidence, but for the embedded program's own quotes: they are hits of its words, meant as no more."""
+    """Find weak evidence, except in the embedded model's own quotes.
+
+    Those are hits of its words, meant as no more.
+    """
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {
         (kind, evidence.page, evidence.snippet)
@@ -185,7 +193,7 @@ _LINE_OF_ANY_DOCUMENT = EvidencePattern(
 
 
 def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> EvidencePattern | None:
-    """What the quote is instead of evidence; None where it is some."""
+    """Find what the quote is instead of evidence; None if it is evidence."""
     quote = evidence.snippet
     if weakness := find_weakness(quote, kind):
         return weakness
@@ -238,7 +246,9 @@ _NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after
 
 
 def is_statement(quote: str) -> bool:
-    """Whether the quote says that something is so: a sentence, a value, a label with what stands behind it, a diagnosis.
+    """Tell if the quote states something.
+
+    A sentence, a value, a label with what follows it, a diagnosis.
 
     >>> [is_statement(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
@@ -261,7 +271,7 @@ def is_statement(quote: str) -> bool:
 
 
 def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
-    """Whether the quote stands in the page's furniture and nowhere else on it."""
+    """Tell if the quote is in the page's furniture and nowhere else on it."""
     if not 1 <= evidence.page <= bundle.total_pages:
         return False
     blocks = bundle.page(evidence.page).visible_blocks

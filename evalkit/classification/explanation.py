@@ -1,4 +1,4 @@
-"""What spoke for and against each type, on which page, and where documents begin: the embedded model's reasons.
+"""The embedded model's reasons for types and for beginnings of documents.
 
 Computed anew from the document, so that it can be asked about any classification, whoever made it. Terms are the
 lexicon's and the learned ones; of what a pattern matched, only the pattern's group is named.
@@ -40,7 +40,7 @@ class WeightedReason:
 
 @dataclass(frozen=True)
 class TypeReasons:
-    """All that spoke for and against one type."""
+    """The reasons for and against a type."""
 
     document_type: DocumentType
     probability: float
@@ -60,7 +60,7 @@ class SegmentExplanation:
 
 @dataclass(frozen=True)
 class BoundaryExplanation:
-    """Whether a document begins on a page."""
+    """The reasons why a document begins on a page, or does not."""
 
     page: int
     probability: float
@@ -84,7 +84,10 @@ class ClassificationExplanation:
 def explain_segment_types(
     bundle: DocumentBundle, segments: Iterable[Segment], model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationExplanation:
-    """What speaks for and against each type in these segments, those that have pages, whoever made them."""
+    """Explain what speaks for and against each type in these segments.
+
+    Segments without pages are left out; they may come from any program.
+    """
     scored_pages = [read_page_for_scoring(page, model_weights=model_weights) for page in bundle.pages]
     spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
     segmentation = segment_pages(scored_pages)
@@ -139,7 +142,7 @@ def _rank_reasons(
 
 
 def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:
-    """The strongest first, whether for or against."""
+    """Sort the strongest first, for or against."""
     return sorted(reasons, key=lambda reason: (-abs(reason.weight), reason.what))
 
 
@@ -163,7 +166,7 @@ def _explain_boundaries(
 def collect_lexicon_reasons(
     bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
 ) -> list[WeightedReason]:
-    """The lexicon's words for a type on these pages, heaviest first."""
+    """Collect the lexicon's words for a type on these pages, heaviest first."""
     groups_by_id = load_lexicon().groups_by_id
     pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
     for page in bundle.iter_pages(first_page, last_page):
@@ -175,7 +178,10 @@ def collect_lexicon_reasons(
 
 
 def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
-    """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
+    """Render the reasons as lines for a terminal.
+
+    Of each segment the two most probable types, of each doubt its signs.
+    """
     explanation = explain_segment_types(bundle, segments)
     for segment in explanation.segments:
         pages = _format_page_numbers(range(segment.start_page, segment.end_page + 1))

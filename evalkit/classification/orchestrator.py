@@ -1,4 +1,4 @@
-"""The sentence: propose → check → decide → repair → check …, or escalate to a person.
+"""Orchestrator: propose → check → decide → repair → check …, or escalate.
 
 Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification; a repair
 asks no model again.
@@ -71,7 +71,7 @@ class UnparseableClassification:
 
 @dataclass(frozen=True)
 class ClassificationOutcome:
-    """All that came of one document."""
+    """The whole outcome of classifying a document."""
 
     verdict: Verdict
     classification: ClassificationOutput | None
@@ -86,7 +86,7 @@ class ClassificationOutcome:
 
 
 class RetryOrchestrator:
-    """Runs the pipeline on one document after another; keeps nothing between them."""
+    """The pipeline, run on one document after another without memory."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class RetryOrchestrator:
     async def _obtain_classification(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
-        """The classification, if there is one, and what is wrong with the way in which it came."""
+        """Obtain the classification, if any, and the issues of obtaining it."""
         if isinstance(supplied, UnparseableClassification):
             return None, [build_unparseable_issue(supplied.reason)]
         if supplied is not None:
@@ -239,7 +239,7 @@ class RetryOrchestrator:
         question_cache: _QuestionCache,
         verifiers: Sequence[Verifier],
     ) -> list[Issue]:
-        """Return all issues of one round: what is computed is always raised, and before what a model says."""
+        """Collect all issues of a round: computed ones first, then a model's."""
         rule_issues: list[Issue] = []
         offline_issues: list[Issue] = []
         questions_by_agent: dict[str, list[Question[Any]]] = {}
@@ -366,7 +366,7 @@ class RetryOrchestrator:
 
 
 class _QuestionCache:
-    """The questions of one document: equal ones are asked once, every call is counted."""
+    """Questions of a document: equal ones are asked once, all calls counted."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -404,7 +404,7 @@ class _QuestionCache:
 
 
 class _IssueNumbering:
-    """Gives each issue of a document one id: the same issue in two rounds keeps it, numbering runs on."""
+    """Issue numbers of a document: an issue keeps its id in later rounds."""
 
     def __init__(self) -> None:
         self._ids_by_key: dict[str, str] = {}
@@ -425,7 +425,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
-    """What reading alone says against trusting anything about this document."""
+    """Collect the issues of reading a document, whatever its classification."""
     issues = []
     if unreadable_pages := bundle.unreadable_pages:
         problems = dict.fromkeys(
@@ -495,7 +495,7 @@ def _format_page_numbers(page_numbers: Sequence[int]) -> str:
 
 
 def build_unparseable_issue(fault: str) -> Issue:
-    """The issue that an answer has not the shape of a classification."""
+    """Build the issue of an answer without the shape of a classification."""
     issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",
@@ -522,7 +522,10 @@ def _read_supplied_classification(
 
 
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
-    """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
+    """Hash all that a repair may change, with its boundaries and types (MD5).
+
+    Contract ruling 7.
+    """
     repairable_parts = {
         "number_of_segments": answer.number_of_segments,
         "dominant_type_overall": answer.dominant_type_overall,

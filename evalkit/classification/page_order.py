@@ -1,4 +1,6 @@
-"""Are all pages of each document there, once and in order? By the page counts that documents print on themselves.
+"""Checks that each document's pages are there, once and in order.
+
+By the page counts that documents print on themselves.
 
 Contract rulings 21 and 37: what is missing, out of order or there twice is put to a person, with the pages' numbers.
 """
@@ -33,7 +35,10 @@ _MIN_PRESENT_SHARE = 1 / 3
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
+    """Raise V2-PAGES-MISSING, V2-PAGES-ORDER and V2-PAGES-REPEATED.
+
+    The first two by printed counts of each segment, the last by equal text.
+    """
     # What a file of several documents counts through is the file's own count.
     own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
@@ -69,7 +74,10 @@ def _map_pages_to_pagination_marks(
 
 
 def _find_numbers_counted_on(bundle: DocumentBundle, counts: Mapping[int, tuple[int, int]]) -> set[int]:
-    """The numbers that stand where the count goes on outside of the segment: it is cut wrongly, or the count is the file's."""
+    """Find page numbers of the same count outside of the segment.
+
+    The segment is then cut wrongly, or the count is the file's.
+    """
     places = {(page - number, total) for page, (number, total) in counts.items()}
     return {
         number
@@ -158,7 +166,7 @@ def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]
 
 
 def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys: Mapping[int, str]) -> bool:
-    """Whether these equal pages go on with these copies, with nothing but equal pages between."""
+    """Tell if these equal pages continue these copies, with equal pages between."""
     if len(copies) != len(pages):
         return False
     gaps = {

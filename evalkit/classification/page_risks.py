@@ -1,4 +1,4 @@
-"""How likely each page of an answer is wrong, from what a result says of itself.
+"""Risk that a page's answer is wrong, from a result's own contents.
 
 The certainty of its segment's type, doubts about the seam before it, and the open issues about it. Nothing is decided by it.
 """
@@ -22,7 +22,9 @@ _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
 def compute_page_risks(
     classification: Mapping[str, Any] | None, issues: Sequence[Mapping[str, Any]], page_count: int
 ) -> list[float]:
-    """The risk of each page, 0..1, that its type or the seam before it is wrong; all 1 without an answer.
+    """Compute the risk, 0..1, that a page's type or the seam before is wrong.
+
+    All 1 without an answer.
 
     Both arguments as a result stores them. KeyError and TypeError where they do not have their shape.
     """

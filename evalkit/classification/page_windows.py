@@ -32,7 +32,9 @@ from evalkit.issue import Issue, IssueSeverity
 
 
 def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> list[PageRange]:
-    """Page ranges of at most ``max_characters`` characters each, which cover the document; None: one for all.
+    """Split the document into page ranges of at most ``max_characters``.
+
+    ``max_characters`` None: a single range.
 
     A page that is longer is a window of its own. From the second on, each begins with the last page of the one before,
     which is not counted: what goes on over the join is seen from both sides.
@@ -52,7 +54,9 @@ def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> li
 def find_issues_within_windows(
     bundle: DocumentBundle, answers: Sequence[tuple[PageRange, ClassificationOutput]]
 ) -> list[Issue]:
-    """What V1 and V2 find in each answer by itself: joined, one answer's mistakes would cancel another's.
+    """Find V1's and V2's issues in each window's answer by itself.
+
+    In the joined answer mistakes of two windows could cancel each other.
 
     None of it can be repaired, as the answer that it is about is not kept. A document of one window has none here:
     its answer is checked as it is.
@@ -105,7 +109,7 @@ def _shift_segment(segment: Segment, page_offset: int) -> Segment:
 
 
 def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
-    """The answers about windows, each but the first with one shared page, as one about the whole document.
+    """Join the answers about windows, which share a page, to a single answer.
 
     What is wrong in one of them, ``find_issues_within_windows`` says. Where a document goes on over a join and the two answers call it
     different types, nobody can tell its type.
@@ -147,7 +151,7 @@ def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]
 
 
 def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dict[str, Any]:
-    """What the answers say of themselves in words, and every join that one of them doubts."""
+    """Join the answers' self-evaluations, and all of their doubted joins."""
     summaries = []
     for self_evaluation in (answer.self_evaluation for answer in answers):
         remainder = (
@@ -182,7 +186,7 @@ def _list_composition_types(segment: Segment) -> set[DocumentType]:
 
 
 def _drop_pages_before(segment: Segment, page: int) -> Segment:
-    """The segment without its pages before ``page``."""
+    """Drop the segment's pages before ``page``."""
     dropped_count = page - segment.start_page
     return segment.model_copy(
         update={"start_page": page, "segment_page_count": segment.segment_page_count - dropped_count}

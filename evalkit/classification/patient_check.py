@@ -1,4 +1,6 @@
-"""V2's question whose pages these are: another patient's page in a document, several patients in a file.
+"""V2's check of whose pages these are.
+
+Another patient's page in a document, several patients in a file.
 
 Source: contract ruling 22. Nothing that is raised here repeats a name, a date or a number: an issue is stored and
 exported, and who looks at the pages sees them there.
@@ -29,7 +31,7 @@ PatientsPerFile = Literal["one", "several"]
 
 @dataclass(frozen=True)
 class PatientExpectation:
-    """What is known about a file's patients before it is read."""
+    """Knowledge about a file's patients before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
     """How many patients a file may be about."""
@@ -46,7 +48,7 @@ PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT
 def find_patient_issues(
     answer: ClassificationOutput, bundle: DocumentBundle, expectation: PatientExpectation
 ) -> Iterator[Issue]:
-    """Raise what the pages' identities say against the segments, and against the roster."""
+    """Raise conflicts of the pages' identities with segments and roster."""
     persons = group_pages_by_person(bundle.pages)
     if expectation.roster_identity:
         yield from _check_roster(persons, expectation.roster_identity)
@@ -108,7 +110,7 @@ def _map_enclosed_segments_to_person(
 def _find_clearest_difference(
     owner: FilePerson, foreign_pages: Sequence[PagePatientIdentity]
 ) -> tuple[PagePatientIdentity, PagePatientIdentity, PersonComparison]:
-    """The two pages on which most facts differ, and how they compare."""
+    """Find the two pages on which most facts differ, and how they compare."""
     return max(
         (
             (own_page, foreign_page, compare_page_patients(own_page, foreign_page))
@@ -223,7 +225,7 @@ def _collect_difference_facts(comparison: PersonComparison) -> dict[str, str]:
 def _list_differing_fact_boxes(
     own_page: PagePatientIdentity, foreign_page: PagePatientIdentity, comparison: PersonComparison
 ) -> tuple[PageBox, ...]:
-    """Where the differing facts stand, on both pages."""
+    """List the boxes of the differing facts on both pages."""
     return (
         *((foreign_page.page_num, *difference.right.box) for difference in comparison.differing),
         *((own_page.page_num, *difference.left.box) for difference in comparison.differing),
@@ -231,7 +233,10 @@ def _list_differing_fact_boxes(
 
 
 def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -> bool:
-    """Whether another given name goes with the same family name: mother and child, who share charts."""
+    """Tell if family names are equal and given names differ.
+
+    Mother and child share charts.
+    """
     names = [
         next((parse_person_name(identifier.value) for identifier in side if identifier.kind == "patient"), None)
         for side in (left, right)

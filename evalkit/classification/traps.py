@@ -1,4 +1,7 @@
-"""What V3 knows, as data: ``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top."""
+"""Traps of V3, as data.
+
+``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top.
+"""
 
 from __future__ import annotations
 
@@ -128,15 +131,15 @@ class Trap(_TrapModel):
         return ()
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """What the example's page is claimed to be."""
+        """Get the type that the example's page is claimed to be."""
         return example.type or self.default_type or DocumentType.OTHER
 
     def render_message(self, default_message: str, **values: object) -> str:
-        """Its own message, or the usual one."""
+        """Render its own message, or return the default."""
         return self.message.format_map(_TemplateValues(values)) if self.message else default_message
 
     def render_remedy(self, default_remedy: str, **values: object) -> str:
-        """Its own remedy, or the usual one."""
+        """Render its own remedy, or return the default."""
         return self.remedy.format_map(_TemplateValues(values)) if self.remedy else default_remedy
 
 
@@ -170,7 +173,7 @@ class _PrefilteredTrap(Trap):
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
-        """Whether it is worth looking for it in a text of which these are the small letters."""
+        """Tell if a search is worth while in a text of this lower-case form."""
         return not self.needs or any(map(lowercase_text.__contains__, self.needs))
 
 
@@ -186,12 +189,15 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Its regular expression; else its phrase in whole words, line breaks and a plural s do not matter."""
+        """Its regular expression, else its phrase in whole words.
+
+        Line breaks and a plural s do not matter.
+        """
         words = r"\s+".join(re.escape(word) for word in self.phrase.split())
         return (self.pattern or rf"(?<!\w){words}s?(?!\w)",)
 
     def find_match(self, text: str) -> str | None:
-        """The first place in the text, as it is written there."""
+        """Find the first match in the text, as it is written there."""
         return find_first_match_with_timeout(self.patterns[0], text)
 
 
@@ -205,11 +211,11 @@ class _PatternTrap(Trap):
         return (self.pattern,)
 
     def find_match(self, text: str) -> str | None:
-        """The first place in the text, as it is written there."""
+        """Find the first match in the text, as it is written there."""
         return find_first_match_with_timeout(self.pattern, text)
 
     def has_match(self, text: str) -> bool:
-        """Whether the text holds it."""
+        """Tell if the text has a match."""
         return self.find_match(text) is not None
 
 
@@ -267,15 +273,15 @@ class BoilerplateTrap(Trap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Of phrases and of results."""
+        """Expressions of phrases and of results."""
         return (*self.phrases, *self.results)
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """The row's own type, if the example says none."""
+        """Get the example's type, else the row's own."""
         return example.type or self.type
 
     def find_phrases_unless_result(self, text: str) -> list[str]:
-        """The phrases in the text, as it writes them; none where it says a result."""
+        """Find the phrases in the text, as written; none if it has a result."""
         if any(find_first_match_with_timeout(pattern, text) is not None for pattern in self.results):
             return []
         return [
@@ -284,7 +290,7 @@ class BoilerplateTrap(Trap):
 
 
 class HiddenTextTrap(Trap):
-    """How much of what nobody sees is remarkable."""
+    """Amount of hidden text that is remarkable."""
 
     example_field = "hidden"
     allowed_scopes = ("page",)
@@ -325,8 +331,9 @@ class Traps(_TrapModel):
         return self.model_copy(update=rows_by_kind)
 
     def merge_site_traps(self, site_traps: Traps) -> Traps:
-        """These and the others. ValueError where one of the others has an id that is here and does not say that it
-        replaces it, or says so of an id that is not here.
+        """Merge a site's rows into the shipped ones.
+
+        ValueError if a row has a shipped id without ``replaces``, or replaces an unknown id.
         """
         shipped_ids = {trap.id for trap in self.rows}
         for trap in site_traps.rows:
@@ -352,7 +359,10 @@ TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
 
 @cache
 def load_shipped_traps() -> Traps:
-    """The traps that evalkit ships, of all its files. UsageError naming the row that is wrong."""
+    """Load the shipped traps from all of their files.
+
+    UsageError that names the wrong row.
+    """
     rows = _parse_toml_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
     administrative_text = (files("evalkit.classification") / "administrative.toml").read_text("utf-8")
     return _validate_traps(
@@ -365,7 +375,10 @@ def load_shipped_traps() -> Traps:
 
 @cache
 def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
-    """The shipped traps, and those of a site's own file. UsageError naming the file and the row that is wrong."""
+    """Load the shipped traps, and those of a site's own file.
+
+    UsageError that names the file and the wrong row.
+    """
     if site_traps_path is None:
         return load_shipped_traps()
     try:

@@ -1,4 +1,4 @@
-"""V1: is the answer structurally whole? Counting only, no model.
+"""V1: structure of the answer, by counting and without a model.
 
 Source: specification 000, slide 4 (six checks), contract rulings 1 and 2. A BLOCKER here stops the pipeline before any
 model is asked. Beyond the slide: negative shares, types named twice and segment numbering, which every later check
@@ -36,7 +36,7 @@ class V1SchemaValidator:
     agent: Final = "V1"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Every structural fault of the classification, numbered from V1-0001."""
+        """Find every structural fault of the classification, from V1-0001."""
         return number_issues("V1", _find_structural_issues(classification, bundle.total_pages))
 
     def questions(

@@ -1,4 +1,4 @@
-"""V2: does the answer agree with itself, and does the text carry its labels?
+"""V2: consistency of the answer with itself, and of the text with its labels.
 
 Source: specification 000, slide 4; contract rulings 2, 3, 8 and 12. The first part is arithmetic; the second is one
 question to a model, which is not asked where the first part found a BLOCKER.
@@ -106,7 +106,7 @@ class V2ConsistencyChecker:
         self._min_confidence = min_confidence
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """The computed part, numbered from V2-0001."""
+        """Compute the issues, numbered from V2-0001."""
         stated_doubts = get_stated_beginning_probabilities(classification.self_evaluation)
         issues = [
             *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
@@ -123,7 +123,7 @@ class V2ConsistencyChecker:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """The model's part: does the text of each segment match its labels?"""
+        """Ask the model if the text of each segment matches its labels."""
         return [
             VerifierQuestion(
                 "V2", "V2_Internal_Consistency_Checker", classification, bundle, find_contradicted_types, pages
@@ -131,7 +131,7 @@ class V2ConsistencyChecker:
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues; a missing answer is a BLOCKER."""
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V2", answers)
 
 
@@ -211,7 +211,7 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
 
 
 def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]:
-    """A type that the classifier itself hardly believes."""
+    """Check the confidence in the segment's type."""
     for presence in segment.segment_composition:
         is_dominant = presence.document_type is segment.dominant_type
         if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < min_confidence:
@@ -243,7 +243,7 @@ def _build_cannot_tell_issue(message: str, location: str, segment: Segment | Non
 
 
 def _sort_nonempty_by_page(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that cover any page, by their first page."""
+    """Sort the segments that cover any page by their first page."""
     valid_segments = [segment for segment in segments if segment.start_page <= segment.end_page]
     return sorted(valid_segments, key=lambda segment: (segment.start_page, segment.end_page))
 
@@ -333,7 +333,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
 
 
 def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """The types whose overall share is the largest, or equal to it within the tie's width."""
+    """Find the types whose overall share is the largest, within the tie's width."""
     shares = convert_to_decimals(entry.overall_share for entry in mixture)
     largest_share = max(shares, default=Decimal(0))
     return [
@@ -344,7 +344,9 @@ def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[Documen
 
 
 def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
-    """Of types with equal overall shares: more pages, then report before Other, then the first (ruling 12).
+    """Choose the type of a tie by the order of ruling 12.
+
+    More pages, then report before Other, then the first.
 
     The first is the one whose segment comes first in the document; of types without one, the first that is named.
     """
@@ -361,7 +363,10 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
 
 
 def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
-    """The mixture against the page-weighted shares; both normalised, as wrong sums are another issue."""
+    """Check the mixture against the page-weighted shares.
+
+    Both are normalised, as wrong sums are another issue.
+    """
     stated_shares = _compute_page_weighted_shares([(1, answer.document_mixture)])
     weighted_shares = _compute_page_weighted_shares(
         [(segment.end_page - segment.start_page + 1, segment.segment_composition) for segment in answer.segments]
@@ -389,7 +394,7 @@ def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
-    """The mixture must not deny what a segment is, nor claim what no segment has."""
+    """Check that mixture and segments agree on which types are there."""
     level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
     for kind, level in level_by_type.items():
         segment_levels = [
@@ -415,7 +420,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Joins of which the classifier itself cannot tell whether a document begins there, and nor do the page's own signs."""
+    """Raise the classifier's own doubts that no sign on the page settles."""
     first_pages = {segment.start_page for segment in answer.segments}
     for page, probability in sorted(get_stated_beginning_probabilities(answer.self_evaluation).items()):
         if not 1 <= page <= bundle.total_pages:
@@ -447,7 +452,10 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
 
 
 def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
-    """Page → what an answer tells of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
+    """Get the stated doubts: page → its probability of a beginning.
+
+    As ``DOUBTS_KEY`` describes; anything of another shape is no doubt.
+    """
     doubts = self_evaluation.get(DOUBTS_KEY) if isinstance(self_evaluation, dict) else None
     doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []
     return {
@@ -458,7 +466,7 @@ def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
 def _check_stated_type_is_primary(
     stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
-    """The largest share is not enough: a type that is only mentioned is not what a thing is."""
+    """Check that the stated type is PRIMARY, not only mentioned."""
     level = level_by_type.get(stated_type)
     if level in (None, PresenceLevel.PRIMARY):
         return

@@ -1,4 +1,4 @@
-"""V4: does the evidence stand in the document, and is it worth anything?
+"""V4: evidence that is in the document, and of value.
 
 Source: specification 001 and 000, slide 6; contract ruling 6. Whether a quote stands on its page is computed from the
 bundle, never asked; a model only judges whether the evidence is relevant and supports the confidence.
@@ -59,7 +59,7 @@ class V4EvidenceQualityAssessor:
     agent: Final = "V4"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
-        """The computed part, numbered from V4-0001, and the score of these issues."""
+        """Compute the issues, numbered from V4-0001, and their score."""
         locator = QuoteLocator(bundle)
         located_quotes = [
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
@@ -71,7 +71,10 @@ class V4EvidenceQualityAssessor:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """The model's part: relevance, weight, and confidence out of line with the evidence."""
+        """Ask the model for weak evidence.
+
+        Relevance, weight, and confidence out of line with the evidence.
+        """
         return [
             VerifierQuestion(
                 "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_other_models, pages
@@ -79,31 +82,40 @@ class V4EvidenceQualityAssessor:
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues; a missing answer is a BLOCKER."""
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V4", answers)
 
 
 def compute_quality_score(issues: Iterable[Issue]) -> float:
-    """1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
+    """Compute the score: 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR.
+
+    At least 0.
+    """
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
 def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
-    """Return the quality score by V4's open issues; None where V4 had nothing to judge or could not."""
+    """Score the evidence by V4's open issues.
+
+    None if V4 had nothing to judge or could not.
+    """
     v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
     is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))
     return compute_quality_score(v4_issues) if is_judged and not any(map(is_agent_failure_issue, v4_issues)) else None
 
 
 def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
-    """Quotes found on the page they claim / quotes claimed, by V4's computed issues; None where none is claimed."""
+    """Compute the share of quotes that are on the page they claim.
+
+    By V4's computed issues; None if nothing is quoted.
+    """
     claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
     ungrounded_count = sum(issue.verdict is not None or issue.code == _OUTSIDE_FILE for issue in issues)
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
 def describe_evidence_quality_score(score: float | None) -> str:
-    """What a score means, in specification 001's words.
+    """Describe a score in specification 001's words.
 
     >>> [describe_evidence_quality_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
@@ -201,7 +213,10 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
 def _check_presence_support(
     answer: ClassificationOutput, located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]]
 ) -> Iterator[Issue]:
-    """A type that has a part of a segment, and is not its own, needs a quote that shows it (contract ruling 21)."""
+    """Check that each secondary type of a segment has a quote that shows it.
+
+    Contract ruling 21.
+    """
     supported = {
         (claimed_quote.segment.segment_index, claimed_quote.document_type)
         for claimed_quote, quote_location in located_quotes

@@ -1,4 +1,4 @@
-"""Issues in plain sentences for the screen. The sentences are data: ``plain_sentences.toml``."""
+"""Issues in plain sentences for the screen; data: ``plain_sentences.toml``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def load_plain_sentences() -> dict[str, tuple[PlainSentence, ...]]:
 
 
 def describe_issue(issue: Issue) -> str:
-    """Describe an issue for a clinician in at most 160 characters: what is in doubt, and what is asked.
+    """Describe an issue for a clinician: what is in doubt, and what is asked.
+
+    At most ``MAX_SENTENCE_LENGTH`` characters.
 
     Returns the issue's message for a code without a sentence (a site's own verifier) or if a fact is missing.
     """

@@ -1,1 +1,4 @@
-"""The embedded model, which needs no network: words and signs, weighed by numbers that were learned."""
+"""The embedded model, which needs no network.
+
+Words and signs, weighed by numbers that were learned.
+"""

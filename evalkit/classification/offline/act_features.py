@@ -64,7 +64,7 @@ class ActFeatures(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One name for each number of a text: word features, form features, forms of the types."""
+        """Names of a text's numbers: word features, form features, types' forms."""
         return (
             *(feature.name for feature in self.word_features),
             *(feature.name for feature in self.pattern_features),
@@ -73,7 +73,7 @@ class ActFeatures(NamedTuple):
 
 
 class FeatureCounts(NamedTuple):
-    """How often a text shows each feature."""
+    """Counts of each feature in a text."""
 
     word_count: int
     word_and_pattern_counts: tuple[int, ...]
@@ -124,7 +124,10 @@ def count_features(text: str) -> FeatureCounts:
 
 
 def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
-    """Return for each of ``ActFeatures.names`` the logarithm of its count per hundred words."""
+    """Compute the logarithm of each feature's count per hundred words.
+
+    In the order of ``ActFeatures.names``.
+    """
     word_count = sum(counts.word_count for counts in counts_by_page)
     scale = 100 / max(word_count, _MIN_WORDS)
     columns = zip(
@@ -134,7 +137,10 @@ def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[f
 
 
 def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text shows a feature, in order; nothing but line breaks and the like shows none."""
+    """Iterate over the places where a text shows a feature, in order.
+
+    Matches of nothing but line breaks and the like are left out.
+    """
     features = load_act_features()
     words = next((feature.words for feature in features.word_features if feature.name == name), None)
     if words is not None:

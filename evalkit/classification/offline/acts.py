@@ -1,4 +1,4 @@
-"""Does a document perform the act of its type, or does it only use the words of one?
+"""Tell if a document performs the act of its type or only uses its words.
 
 A report states a result of its own; a note tells of a person who was seen. An order asks for one, a leaflet teaches about
 it, a template leaves it blank, a message quotes it, an article or a novel speaks of somebody else. Contract rulings 20 (b),
@@ -67,7 +67,10 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class ActWeights(TermWeights):
-    """``act_weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
+    """The checked contents of ``act_weights.json``.
+
+    Rows have one number a type, in the order of ``DocumentType``.
+    """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
@@ -86,7 +89,10 @@ class ActWeights(TermWeights):
 
 @cache
 def load_act_weights() -> ActWeights:
-    """Load the shipped weights, once. UsageError if they are not of the shipped features."""
+    """Load the shipped weights once.
+
+    UsageError if they were learned from other features.
+    """
     weights = ActWeights.model_validate_json(
         (files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8")
     )
@@ -101,7 +107,7 @@ def load_act_weights() -> ActWeights:
 
 @dataclass(frozen=True)
 class ActReading:
-    """What pages do as one document, as judged by how they speak."""
+    """The act that pages perform as one document, judged by their language."""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -116,7 +122,10 @@ class ActReading:
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
+        """Probability that each type's act is performed; they sum to 1.
+
+        That of Other: no act is performed.
+        """
         sums = list(self.weights.bias)
         terms = dict.fromkeys(
             term
@@ -135,7 +144,7 @@ class ActReading:
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
     ) -> float:
-        """How probably the pages, or some of them, perform the act of a type.
+        """Compute how probably the pages, or some of them, perform a type's act.
 
         Of a note, whose pages of results say nothing, it is that of the likeliest page. Of a report that is said to have
         text of other types behind its own, it is that of its first pages where the others read like one of these types: what
@@ -153,7 +162,10 @@ class ActReading:
         return max(reading.probabilities[kind] for reading in readings)
 
     def contradicts(self, claimed_type: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()) -> bool:
-        """Whether the pages, called this, do not perform its act, or called Other, perform one."""
+        """Tell if the pages contradict the claimed type.
+
+        They do not perform its act, or perform one although called Other.
+        """
         if claimed_type is DocumentType.OTHER:
             return 1 - self.probabilities[DocumentType.OTHER] >= self.weights.max_act_probability
         return self.compute_act_probability(claimed_type, contained_types) < self.weights.min_claimed_probability
@@ -164,7 +176,10 @@ class ActReading:
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
     def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
-        """The features that the text shows more than usual and that speak most for one type against another."""
+        """Rank the features that speak most for a type against another.
+
+        Only those that the text shows more than usual.
+        """
         first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
@@ -179,12 +194,12 @@ class ActReading:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Read what a segment's pages do; None where they say too little to judge."""
+    """Read the act of a segment's pages; None if they have too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Read what pages do as one document; None where they say too little to judge."""
+    """Read the act of pages as one document; None if they have too little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
@@ -192,7 +207,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V2's question: segments whose text has the forms of another type than the one claimed as PRIMARY.
+    """Answer V2's question: segments that have the forms of another type.
 
     Forms alone mislead: notes have doses in reports, and reports values in rows. The act must not be the claimed one's.
     """
@@ -223,7 +238,10 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
 def find_act_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> Iterator[Issue]:
-    """Raise V2-NO-ACT and V2-ACT-IN-OTHER: types whose act the segment's pages do not perform, or Other that does."""
+    """Raise V2-NO-ACT and V2-ACT-IN-OTHER.
+
+    For types whose act the segment's pages do not perform, and for Other that performs one.
+    """
     for segment in classification.segments:
         reading = read_act_of_segment(segment, bundle, weights)
         if segment.dominant_type is None or reading is None:
@@ -280,7 +298,7 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
 def _find_strongest_quotable_sign(
     reading: ActReading, kind: DocumentType, instead_of: DocumentType
 ) -> tuple[Page, str | None, str]:
-    """The strongest sign that can be shown: its page, its passage, and what it says in words."""
+    """Find the strongest sign that can be shown: page, passage and words."""
     for name in reading.rank_feature_names(kind, instead_of):
         for page in reading.pages:
             text = get_body_text(page)

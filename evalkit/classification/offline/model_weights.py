@@ -1,4 +1,4 @@
-"""What the embedded model has learned: numbers in ``weights.json``, checked on loading.
+"""Learned numbers of the embedded model: ``weights.json``, checked on loading.
 
 Terms are words and pairs of words that several groups of records share, letters only, never names. Each has a weight
 for each type; the lexicon's opinion has four weights for all types together, so that no type is favoured by the few
@@ -39,7 +39,7 @@ _LexiconWeights = Annotated[
 
 
 class _JoinWeights(StrictRecord):
-    """What speaks at the join of two pages, by name, and how much the pages' types count in it."""
+    """Weights of the signs at a join of two pages, and of the pages' types."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _Number]
@@ -47,7 +47,7 @@ class _JoinWeights(StrictRecord):
 
 
 class TermWeights(StrictRecord):
-    """Words and pairs of words, each with one number a type, in the order of ``DocumentType``."""
+    """Words and word pairs, each with a number a type (``DocumentType`` order)."""
 
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
 
@@ -63,7 +63,10 @@ class TermWeights(StrictRecord):
 
 
 class EmbeddedModelWeights(TermWeights):
-    """``weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
+    """The checked contents of ``weights.json``.
+
+    Rows have one number a type, in the order of ``DocumentType``.
+    """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
@@ -94,12 +97,12 @@ class EmbeddedModelWeights(TermWeights):
 
     @property
     def transition_weights(self) -> Mapping[str, float]:
-        """What each sign at a join of two pages says for a new document, above 0, or against it."""
+        """Weight of each sign at a join of two pages; above 0 for a new document."""
         return self.joins.__pydantic_extra__
 
     @property
     def page_type_influence(self) -> float:
-        """How much a page's types count in where documents begin, 0 to 1."""
+        """Influence of a page's types on where documents begin, 0 to 1."""
         return self.joins.types
 
 
@@ -114,7 +117,10 @@ def load_embedded_weights() -> EmbeddedModelWeights:
 
 
 def parse_weights_json(weights_json: Mapping[str, Any]) -> EmbeddedModelWeights:
-    """Check the numbers that the JSON object holds. UsageError naming what is wrong with it."""
+    """Check the numbers of the JSON object.
+
+    UsageError that names what is wrong with it.
+    """
     try:
         return EmbeddedModelWeights.model_validate(weights_json)
     except ValidationError as error:

@@ -113,7 +113,9 @@ def collect_boundary_signs(
     contained_types: Container[DocumentType] = frozenset(),
     running_pagination: Container[tuple[int, int]] = frozenset(),
 ) -> list[BoundarySign]:
-    """What speaks for and against a new document on ``page``, after these pages of one.
+    """Collect the signs for and against a new document on ``page``.
+
+    ``previous_pages`` are the pages before it of the document so far.
 
     ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_pagination``:
     page counts that are the file's own, as ``find_running_pagination`` gives them.
@@ -131,7 +133,9 @@ def collect_boundary_signs(
 
 
 def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-BOUNDARY-DOUBT: beginnings inside a segment, and segments that nothing shows to begin where they do.
+    """Raise V2-BOUNDARY-DOUBT for doubtful beginnings.
+
+    Beginnings inside a segment, and segments that no sign shows to begin where they do.
 
     What the classifier says of its own doubts, ``v2_consistency`` raises.
     """
@@ -162,7 +166,10 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_number: int) -> float:
-    """Return how much the signs on a page speak for a new document after the segment's pages before it, or against it."""
+    """Weigh the signs for (above 0) and against a new document on a page.
+
+    After the pages of the segment before it.
+    """
     earlier_pages = _drop_blank_pages(bundle.iter_pages(page_number - _LOOKBACK_PAGES, page_number - 1))
     if not earlier_pages:
         return 0.0
@@ -181,7 +188,7 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
 
 
 def get_contained_types(segment: Segment) -> set[DocumentType]:
-    """Return the types of which the segment is said to contain text, besides the one that it is."""
+    """Get the types of which the segment contains text, besides its own."""
     return {
         presence.document_type
         for presence in segment.segment_composition
@@ -191,7 +198,7 @@ def get_contained_types(segment: Segment) -> set[DocumentType]:
 
 
 def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Page]) -> list[Page]:
-    """The pages of the segment that the last of them is in."""
+    """Select the pages of the segment of the last page."""
     last_page_number = pages[-1].page_num
     first_page_number = max(
         (
@@ -205,7 +212,7 @@ def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Pag
 
 
 def _drop_blank_pages(pages: Iterable[Page]) -> list[Page]:
-    """Those that say something: a blank page interrupts no document."""
+    """Drop blank pages, which interrupt no document."""
     return [page for page in pages if page.text.strip()]
 
 
@@ -249,7 +256,10 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
+    """Find "page i of n" and its line, at the head and the foot of a page.
+
+    In the middle of a page it belongs to something else.
+    """
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
@@ -260,7 +270,10 @@ def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
-    """Find page counts that run through all pages of a file, as a print-out of a whole record has: offset and total."""
+    """Find page counts that run through all pages of a file: offset and total.
+
+    A print-out of a whole record has them.
+    """
     pages = _drop_blank_pages(bundle.pages)
     occurrences = Counter(
         (number - page.page_num, total)
@@ -273,7 +286,7 @@ def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]
 def _compare_pagination_marks(
     previous_page: Page, page: Page, total_pages: int, running_pagination: Container[tuple[int, int]] = frozenset()
 ) -> Iterator[BoundarySign]:
-    """How the document counts its pages; the file's own count tells nothing."""
+    """Compare the document's own page counts; the file's count is no sign."""
 
     def find_own_counts(counted_page: Page) -> list[tuple[int, int, str]]:
         return [
@@ -308,7 +321,7 @@ def _compare_pagination_marks(
 
 
 def _is_same_running_line(line: str, next_line: str) -> bool:
-    """Whether both are one running line, numbers apart."""
+    """Tell if both are the same running line, apart from numbers."""
     letters, next_letters = (re.sub(r"[\W\d_]+", "", text).casefold() for text in (line, next_line))
     return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
 
@@ -316,7 +329,7 @@ def _is_same_running_line(line: str, next_line: str) -> bool:
 def is_continuation_page_of_document(
     previous_pages: Sequence[Page], page: Page, total_pages: int, *, after_interruption: bool = False
 ) -> bool:
-    """Whether a page goes on with a document, whoever it says that it is about.
+    """Tell if a page continues a document, whatever patient it names.
 
     ``after_interruption``: pages of somebody else lie between; then it is enough that nothing begins on the page.
     """
@@ -335,7 +348,7 @@ def is_continuation_page_of_document(
 
 
 def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page is about another patient than the last page before that names one."""
+    """Compare the patient with that of the last page before that names one."""
     identity = get_page_patient_identity(page)
     previous_identity = next(filter(None, map(get_page_patient_identity, reversed(previous_pages))), None)
     if identity is None or previous_identity is None:
@@ -361,7 +374,7 @@ _SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS
 
 
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page has the number of another specimen or examination."""
+    """Compare the numbers of specimens or examinations."""
     numbers, previous_numbers = (
         {
             number.normal: number.value
@@ -383,7 +396,7 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
 
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page is of another day: by its labelled date, or by the dates at its head."""
+    """Compare the days: by the labelled date, or by dates at the head."""
     dates = _map_report_dates_to_text(page) or _map_head_dates_to_text(page)
     previous_dates = next(
         filter(
@@ -413,12 +426,12 @@ def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[Bound
 
 
 def _map_report_dates_to_text(page: Page) -> dict[str, str]:
-    """The page's labelled date: ISO 8601 → as it is written."""
+    """Map the page's labelled date: ISO 8601 → as it is written."""
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
 def _map_head_dates_to_text(page: Page) -> dict[str, str]:
-    """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
+    """Map dates in the first lines, except birth dates: ISO 8601 → as written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
     written_dates = [
         match.group()
@@ -431,7 +444,7 @@ def _map_head_dates_to_text(page: Page) -> dict[str, str]:
 
 
 def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether headings that the pages before have in their text come again, or a new line follows their conclusion."""
+    """Compare headings: repeated from the pages before, or after a conclusion."""
     headings = _find_headings(page.text)
     previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
     repeated = headings & frozenset().union(*previous_headings)
@@ -458,7 +471,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
 
 @lru_cache(maxsize=512)
 def _find_conclusions(text: str) -> frozenset[str]:
-    """The kinds of conclusion that a page has a heading for, at the beginning of a line or sentence."""
+    """Find the kinds of conclusion that have a heading on the page."""
     return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))
 
 
@@ -476,7 +489,7 @@ def _find_last_heading(text: str) -> str | None:
 
 
 def _is_heading_like(line: str) -> bool:
-    """Few words, no sentence, each longer one with a capital letter."""
+    """Tell if the line has few words, each longer one capitalised."""
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
     return (
         0 < len(line.split()) <= _MAX_HEADING_WORDS
@@ -534,7 +547,7 @@ def _is_title(line: str) -> bool:
 
 
 def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
-    """Whether the page before was signed, and whether a sentence runs over."""
+    """Check if the page before was signed, and if a sentence runs over."""
     tail = "\n".join(_split_lines(get_body_text(previous_page))[-_FOOT_LINES:])
     if _CLOSING_PATTERN.search(tail):
         yield BoundarySign(1.0, "comes after a signature or greeting")
@@ -552,7 +565,7 @@ def _is_note(page: Page) -> bool:
 def _compare_text_forms(
     previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
 ) -> Iterator[BoundarySign]:
-    """Whether the text turns from the forms of one type to those of another, which the document does not contain."""
+    """Check if the text changes to the forms of a type not contained in it."""
     page_forms, previous_forms = measure_type_signs_on_pages([page]), measure_type_signs_on_pages(previous_pages)
     new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:

@@ -1,4 +1,6 @@
-"""What the embedded classifier sees in pages that another program has typed (contract ruling 20 a).
+"""A second reading of other programs' answers by the embedded classifier.
+
+Contract ruling 20 a.
 
 A language model's answer, or another system's, is read a second time, free and offline: by the embedded classifier's words
 and by the reading of acts, which share neither lists nor authors, as one. The second reading never takes the place of a
@@ -36,7 +38,9 @@ _MIN_PROBABILITY = 1e-4
 def combine_readings(
     word_probabilities: Mapping[DocumentType, float], act_probabilities: Mapping[DocumentType, float] | None
 ) -> dict[DocumentType, float]:
-    """How probable each type is by both readings, as if they erred independently; they sum to 1. None: words alone.
+    """Combine both readings to probabilities of the types; they sum to 1.
+
+    As if they erred independently. ``act_probabilities`` None: words alone.
 
     >>> halves = dict.fromkeys(DocumentType, 0.2)
     >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
@@ -55,7 +59,7 @@ def combine_readings(
 def find_second_reading_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: EmbeddedModelWeights
 ) -> Iterator[Issue]:
-    """Raise V2-SECOND-READING for each segment whose pages the embedded classifier reads as another type."""
+    """Raise V2-SECOND-READING for segments read as another type."""
     for segment in classification.segments:
         pages = [
             read_page_for_scoring(page, weights)
@@ -81,7 +85,10 @@ def find_second_reading_issues(
 def _read_words(
     pages: Sequence[ScoredPage], claimed_type: DocumentType, contained_types: AbstractSet[DocumentType]
 ) -> Mapping[DocumentType, float]:
-    """The classifier's reading; of what carries text of other types, by its first pages if the others read like these."""
+    """Read the words of a segment.
+
+    If it contains other types and the later pages read like these, its first pages alone.
+    """
     readings = [
         combine_page_scores(pages),
         *(
@@ -96,7 +103,10 @@ def _read_words(
 def _read_acts(
     segment: Segment, claimed_type: DocumentType, bundle: DocumentBundle
 ) -> Mapping[DocumentType, float] | None:
-    """The reading of acts, of a report that carries text of other types by its own pages; None: too little to judge."""
+    """Read the acts of a segment; None if it has too little text.
+
+    Of a report that contains other types, those of its own pages.
+    """
     reading = read_act_of_segment(segment, bundle)
     if reading is None:
         return None

@@ -1,4 +1,4 @@
-"""How ``weights.json`` was learned, and how a hospital learns it again on its own records.
+"""Learn ``weights.json``, the embedded model's weights, from labelled texts.
 
     python -m evalkit.classification.training PATH… --to weights.json
 

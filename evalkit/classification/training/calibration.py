@@ -25,7 +25,7 @@ MAX_CONTRADICTED_RATE = 0.02
 
 
 class ProbabilityCalibration(NamedTuple):
-    """How the sums are to be believed."""
+    """Temperature and limits by which sums become probabilities."""
 
     temperature: float
     min_probability: float
@@ -33,7 +33,10 @@ class ProbabilityCalibration(NamedTuple):
 
 
 class ActJudgements(NamedTuple):
-    """What the reading of acts says of each variant that is a whole text: one row a variant, one column a type."""
+    """Readings of acts of each variant that is a whole text.
+
+    One row a variant, one column a type.
+    """
 
     probabilities: FloatArray
     """Equal where a text says too little to judge, and for variants that were not read."""
@@ -44,7 +47,10 @@ class ActJudgements(NamedTuple):
 def judge_acts(
     training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
 ) -> ActJudgements:
-    """Read what whole texts do; ``select_weights``: by which a text is read, without its source; None: the shipped ones."""
+    """Read the acts of whole texts.
+
+    ``select_weights``: weights learned without the text's source; None: the shipped ones.
+    """
     shape = (len(training_set.variants), len(DOCUMENT_TYPES))
     probabilities, contradictions = np.full(shape, 1 / len(DOCUMENT_TYPES)), np.zeros(shape, dtype=bool)
     for row, variant in enumerate(training_set.variants):
@@ -62,7 +68,9 @@ def calibrate_probabilities(
     act_judgements: ActJudgements,
     row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> ProbabilityCalibration:
-    """Calibrate from sums of a model that did not learn from what it judges; ``row_mask``: of these variants alone, None: of all.
+    """Calibrate from sums of a model that did not learn the judged texts.
+
+    ``row_mask``: of these variants alone; None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
     ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` from which at most
@@ -110,7 +118,10 @@ def calibrate_probabilities(
 
 
 def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt.NDArray[np.intp]) -> float:
-    """The highest limit below which at most ``MAX_CONTRADICTED_RATE`` of the right types are, macro over the types."""
+    """Choose the highest limit that contradicts few right types.
+
+    At most ``MAX_CONTRADICTED_RATE``, macro over the types.
+    """
     candidates = [round(0.01 * step, 2) for step in range(91)]
     return max(
         limit
@@ -121,5 +132,5 @@ def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt
 
 
 def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
-    """Of each type, one row a text."""
+    """Compute the probability of each type; one row a text."""
     return np.asarray(softmax(type_sums / temperature, axis=1))

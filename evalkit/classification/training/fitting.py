@@ -36,7 +36,7 @@ _RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON = 0.1, 10.0, 0.05
 
 
 class FittedWeights(NamedTuple):
-    """What was learned of the types."""
+    """Learned weights of the types."""
 
     lexicon_weights: FloatArray
     bias: FloatArray
@@ -47,7 +47,10 @@ class FittedWeights(NamedTuple):
     """Of different words, 0 to 1: what nearly all learned texts have."""
 
     def compute_damped_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """What speaks for each type of these variants, added up and believed as far as they say much in known words."""
+        """Compute the damped sums of each type for these variants.
+
+        Damped by how much is said, in known words.
+        """
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
             + build_term_matrix(training_set, rows, self.terms) @ self.term_weights
@@ -64,7 +67,7 @@ class FittedWeights(NamedTuple):
 
 
 def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -> tuple[int, int]:
-    """Of a text's single words, how many are known, and how many there are."""
+    """Count the known single words of a text, and all of them."""
     words = {term for term in terms if " " not in term}
     return len(words & known_terms), len(words)
 
@@ -72,7 +75,9 @@ def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -
 def fit_weights(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
 ) -> FittedWeights:
-    """Multinomial logistic regression in which the lexicon's weights are the same for all types.
+    """Fit a multinomial logistic regression.
+
+    The lexicon's weights are the same for all types.
 
     Groups weigh the same within their type, whatever they have of variants; types by the root of their groups.
     """
@@ -146,7 +151,9 @@ def predict_out_of_fold_sums(
     parts_by_variant: Sequence[SourceParts],
     trainable_row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
-    """For every variant the sums of a model that learned from nothing of its parts, quoted or not; and those models.
+    """Predict each variant's sums by a model that learned none of its parts.
+
+    Quoted parts count as well. Returns the sums and those models.
 
     ``trainable_row_mask``: which variants may be learned from; None: all.
     """

@@ -33,7 +33,10 @@ class LabelledText:
 
 
 def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
-    """All labelled texts under these paths. UsageError naming the file and row where there is something else."""
+    """Read all labelled texts under these paths.
+
+    UsageError that names the file and row of anything else.
+    """
     labelled_texts = [example for path in paths for example in _read_labelled_path(path)]
     missing_types = [
         kind.value
@@ -90,7 +93,7 @@ def _build_training_input_error(location: str, problem: str) -> UsageError:
 
 
 def build_pages_from_text(text: str) -> tuple[Page, ...]:
-    """The text as pages of lines, as a reader would make them of a file without any layout."""
+    """Build pages of lines from a text, as of a file without layout."""
     pages: list[list[str]] = [[]]
     for line in text.split("\n"):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""Labelled texts as they might have been: in part, without labels, misread, with a report quoted in them."""
+"""Variants of labelled texts: in part, without labels, misread, quoting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _OCR_CONFUSIONS = dict(
 
 
 class TextVariant(NamedTuple):
-    """A text as it was, or as it might have been: a part of it, without labels, misread, with a report quoted in it."""
+    """A text as it was, or as it might have been.
+
+    A part of it, without labels, misread, with a report quoted in it.
+    """
 
     name: str
     original: LabelledText
@@ -30,7 +33,10 @@ class TextVariant(NamedTuple):
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
-    """Every text as it was and as it might have been. What is quoted in a note is of its own fold and, if it can be, source."""
+    """Create every text's variants.
+
+    A quoted report is from the note's own fold and, if possible, source.
+    """
     text_variants: list[TextVariant] = []
     texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
     for labelled_text in labelled_texts:
@@ -88,7 +94,7 @@ def _insert_quoted_reports(
 
 
 def simulate_ocr_errors(text: str, error_rate: float, random_source: random.Random) -> str:
-    """The text as a poor scan is read: characters mistaken, dropped and split."""
+    """Simulate a poor scan: characters mistaken, dropped and split."""
     characters: list[str] = []
     for character in text:
         if not character.isalnum() or random_source.random() >= error_rate:

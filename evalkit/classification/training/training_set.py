@@ -1,4 +1,4 @@
-"""Everything that is learned from, as numbers: one row a text variant."""
+"""Training set: all features as numbers, one row a text variant."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def assign_folds_to_groups(labelled_texts: Iterable[LabelledText], fold_count: i
 
 
 def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
-    """Everything the variants say, read once."""
+    """Build the features of all variants, each read once."""
     feature_rows, term_sets = [], []
     for variant in text_variants:
         pages = build_pages_from_text(variant.text)
@@ -60,7 +60,10 @@ def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
 
 
 def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
-    """Which terms of the vocabulary each of the rows has, weighted as ``type_scoring`` weighs them."""
+    """Build the matrix of weighted terms, one row a variant.
+
+    Weighted as in ``type_scoring``; columns are those of ``vocabulary``.
+    """
     index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
     indices_by_row = [
         sorted(index_by_term[term] for term in training_set.term_sets[row] if term in index_by_term) for row in rows
@@ -74,7 +77,10 @@ def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], voc
 
 
 def compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
-    """How much each variant counts: groups the same within their type, types by the root of their groups."""
+    """Compute each variant's weight.
+
+    Groups weigh the same within their type, types by the root of their groups.
+    """
     groups = [training_set.variants[row].original.group for row in rows]
     group_sizes = Counter(groups)
     # One patient has records of several types: the group counts for each of them.
@@ -91,7 +97,10 @@ def compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -
 def list_source_parts_by_variant(
     training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]
 ) -> list[SourceParts]:
-    """Of each variant, the parts of the collection that its words are from: its own, and that of what it quotes."""
+    """List the parts of the collection that each variant's words are from.
+
+    Its own part, and that of what it quotes.
+    """
     return [
         frozenset(
             get_part(labelled_text) for labelled_text in (variant.original, variant.quoted_report) if labelled_text
@@ -103,5 +112,5 @@ def list_source_parts_by_variant(
 def mark_independent_rows(
     parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
 ) -> npt.NDArray[np.bool_]:
-    """Which variants have nothing of the parts that are held out."""
+    """Mark the variants that have nothing of the held-out parts."""
     return np.array([held_out_parts.isdisjoint(variant_parts) for variant_parts in parts_by_variant])

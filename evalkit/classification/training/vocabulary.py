@@ -171,7 +171,7 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 def select_vocabulary(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
 ) -> list[str]:
-    """The terms that enough groups share and that are no names, sorted."""
+    """Select the terms that enough groups share and that are no names, sorted."""
     groups_by_term: dict[str, set[str]] = defaultdict(set)
     whole_text_rows = [row for row in rows if training_set.variants[row].name == "whole"]
     for row in whole_text_rows:
@@ -193,14 +193,17 @@ def select_vocabulary(
 
 
 def _is_placeholder(word: str) -> bool:
-    """Letters in the order of the alphabet stand for anything: ``abc``, ``xyz``."""
+    """Tell if letters are in alphabetical order: ``abc``, ``xyz``."""
     return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
 
 
 def mark_unsupported_terms_by_type(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """Which terms too few groups of a type have to speak for it: one row a term, one column a type."""
+    """Mark terms that too few groups of a type have to speak for it.
+
+    One row a term, one column a type.
+    """
     index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
     groups_by_cell: dict[tuple[int, int], set[str]] = defaultdict(set)
     for row in rows:

@@ -26,7 +26,10 @@ from evalkit.classification.training.training_set import (
 def train_model_with_held_out_sums(
     examples: Sequence[LabelledText], transition_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
-    """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
+    """Train a model; return its JSON, held-out sums and training set.
+
+    The sums of each variant are those of a model that had not seen its group.
+    """
     fold_by_group = assign_folds_to_groups(examples)
     training_set = build_training_set(create_text_variants(examples, fold_by_group))
     type_sums, _ = predict_out_of_fold_sums(
@@ -51,7 +54,9 @@ def build_weights_json(
     transition_weights: Mapping[str, float],
     counted_examples: Iterable[LabelledText] = (),
 ) -> dict[str, Any]:
-    """The contents of ``weights.json``. Its version is the beginning of its numbers' hash.
+    """Build the contents of ``weights.json``.
+
+    Its version is the beginning of its numbers' hash.
 
     Of ``counted_examples`` the groups of each type are counted; nothing else is taken from them.
     """
