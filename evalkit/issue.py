@@ -77,19 +77,19 @@ class Issue(BaseModel):
     code: str
     """Stable name of the rule: ``V1-SEGMENT-COUNT``."""
     agent: Agent
-    """Who raised it."""
+    """The agent that raised it."""
     origin: Literal["rule", "model"] = "rule"
-    """Computed, or said by a model."""
+    """Computed by a rule, or found by a model."""
     severity: IssueSeverity
     """BLOCKER, MAJOR or MINOR."""
     message: str
     """One sentence for a clinician."""
     location: str = ""
-    """Where in the answer: ``document_mixture → Genomic Report``."""
+    """Place in the answer: ``document_mixture → Genomic Report``."""
     suggested_fix: str = ""
-    """What would mend it; empty where only a person can say."""
+    """A way to fix it; empty if only a person can tell."""
     auto_fixable: bool = False
-    """Whether the repair table has a lossless repair for it; never a model's word."""
+    """If the repair table has a lossless repair for it; never set by a model."""
     segment_index: int | None = None
     """The segment it is about, as the answer numbers it."""
     document_type: str | None = None
@@ -99,15 +99,15 @@ class Issue(BaseModel):
     quote: str | None = None
     """The words that were claimed."""
     verdict: QuoteVerdict | None = None
-    """What comparing the quote with the document found."""
+    """Outcome of comparing the quote with the document."""
     difference: str | None = None
-    """What differs between quote and document, in words."""
+    """Difference between quote and document, in words."""
     found_page: int | None = None
-    """Where the quote, or the passage nearest to it, really stands."""
+    """The page on which the quote, or the passage most like it, really is."""
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of that place."""
     facts: Mapping[str, int | float | str] = Field(default_factory=dict)
-    """What the rule found, as names with numbers or words: the screen's sentence is made from them, never from ``message``."""
+    """Findings of the rule, as names with numbers or words; the screen's sentence is made from them, never from ``message``."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
     """Open issues are counted by the arbiter; people confirm or dismiss them."""
 

@@ -62,7 +62,7 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     except (AnswerTextError, AnswerShapeError):
         raise
     except (TypeError, ValueError, RecursionError):
-        raise AnswerShapeError("it holds what JSON cannot carry") from None
+        raise AnswerShapeError("it holds values that JSON cannot represent") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
         normalised = normaliser.add_zero_for_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
@@ -184,7 +184,7 @@ class _Normaliser:
             )
             normalised_member = self.normalise(listed_member, field.annotation, f"{prefix}{name}")
             if name in normalised and dump_for_comparison(normalised[name]) != dump_for_comparison(normalised_member):
-                raise AnswerShapeError(f"{prefix}{name} is there twice with different values")
+                raise AnswerShapeError(f"{prefix}{name} appears twice with different values")
             normalised[name] = normalised_member
         return normalised
 
@@ -306,7 +306,7 @@ def _add_key(key_name: str, key: Any, member: dict[str, Any], member_type: type[
     """
     own_key = _Normaliser().normalise(member, member_type, "").get(key_name, key)
     if own_key != key and isinstance(key, str):
-        raise AnswerShapeError(f"{key_name} is there twice with different values")
+        raise AnswerShapeError(f"{key_name} appears twice with different values")
     return {**member, key_name: own_key}
 
 

@@ -43,7 +43,7 @@ class Repair(BaseModel):
     code: str
     location: str
     description: str
-    """What it does, in words for the expert."""
+    """Description for the expert."""
     before: Any
     """The values it changes, as JSON."""
     after: Any
@@ -245,7 +245,7 @@ def _find_repair_rule(
 
     None if nothing can be repaired.
 
-    Where several segments have that index, or none, nobody can say which one is meant.
+    If several segments have that index, or none, it is unclear which is meant.
     """
     positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
     position = positions[0] if len(positions) == 1 else None

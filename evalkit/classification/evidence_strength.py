@@ -96,7 +96,7 @@ def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
 
 
-#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could stand anywhere.
+#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could be in any document.
 _BODY_TERMS = re.compile(
     r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
     r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
@@ -115,7 +115,7 @@ _BODY_TERMS = re.compile(
     r"|anesthe|incision|cultur|bacteri|susceptib)",
     re.IGNORECASE,
 )
-#: Of which papers are made that are neither note nor report.
+#: Words of papers that are neither note nor report.
 _PAPER_TERMS = re.compile(
     r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
     r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
@@ -138,7 +138,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 if (weakness := _find_evidence_weakness(quoted_evidence, kind, bundle))
             ]
             is_all_weak = len(weak_quotes) == len(presence.top_evidence)
-            if not is_all_weak:  # beside good evidence a dull line does no harm; only a reference was meant as more
+            if not is_all_weak:  # with good evidence a dull line does no harm; only a reference was meant as more
                 weak_quotes = [
                     (quoted_evidence, weakness)
                     for quoted_evidence, weakness in weak_quotes
@@ -206,7 +206,7 @@ def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: Docu
     return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 
 
-#: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
+#: Words that make a sentence, in English and other languages, and word endings of statements.
 _STATEMENT_WORDS = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
     r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
@@ -214,13 +214,13 @@ _STATEMENT_WORDS = re.compile(
     r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
     re.IGNORECASE,
 )
-#: A number, a variant, a level of the spine; a label with what stands behind it; a script without spaces. A gene's name,
+#: A number, a variant, a level of the spine; a label with what follows it; a script without spaces. A gene's name,
 #: which has a number too, is no value.
 _VALUE_PATTERN = re.compile(
     r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
-#: A disease or a change that is said to be of some kind, size or place: a diagnosis needs no verb.
+#: A disease or a change of some kind, size or place: a diagnosis needs no verb.
 _DIAGNOSIS_PATTERN = re.compile(
     r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
     r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
@@ -229,7 +229,7 @@ _DIAGNOSIS_PATTERN = re.compile(
     r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
     re.IGNORECASE,
 )
-#: What a diagnosis is not called by: the names of tests, papers and places.
+#: Names of tests, papers and places, which are no diagnosis.
 _NON_DIAGNOSIS_NOUNS = re.compile(
     r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
     r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",

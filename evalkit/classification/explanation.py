@@ -1,6 +1,6 @@
 """The embedded model's reasons for types and for beginnings of documents.
 
-Computed anew from the document, so that it can be asked about any classification, whoever made it. Terms are the
+Computed anew from the document, so that it works for any program's classification. Terms are the
 lexicon's and the learned ones; of what a pattern matched, only the pattern's group is named.
 """
 
@@ -25,7 +25,7 @@ from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5
 _MAX_PROBABILITY = 0.999
-"""Nothing is said to be certain."""
+"""Upper limit of a probability: nothing is certain."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class WeightedReason:
 
     what: str
     weight: float
-    """What it adds for this type, less what it adds for all types on average."""
+    """Its contribution to this type, less its average over all types."""
     pages: tuple[int, ...]
 
 

@@ -35,7 +35,7 @@ PageRange = tuple[int, int]
 MAX_SHOWN_LENGTH = 80
 """Characters of what an issue shows of a page."""
 
-#: The code of what each verifier finds in the text, computed or said by a model.
+#: The code of each verifier's findings in the text, by rules or by a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
@@ -224,7 +224,7 @@ def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issue
 
     The rule's issue has the same code and is at least as severe.
 
-    A more severe one stays beside the observed one, which no model's words replace.
+    A more severe one is added to the rule's issue, which no model's words replace.
     """
     severity_by_key: dict[tuple[object, ...], IssueSeverity] = {}
     for issue in rule_issues:

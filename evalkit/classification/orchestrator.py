@@ -105,7 +105,7 @@ class RetryOrchestrator:
 
         ``profile``: V2, V3 and V4 ask for themselves, or all in one question. ``window_characters``: so many characters
         of a document are asked about at once; None: all of it. ``own_verifiers``: a site's, which come after V4.
-        ``include_rule_findings``: what the verifiers compute from the text is raised beside what the model says; without
+        ``include_rule_findings``: the verifiers' findings by rules are raised besides the model's; without
         it mutation testing shows what the model sees by itself.
         """
         self._model = model or EmbeddedModel()
@@ -375,7 +375,7 @@ class _QuestionCache:
         self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
         self.changes: list[str] = []
-        """What was changed without loss to read the answers."""
+        """Lossless changes to read the answers."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         key = question.role, question.prompt(), question.images

@@ -4,7 +4,7 @@ Contract ruling 33.
 
 A distribution offers one as an entry point of the group ``evalkit.verifiers``. Its code runs in a process of its own
 (``verifier_process``), which is ended when it takes too long: it cannot change, slow down or end a run. It can only add
-issues under its own name; whatever else happens is ``{AGENT}-AGENT-FAILED``.
+issues under its own name; anything else is ``{AGENT}-AGENT-FAILED``.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class OwnVerifierVersion:
     """The exact code of a verifier."""
 
     name: str
-    """Of the entry point."""
+    """Name of the entry point."""
     version: str
-    """Of the distribution."""
+    """Version of the distribution."""
     sha256: str
-    """Of all files of the distribution but metadata and commands, names included."""
+    """Hash of all files of the distribution, with their names, but metadata and commands."""
 
 
 class _JsonAnswer(RootModel[dict[str, Any]]):
@@ -150,20 +150,20 @@ class OwnVerifier:
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
                 raise _build_verifier_error(f"it may only raise issues of {self.agent}, with codes {self.agent}-…")
             if code.endswith("-AGENT-FAILED"):
-                raise _build_verifier_error("it says so itself")
+                raise _build_verifier_error(f"it may not raise {code} itself")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
-            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
+            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "facts", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin}))
             except ValidationError:
-                raise _build_verifier_error("an issue has not the shape of one") from None
+                raise _build_verifier_error("an issue has a wrong shape") from None
         return issues
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
             raise _build_verifier_error(f"the role of its questions must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_verifier_error("a prompt is no text")
+            raise _build_verifier_error("a prompt is not text")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -326,7 +326,7 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
     ((entry_point, distribution),) = matches.values()
     if _is_in_current_folder(distribution):
         raise _build_entry_point_error(
-            entry_point_name, "its distribution lies in the current folder, which is not trusted"
+            entry_point_name, "its distribution is in the current folder, which is not trusted"
         )
     return entry_point, distribution
 

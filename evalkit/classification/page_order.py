@@ -31,7 +31,7 @@ _MAX_STAMP_LENGTH = 300
 _MIN_REPEATED_WORDS = 30
 """Pages of fewer words may be equal by chance, such as forms and separators."""
 _MIN_PRESENT_SHARE = 1 / 3
-"""Of which less is there, the count is of a transmission or print-out, or was misread."""
+"""Least share of counted pages: below it, the count is a transmission's or print-out's, or was misread."""
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
@@ -39,7 +39,7 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
 
     The first two by printed counts of each segment, the last by equal text.
     """
-    # What a file of several documents counts through is the file's own count.
+    # A count that runs through a file of several documents is the file's own.
     own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))

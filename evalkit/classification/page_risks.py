@@ -13,7 +13,7 @@ import numpy as np
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 
 _RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
-"""Of an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
+"""Risk from an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
 _SEAM_CODE = "V2-BOUNDARY-DOUBT"
 _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
 """Whose pages they are, and whether all are there: that says little of types and seams."""
@@ -41,7 +41,7 @@ def compute_page_risks(
             if presence["document_type"] == segment["dominant_type"]:
                 certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
     for page, probability in get_stated_beginning_probabilities(classification["self_evaluation"]).items():
-        # What another system's answer tells of itself may be anything.
+        # Another system's self-evaluation may be anything.
         if 1 < page <= page_count and type(probability) in (int, float) and 0 <= probability <= 1:
             certainties[page - 1] *= probability if page in beginnings else 1 - probability
     for issue in issues:

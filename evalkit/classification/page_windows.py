@@ -1,4 +1,4 @@
-"""Long documents in windows: whatever is asked is asked about every page.
+"""Long documents in windows: all questions are asked about every page.
 
 Windows share one page with the one before: whether a document goes on over the join shows in the classifier's second
 answer, which has that page and the next in one segment, or not.
@@ -72,7 +72,7 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         page.model_copy(update={"page_num": page.page_num - page_offset}) for page in bundle.iter_pages(*pages)
     )
     window_bundle = bundle.model_copy(update={"pages": window_pages, "total_pages": len(window_pages)})
-    # What it doubts of itself is kept when the answers are joined, and said then.
+    # Its own doubts are kept when the answers are joined, and raised then.
     shifted_answer = answer.model_copy(
         update={
             "segments": tuple(_shift_segment(segment, -page_offset) for segment in answer.segments),
@@ -83,7 +83,7 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         *V1SchemaValidator().validate(shifted_answer, window_bundle),
         *V2ConsistencyChecker().validate(shifted_answer, window_bundle),
     ):
-        # What a document is, and whose, shows in the whole document only.
+        # A document's type and patient show in the whole document only.
         if issue.severity is not IssueSeverity.MINOR and issue.code not in EXPERT_QUESTION_CODES:
             yield issue.model_copy(
                 update={
@@ -112,7 +112,7 @@ def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]
     """Join the answers about windows, which share a page, to a single answer.
 
     What is wrong in one of them, ``find_issues_within_windows`` says. Where a document goes on over a join and the two answers call it
-    different types, nobody can tell its type.
+    different types, its type cannot be told.
     """
     if len(answers) == 1:
         return answers[0][1]

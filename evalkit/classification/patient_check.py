@@ -34,12 +34,12 @@ class PatientExpectation:
     """Knowledge about a file's patients before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
-    """How many patients a file may be about."""
+    """Number of patients that a file may be about."""
     roster_identity: tuple[Identifier, ...] = ()
     """The person whom the roster names for this file."""
 
 
-#: Nothing is known: one patient a file, whoever that is.
+#: Nothing is known: one patient a file, any patient.
 ANY_PATIENT = PatientExpectation()
 #: Codes of the issues that are raised here.
 PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT-OTHER"})

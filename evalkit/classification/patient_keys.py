@@ -43,11 +43,11 @@ class PatientKeys(StrictRecord):
     """Whom a page range is about, without a name."""
 
     name_key: str | None
-    """Of name and birth date; None where its pages do not print both."""
+    """Hash of name and birth date; None if its pages do not print both."""
     number_key: str | None
-    """Of record number and the institution that gave it; None where its pages do not show both."""
+    """Hash of record number and institution; None if its pages do not show both."""
     fields_seen: tuple[IdentifierKind, ...]
-    """What its pages print about the patient, sorted."""
+    """Kinds of facts about the patient on its pages, sorted."""
 
 
 class KeyedSegment(Segment):

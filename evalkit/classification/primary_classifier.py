@@ -81,7 +81,7 @@ MAX_ANCHORS = 5
 #: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
 MIN_DOCUMENT_WORDS = 8
 
-# A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields. A sentence that is
+# A ruled or dotted line ends a passage: the two sides of a blank belong to two fields. A sentence that is
 # wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
 _NOT_AFTER_ABBREVIATION = "".join(
     rf"(?<!\b{abbreviation}\.)" for abbreviation in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs")
@@ -91,7 +91,7 @@ _PASSAGE_END_PATTERN = re.compile(
 )
 _WORD_PATTERN = re.compile(r"\S+")
 _FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
-"""Where the first word begins that has a letter or a digit."""
+"""Start of the first word that has a letter or a digit."""
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
@@ -438,7 +438,7 @@ def _choose_evidence(
 
     Each adds more than ``min_gain`` in words not quoted before.
 
-    Where the lexicon has nothing to quote, what the learned terms stand in. A passage out of a sentence that turns it is
+    If the lexicon has nothing to quote, passages with learned terms. A passage out of a sentence that reverses it is
     quoted only where there is no other.
     """
     quotes = [

@@ -75,7 +75,7 @@ def _find_worst_raised_severity(single_trap: Traps, trap: Trap, example: TrapExa
     bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
     detector = V3TrapDetector(single_trap)
     answers = [Answer(question, question.offline()) for question in detector.questions(answer, bundle)]
-    # What V3 knows without any row (a quoted report) is no row's doing.
+    # Issues that V3 raises without any row (a quoted report) do not count for a row.
     bare_detector = V3TrapDetector(
         single_trap.model_copy(update=dict.fromkeys(type(single_trap).model_fields.keys() - {"version"}, ()))
     )

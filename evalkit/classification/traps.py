@@ -32,7 +32,7 @@ from evalkit.issue import IssueSeverity
 TrapScope = Literal["evidence", "page", "segment", "document"]
 
 _PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
-"""What messages and remedies may name."""
+"""Placeholders of messages and remedies."""
 
 
 class _TrapModel(BaseModel):
@@ -43,9 +43,9 @@ class TrapExample(_TrapModel):
     """A page and what is claimed of it; what is left out is usual for the kind of row."""
 
     page: str = ""
-    """What the page says."""
+    """The page's text."""
     hidden: str = ""
-    """What it says and nobody sees."""
+    """The page's hidden text."""
     vendor: str | None = None
     """Among the vendor signals."""
     quote: str | None = None
@@ -61,11 +61,11 @@ def _check_placeholders(text: str) -> str:
         (name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None
     ]
     if any(spec or conversion for _, spec, conversion in placeholders):
-        raise ValueError("a name in braces stands alone, without ':' or '!'")
+        raise ValueError("a name in braces has no ':' or '!'")
     names = {name for name, _, _ in placeholders}
     if unknown := sorted(names - _PLACEHOLDERS):
         raise ValueError(
-            f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_PLACEHOLDERS)}"
+            f"{', '.join(unknown) or 'an empty name'} cannot be filled in; known names: {', '.join(sorted(_PLACEHOLDERS))}"
         )
     return text
 
@@ -76,7 +76,7 @@ def _check_pattern(pattern: str) -> str:
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
-        raise ValueError("it finds nothing at all in any text; say at least one letter that must be there")
+        raise ValueError("it matches empty text; add at least one required letter")
     return pattern
 
 
@@ -92,7 +92,7 @@ class Trap(_TrapModel):
     """Which field of an example a text alone is."""
     allowed_scopes: ClassVar[tuple[TrapScope, ...]]
     default_type: ClassVar[DocumentType | None] = DocumentType.OTHER
-    """What an example's page is claimed to be; None: the row says it."""
+    """The type that an example's page is claimed to be; None: the row's."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
     owner: str = Field(min_length=1)
@@ -104,7 +104,7 @@ class Trap(_TrapModel):
     remedy: _MessageTemplate = ""
     """Instead of the usual suggestion."""
     replaces: bool = False
-    """Of a site's row: it takes the place of the shipped one with its id."""
+    """If a site's row takes the place of the shipped row with its id."""
     fires: _TrapExamples
     silent: _TrapExamples
 
@@ -163,13 +163,13 @@ class RoutineVendorTrap(Trap):
 
 class _PrefilteredTrap(Trap):
     needs: tuple[str, ...] = ()
-    """Of these small letters a text must have some; none: whatever the text."""
+    """Lower-case words of which a text must have some; empty: no condition."""
 
     @field_validator("needs")
     @classmethod
     def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
         if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("they are compared with small letters")
+            raise ValueError("use lower case: they are compared with lower-case text")
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
@@ -340,12 +340,12 @@ class Traps(_TrapModel):
             if trap.id in shipped_ids and not trap.replaces:
                 raise ValueError(
                     f"{trap.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
-                    "says what is given up by that"
+                    "shows what that gives up"
                 )
             if trap.replaces and trap.id not in shipped_ids:
-                raise ValueError(f"{trap.id}: no shipped row has this id that it could replace; leave replaces away")
+                raise ValueError(f"{trap.id}: no shipped row has this id to replace; remove replaces")
 
-        # In the shipped order, each row replaced where it stands; new ones come behind.
+        # In the shipped order, each row replaced in its place; new ones come last.
         rows_by_kind = {
             kind: tuple({trap.id: trap for trap in (*getattr(self, kind), *getattr(site_traps, kind))}.values())
             for kind in TRAP_KINDS

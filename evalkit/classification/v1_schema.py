@@ -26,7 +26,7 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-#: Where an issue about a whole answer's mixture is.
+#: Location of an issue about the whole answer's mixture.
 MIXTURE_LOCATION = "document_mixture"
 
 

@@ -61,12 +61,12 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 #: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
 #: probability that a document begins on the page.
 DOUBTS_KEY = "doubtful_joins"
-#: Where it says the rest in words.
+#: The key of its words.
 SUMMARY_KEY = "summary"
 
 UNSURE_CODE: Final = "V2-UNSURE"
 MIN_CONFIDENCE = 0.5
-"""Of a PRIMARY type, below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
+"""Confidence in a PRIMARY type below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
 #: Questions to the expert, whose word is the answer: they refuse no validation (ruling 37).
 EXPERT_QUESTION_CODES = PATIENT_CODES | {
     BOUNDARY_DOUBT_CODE,
@@ -79,7 +79,7 @@ EXPERT_QUESTION_CODES = PATIENT_CODES | {
     PAGES_REPEATED_CODE,
 }
 
-#: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
+#: Largest allowed distance of the mixture from the segments' page-weighted shares, per type, inclusive.
 MIXTURE_TOLERANCE = Decimal("0.05")
 #: Overall shares that are this near to the largest, or nearer, are a tie.
 TIE_TOLERANCE = Decimal("0.01")

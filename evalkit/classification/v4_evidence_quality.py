@@ -1,6 +1,6 @@
 """V4: evidence that is in the document, and of value.
 
-Source: specification 001 and 000, slide 6; contract ruling 6. Whether a quote stands on its page is computed from the
+Source: specification 001 and 000, slide 6; contract ruling 6. The place of a quote is computed from the
 bundle, never asked; a model only judges whether the evidence is relevant and supports the confidence.
 """
 
@@ -266,7 +266,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
     absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
     where_text = "there" if quote_location.page_number == page else f"on page {quote_location.page_number}"
     present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page_number}"
-    is_whole = quote_location.similarity >= 100  # its words are all there, and what is beside them matters
+    is_whole = quote_location.similarity >= 100  # its words are all there, and the words around them matter
     issue_fields = {
         "verdict": quote_location.verdict,
         "difference": quote_location.difference_text,
@@ -289,7 +289,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                 **issue_fields,
             )
         case QuoteVerdict.ALTERED:
-            # A form is a form whatever its sentences deny or make a condition: they state no result that could be turned.
+            # A form stays a form if its sentences deny something or set a condition: they state no result to reverse.
             is_turned_paper = is_whole and claimed_quote.document_type is DocumentType.OTHER
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",

@@ -26,7 +26,7 @@ _PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
 
 def _require_letters(name: str) -> str:
     if not any(map(str.isalnum, name)):
-        raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
+        raise ValueError("it has no letter or digit and would match every text; remove it")
     return name
 
 
@@ -89,7 +89,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
     names = [vendor.name for vendor in vendors]
     if repeated_names := [name for name in names if names.count(name) > 1]:
         raise UsageError(
-            f"vendors.toml: {repeated_names[0]!r} is there twice",
+            f"vendors.toml: {repeated_names[0]!r} appears twice",
             code="VENDORS",
             remedy="Correct that row of the file.",
         )

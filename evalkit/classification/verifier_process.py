@@ -55,13 +55,13 @@ def import_verifier_class(entry_point_name: str) -> Any:
         if spec.origin is not None and Path(spec.origin).resolve() not in own_paths:
             raise _build_error(
                 distribution,
-                "it would be read from elsewhere than its installed files (editable installs are not used)",
+                "Python would read it from outside of its installed files (editable installs are not used)",
             )
     return entry_point.load()
 
 
 def _build_error(distribution: Distribution, reason: str) -> UsageError:
-    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Install it anew, not editable.")
+    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall it, not editable.")
 
 
 def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Measure how a text speaks: to whom, of whom, in which mood, with which gaps.
 
 Rows are data (``act_features.toml``): function words and shapes that show a text's register, none of them a title, a
-vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured beside
+vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured with
 them; the two together are what ``acts`` judges by.
 """
 
@@ -29,7 +29,7 @@ class WordFeature(NamedTuple):
 
     name: str
     description: str
-    """What the text does if it has them; finishes "The text …"."""
+    """The end of the sentence "The text …" if it has them."""
     words: frozenset[str]
     """Single words, and pairs parted by a space."""
 
@@ -41,7 +41,7 @@ class PatternFeature(NamedTuple):
     description: str
     pattern: re.Pattern[str]
     is_case_sensitive: bool
-    """Whether it is searched in the text as it is, not in small letters."""
+    """If it is searched in the text as it is, not in lower case."""
 
 
 class ActFeatures(NamedTuple):

@@ -1,7 +1,7 @@
 """Tell if a document performs the act of its type or only uses its words.
 
 A report states a result of its own; a note tells of a person who was seen. An order asks for one, a leaflet teaches about
-it, a template leaves it blank, a message quotes it, an article or a novel speaks of somebody else. Contract rulings 20 (b),
+it, a template leaves it blank, a message quotes it, an article or a novel is about another person. Contract rulings 20 (b),
 34 and 37. It is judged by how the text speaks (``act_features``), with weights that ``tests/benchmarks/act_learning.py``
 learns; nothing of the embedded model is used, so that the two can contradict each other.
 """
@@ -50,7 +50,7 @@ _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
 
 MAX_OWN_PAGES = 12
-"""Of a report with text of other types behind it, so many first pages are tried: each try reads all pages."""
+"""First pages tried of a report followed by text of other types; each try reads all pages."""
 _MAX_TRIED_SPANS = 5
 """Places of one sign that are tried before the next sign: those that name the patient are not shown."""
 MAX_STANDARD_SCORE = 2.5
@@ -74,9 +74,9 @@ class ActWeights(TermWeights):
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """Of the numbers: the beginning of their hash."""
+    """The beginning of the numbers' hash."""
     learned_from: dict[str, int]
-    """How many texts of each type."""
+    """Number of texts of each type."""
     features: dict[str, tuple[float, float, TypeWeights]]
     """Feature → mean, standard deviation, weights."""
     bias: TypeWeights

@@ -2,7 +2,7 @@
 
 The knowledge is data: ``lexicon.toml``. Here it is loaded, checked and applied to one page at a time, without any
 opinion about the whole document: the result says which words were found where and what they weigh, so that a person
-can be told why. Nothing in a header or footer counts.
+can see why. Nothing in a header or footer counts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _normalise_phrase(phrase: str) -> str:
 
 def _check_unique_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
     if repeated := [phrase for phrase in phrases if phrases.count(phrase) > 1]:
-        raise ValueError(f"the phrase {repeated[0]!r} is there twice")
+        raise ValueError(f"the phrase {repeated[0]!r} appears twice")
     return phrases
 
 
@@ -123,7 +123,7 @@ class Lexicon(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"entry {repeated[0]!r} is there twice")
+            raise ValueError(f"entry {repeated[0]!r} appears twice")
         return self
 
     @cached_property
@@ -169,7 +169,7 @@ class BeginningSign:
     id: str
     weight: float
     line: str
-    """The line it stands in: where the page before has the same, it is a running header."""
+    """Its line; if the page before has the same, it is a running header."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class LexiconReading:
     top_lines: tuple[str, ...]
     """The first lines that are not furniture."""
     beginning_signs: tuple[BeginningSign, ...]
-    """What looks like a document's beginning."""
+    """Signs of a document's beginning."""
     pagination_marks: tuple[tuple[int, int], ...]
     """Each "page 2 of 5" on it, header and footer included."""
     record_numbers: frozenset[str]
@@ -292,7 +292,7 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 # ---------------------------------------------------------------------------------------------------- loading
 
 
-#: A word's beginning and letters that must stand there, none of them repeated, left out or one of several.
+#: A word's beginning and its mandatory letters: none repeated, optional or an alternative.
 _WORD_START_PATTERN = re.compile(r"\\b((?:\w|(?<=\w) (?=\w)|\\\.)+)(?![?*+{|\w])")
 
 

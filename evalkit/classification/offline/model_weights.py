@@ -22,12 +22,12 @@ from evalkit.errors import UsageError
 
 WEIGHTS_FILE = "weights.json"
 
-#: How the lexicon is heard: all that it found, whose share that is, and the shares of a document's beginning and end.
+#: Features of the lexicon: all that it found, each type's share, and the shares at a document's beginning and end.
 #: A note that quotes a report begins and ends as a note.
 LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 
 MAX_TEMPERATURE = 100.0
-"""Of temperatures: at it nothing is believed."""
+"""Temperature at which nothing is believed."""
 
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -70,9 +70,9 @@ class EmbeddedModelWeights(TermWeights):
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """Of the numbers: the beginning of their hash."""
+    """The beginning of the numbers' hash."""
     training_group_counts: Mapping[str, Annotated[int, Field(strict=True)]] = Field(alias="learned_from")
-    """How many groups of records of each type."""
+    """Number of groups of records of each type."""
     types: tuple[str, ...]
     """The names of the types, in the order of the numbers."""
     bias: TypeWeights
@@ -85,7 +85,7 @@ class EmbeddedModelWeights(TermWeights):
     max_contradicted_probability: _Probability = Field(alias="contradicts")
     """A type that another program claims is contradicted if it is less probable than this."""
     min_known_share: _Probability = Field(alias="familiar")
-    """Of different words. Where fewer were learned from, less is believed."""
+    """Share of different words. Texts with fewer known words are believed less."""
     joins: _JoinWeights
 
     @field_validator("types")

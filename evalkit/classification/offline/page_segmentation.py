@@ -25,7 +25,7 @@ from evalkit.documents.identity.same_person import have_disjoint_record_numbers
 
 #: A page that says less belongs to what is around it.
 MIN_PAGE_SCORE = 1.0
-#: Of so many letters and digits a page that is thin is not empty: nobody can tell what it is. Thin pages of the known
+#: Of so many letters and digits a page that is thin is not empty, but its type cannot be told. Thin pages of the known
 #: texts have at most 217.
 _MUCH_TEXT_BYTES = 250
 #: From here on a join is a document's beginning.
@@ -99,9 +99,9 @@ class PageTransition:
     """The join of a page with the last page before it that has text."""
 
     page_num: int
-    """Of the page behind it."""
+    """Number of the page behind it."""
     signs: Mapping[str, float]
-    """What was seen there, of ``JOIN_SIGNS``."""
+    """Signs seen there, of ``JOIN_SIGNS``."""
     probability: float
     """That a document begins on the page."""
 
@@ -170,7 +170,7 @@ def is_uninformative(reading: LexiconReading) -> bool:
 def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
     """Find where readable pages and pages of unreadable text alternate.
 
-    What the embedded model cannot read, another language for instance, is not of the type that is beside it.
+    Text that the embedded model cannot read, such as another language, does not take its neighbours' type.
     """
     readings = [page.lexicon_reading for page in pages]
     has_much_to_say = [
@@ -252,7 +252,7 @@ def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
     return [value / total for value in values]
 
 
-# ------------------------------------------------------------------------------------------------ what stands at a join
+# --------------------------------------------------------------------------------------------------- signs at a join
 
 
 def collect_transition_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:

@@ -33,14 +33,14 @@ from evalkit.issue import Issue, IssueSeverity
 BOUNDARY_DOUBT_CODE: Final = "V2-BOUNDARY-DOUBT"
 
 BEGINNING_THRESHOLD = 3.0
-"""From here on a page begins a document, whatever the answer says."""
+"""From this weight on a page begins a document, against any answer."""
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
 UNSUPPORTED_THRESHOLD = 0.0
 """From here down nothing shows that a document begins on the page, if the one before it is of the same type."""
 
 _LOOKBACK_PAGES = 30
-"""So many pages back, and to the document's first one, it is asked what was said before."""
+"""Pages before that are compared, besides the document's first one."""
 _HEAD_LINES, _FOOT_LINES = 8, 4
 """Lines of a page in which its head and its end are looked for."""
 
@@ -117,7 +117,7 @@ def collect_boundary_signs(
 
     ``previous_pages`` are the pages before it of the document so far.
 
-    ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_pagination``:
+    ``contained_types``: types of which the document has whole pages besides its own, by the answer. ``running_pagination``:
     page counts that are the file's own, as ``find_running_pagination`` gives them.
     """
     return [
@@ -331,7 +331,7 @@ def is_continuation_page_of_document(
 ) -> bool:
     """Tell if a page continues a document, whatever patient it names.
 
-    ``after_interruption``: pages of somebody else lie between; then it is enough that nothing begins on the page.
+    ``after_interruption``: another patient's pages lie between; then it is enough that nothing begins on the page.
     """
     if not previous_pages:
         return False
@@ -354,7 +354,7 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
     if identity is None or previous_identity is None:
         return
     comparison = compare_page_patients(previous_identity, identity)
-    # Packets are stamped with numbers of their own: one that stands anywhere on the other's pages is no other patient's.
+    # Packets are stamped with numbers of their own: a number anywhere on the other's pages is no other patient's.
     is_other_number = have_disjoint_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
         number.kind == "mrn" and number.value in text
         for numbers, text in (
@@ -389,7 +389,7 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
     if not previous_numbers.keys().isdisjoint(numbers):
         yield BoundarySign(-2.0, "has the same accession number as the pages before")
         return
-    # A page has one number of its own: a report of several specimens names the others beside it.
+    # A page has one number of its own: a report of several specimens names the others as well.
     previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
     if not any(value in previous_text for value in numbers.values()):
         yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())))
@@ -448,7 +448,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
     headings = _find_headings(page.text)
     previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
     repeated = headings & frozenset().union(*previous_headings)
-    # What stands on every page is a running head or a form's labels.
+    # A line on every page is a running head or a form's labels.
     if len(previous_pages) > 1:
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
@@ -571,7 +571,7 @@ def _compare_text_forms(
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
         return
     lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
-    # Notes have pages of results and medicines, and quote reports by the page; nobody copies a note into a report.
+    # Notes have pages of results and medicines, and quote reports by the page; notes are not copied into reports.
     is_copied = old_type is DocumentType.CLINICAL_NOTE or _is_note(previous_pages[0])
     example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:

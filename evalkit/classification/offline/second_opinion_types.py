@@ -1,6 +1,6 @@
 """Signs of the types in the text, by features that the classifier does not use.
 
-The embedded model's second opinion. It looks at the form of what stands there: variant notation, measurements in
+The embedded model's second opinion. It looks at the form of the text: variant notation, measurements in
 three dimensions, result rows with reference ranges, doses, vital signs, lines to fill in. It shares no list with the
 lexicon, or it would agree with each of its mistakes.
 """
@@ -35,7 +35,7 @@ class TypeSign:
     weight: float = 1.0
     is_case_sensitive: bool = False
     is_in_reports: bool = False
-    """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
+    """If reports begin or end with this sign of a note too, so that around a report it shows no note."""
 
     # Compiled when a text is searched: a program that searches none, as an expert's page, is half a megabyte smaller.
     @cached_property
@@ -194,7 +194,7 @@ class TypeSignStrengths:
             for page in pages if strength else ():
                 if match := sign.pattern.search(page.text):
                     return SignMatch(sign, page, match.group().strip())
-        raise ValueError("no sign of that type stands on these pages")
+        raise ValueError("no sign of that type appears on these pages")
 
 
 def lower_ascii(text: str) -> str:

@@ -72,7 +72,7 @@ def find_second_reading_issues(
             _read_words(pages, segment.dominant_type, get_contained_types(segment)),
             _read_acts(segment, segment.dominant_type, bundle),
         )
-        # Of a type that was never learned its probability says nothing.
+        # The probability of a type that was never learned is meaningless.
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
         is_contradicted = (
             probabilities[segment.dominant_type] < weights.max_contradicted_probability

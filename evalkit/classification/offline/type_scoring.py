@@ -1,7 +1,7 @@
 """Calibrated probabilities of the types of some pages, with their reasons.
 
 The lexicon's opinion and the learned terms are added up, divided by the temperature, and become probabilities that sum
-to 1. Every part of the sum can be named, so that a person can be told what spoke for and against a type.
+to 1. Every part of the sum can be named, so that a person can see what speaks for and against a type.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ScoreContribution:
     name: str
     """A term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
-    """What it adds for each type, in the order of ``DocumentType``."""
+    """Its contribution to each type, in the order of ``DocumentType``."""
     is_term: bool
 
 
@@ -94,11 +94,11 @@ class ClassificationScores:
     lexicon_scores: Mapping[DocumentType, float]
     """The lexicon's."""
     lexicon_features: LexiconFeatures
-    """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
+    """Features of the lexicon: for each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
     unknown_word_count: int
-    """Of different words that were not learned from."""
+    """Number of different words that were not learned from."""
     model_weights: EmbeddedModelWeights
 
     @cached_property

@@ -4,7 +4,7 @@
 
 A PATH is a file of JSON Lines or TOML, one labelled text each, or a folder with one sub-folder a type that holds .txt
 files. Records of one patient or one source are one ``group``: what is judged is never judged by what was learned from
-its own group. Only terms that several groups share are kept, letters only and no names, so that nobody's data is in the
+its own group. Only terms that several groups share are kept, letters only and no names, so that no patient's data is in the
 file. Where documents begin is learned by ``tests/benchmarks/join_weights.py``.
 """
 

@@ -19,9 +19,9 @@ from evalkit.classification.training.training_set import FloatArray, TrainingSet
 
 CANDIDATE_THRESHOLDS = tuple(round(0.4 + 0.05 * step, 2) for step in range(12))
 MAX_ERROR_RATE = 0.02
-"""Of answers that would be accepted: at least as probable as the threshold, and not contradicted by the reading of acts."""
+"""Share of wrong answers among those accepted: probable enough, and not contradicted by the reading of acts."""
 MAX_CONTRADICTED_RATE = 0.02
-"""Of right types, macro over the types, as many may be contradicted by the second reading."""
+"""Share of right types, macro over the types, that the second reading may contradict."""
 
 
 class ProbabilityCalibration(NamedTuple):

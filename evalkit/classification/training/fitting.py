@@ -44,12 +44,12 @@ class FittedWeights(NamedTuple):
     term_weights: FloatArray
     """One row a term, one column a type."""
     min_known_share: float = 0.0
-    """Of different words, 0 to 1: what nearly all learned texts have."""
+    """Share of known words, 0 to 1, that nearly all learned texts have."""
 
     def compute_damped_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
         """Compute the damped sums of each type for these variants.
 
-        Damped by how much is said, in known words.
+        Damped for texts of little evidence or few known words.
         """
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
@@ -79,7 +79,7 @@ def fit_weights(
 
     The lexicon's weights are the same for all types.
 
-    Groups weigh the same within their type, whatever they have of variants; types by the root of their groups.
+    Groups weigh the same within their type, for any number of variants; types by the root of their groups.
     """
     vocabulary = select_vocabulary(training_set, rows, min_groups)
     term_matrix = build_term_matrix(training_set, rows, vocabulary)

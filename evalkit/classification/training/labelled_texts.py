@@ -28,7 +28,7 @@ class LabelledText:
     document_type: DocumentType
     text: str
     group: str
-    """Of records that resemble each other: the same patient, source or report."""
+    """Group of records that resemble each other: the same patient, source or report."""
     source: str = ""
 
 

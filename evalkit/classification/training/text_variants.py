@@ -29,7 +29,7 @@ class TextVariant(NamedTuple):
     original: LabelledText
     text: str
     quoted_report: LabelledText | None = None
-    """Whose text stands in it as well."""
+    """The report that is quoted in it."""
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:

@@ -18,7 +18,7 @@ MIN_TERM_GROUPS = 4
 """So many groups must share a term."""
 MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
-#: A word that stands with a capital letter so often where a sentence goes on is a name of something.
+#: A word with a capital letter this often inside of sentences is a name.
 _MIN_NAME_CAPITAL_SHARE = 0.5
 _WORD_IN_SENTENCE_PATTERN = re.compile(r"(?<=[\w,;] )([A-Za-z][a-z]+)\b")
 _EXCLUDED_TERMS = frozenset(
@@ -74,7 +74,7 @@ _EXCLUDED_TERMS = frozenset(
         "https",
     ]
 )
-#: A term of nothing else says how somebody writes, not what it is.
+#: A term of these words alone shows a style, not a type.
 _STOP_WORDS = frozenset(
     [
         "a",
