@@ -340,7 +340,6 @@ def _is_only_list(field: FieldInfo, model: type[BaseModel]) -> bool:
 
 
 def _list_enum_values(annotation: Any) -> tuple[str, ...]:
-    """List the words of an enum or a Literal; none for anything else."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Enum):

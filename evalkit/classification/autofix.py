@@ -75,7 +75,6 @@ def find_missing_types(present_types: Iterable[DocumentType]) -> list[DocumentTy
 
 
 def _get_share_rows(answer: Classification, segment_position: int | None) -> Sequence[MixtureEntry | TypePresence]:
-    """Get the mixture of the document, or the composition of the segment."""
     return (
         answer.document_mixture if segment_position is None else answer.segments[segment_position].segment_composition
     )

@@ -193,7 +193,6 @@ _LINE_OF_ANY_DOCUMENT = EvidencePattern(
 
 
 def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> EvidencePattern | None:
-    """Find what the quote is instead of evidence; None if it is evidence."""
     quote = evidence.snippet
     if weakness := find_weakness(quote, kind):
         return weakness

@@ -142,7 +142,6 @@ def _rank_reasons(
 
 
 def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:
-    """Sort the strongest first, for or against."""
     return sorted(reasons, key=lambda reason: (-abs(reason.weight), reason.what))
 
 

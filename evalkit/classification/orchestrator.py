@@ -155,7 +155,6 @@ class RetryOrchestrator:
     async def _obtain_classification(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
-        """Obtain the classification, if any, and the issues of obtaining it."""
         if isinstance(supplied, UnparseableClassification):
             return None, [build_unparseable_issue(supplied.reason)]
         if supplied is not None:

@@ -332,7 +332,6 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
 
 
 def _is_in_current_folder(distribution: Distribution) -> bool:
-    """Tell if it is in the current folder, and not where Python installs."""
     folder = Path(str(distribution.locate_file(""))).resolve()
     install_folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
     is_installed = folder in {Path(path).resolve() for path in install_folders}

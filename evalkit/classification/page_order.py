@@ -52,7 +52,7 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
 def _map_pages_to_pagination_marks(
     pages: Sequence[Page], running_pagination: AbstractSet[tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
-    """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
+    """Map pages to their printed number and total; empty unless all agree."""
     counts_by_page = {
         page.page_num: {
             (number, total)
@@ -177,7 +177,7 @@ def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys:
 
 
 def _format_page_numbers(numbers: Sequence[int]) -> str:
-    """As "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
+    """Write "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
     return f"{'pages' if len(numbers) > 1 else 'page'} {_join_words([str(number) for number in numbers])}"
 
 

@@ -151,7 +151,6 @@ def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]
 
 
 def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dict[str, Any]:
-    """Join the answers' self-evaluations, and all of their doubted joins."""
     summaries = []
     for self_evaluation in (answer.self_evaluation for answer in answers):
         remainder = (
@@ -186,7 +185,6 @@ def _list_composition_types(segment: Segment) -> set[DocumentType]:
 
 
 def _drop_pages_before(segment: Segment, page: int) -> Segment:
-    """Drop the segment's pages before ``page``."""
     dropped_count = page - segment.start_page
     return segment.model_copy(
         update={"start_page": page, "segment_page_count": segment.segment_page_count - dropped_count}

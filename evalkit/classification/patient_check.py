@@ -110,7 +110,6 @@ def _map_enclosed_segments_to_person(
 def _find_clearest_difference(
     owner: FilePerson, foreign_pages: Sequence[PagePatientIdentity]
 ) -> tuple[PagePatientIdentity, PagePatientIdentity, PersonComparison]:
-    """Find the two pages on which most facts differ, and how they compare."""
     return max(
         (
             (own_page, foreign_page, compare_page_patients(own_page, foreign_page))
@@ -218,14 +217,12 @@ def _describe_differences(comparison: PersonComparison) -> str:
 
 
 def _collect_difference_facts(comparison: PersonComparison) -> dict[str, str]:
-    """Return the fact that names what differs; none if nothing does."""
     return {"differing": _describe_differences(comparison)} if comparison.differing else {}
 
 
 def _list_differing_fact_boxes(
     own_page: PagePatientIdentity, foreign_page: PagePatientIdentity, comparison: PersonComparison
 ) -> tuple[PageBox, ...]:
-    """List the boxes of the differing facts on both pages."""
     return (
         *((foreign_page.page_num, *difference.right.box) for difference in comparison.differing),
         *((own_page.page_num, *difference.left.box) for difference in comparison.differing),

@@ -172,7 +172,6 @@ def _list_facts(pages: Iterable[PagePatientIdentity], fold: Callable[[_Facts], s
 
 
 def _find_commonest(facts: Iterable[str]) -> str | None:
-    """Find the fact of most pages; of equally many the first."""
     return next((fact for fact, _ in Counter(facts).most_common(1)), None)
 
 

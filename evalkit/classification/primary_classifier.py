@@ -189,8 +189,6 @@ def classify_by_embedded_model(
 
 @dataclass(frozen=True)
 class _EvidencePage:
-    """A page that evidence is taken from."""
-
     scored_page: ScoredPage
     passages: tuple[Span, ...]
 
@@ -201,8 +199,6 @@ class _EvidencePage:
 
 @dataclass(frozen=True)
 class _ScoredDocument:
-    """Scores of a document's pages together."""
-
     pages: tuple[ScoredPage, ...]
     type_scores: ClassificationScores
     dominant_type: DocumentType | None
@@ -276,7 +272,6 @@ def _build_secondary_presence(
     kind: DocumentType,
     dominant_type: DocumentType,
 ) -> TypePresence:
-    """Build the presence of a type that the document is not."""
     is_other = dominant_type is DocumentType.OTHER
     min_score = MIN_MENTION_SCORE_IN_OTHER if is_other else MIN_MENTION_SCORE
     # A form names what it orders or releases: that is no text of this type.
@@ -508,7 +503,7 @@ def _find_quote_candidates(
 
 
 def _select_cues_in_span(cues: Sequence[CueMatch], span: Span) -> list[CueMatch]:
-    """Those of the cues, which are in order of their places, that the span holds."""
+    """Select the cues inside of the span; cues are in order of their places."""
     start_index, end_index = (
         bisect_left(cues, span[0], key=_get_cue_start),
         bisect_left(cues, span[1], key=_get_cue_start),
@@ -544,7 +539,6 @@ def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span
 
 
 def _split_at_passage_ends(text: str, start: int, end: int) -> Iterator[Span]:
-    """Split at the ends of passages, without bullets and outer spaces."""
     cut_spans = [
         (start, start),
         *(match.span() for match in _PASSAGE_END_PATTERN.finditer(text, start, end)),
@@ -560,7 +554,6 @@ def _is_long_enough(passage: str) -> bool:
 
 
 def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch]) -> Span:
-    """Return the passage, or the words around its weightiest cue if too long."""
     word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
     if len(word_spans) <= MAX_QUOTE_WORDS:
         return start, end

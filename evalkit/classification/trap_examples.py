@@ -71,7 +71,6 @@ def _describe_failing_examples_of_trap(single_trap: Traps, trap: Trap) -> Iterat
 
 
 def _find_worst_raised_severity(single_trap: Traps, trap: Trap, example: TrapExample) -> IssueSeverity | None:
-    """Find the worst that V3 raises about the example, with this row alone."""
     bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
     detector = V3TrapDetector(single_trap)
     answers = [Answer(question, question.offline()) for question in detector.questions(answer, bundle)]

@@ -399,7 +399,7 @@ def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
 
 
 def _require_fast_patterns(site_traps: Traps, path: str) -> None:
-    """UsageError naming the row of an expression that some text keeps busy: it would hold up every run."""
+    """Raise UsageError that names the row of a slow expression."""
     for trap in site_traps.rows:
         texts = [
             text

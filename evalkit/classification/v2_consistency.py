@@ -211,7 +211,6 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
 
 
 def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]:
-    """Check the confidence in the segment's type."""
     for presence in segment.segment_composition:
         is_dominant = presence.document_type is segment.dominant_type
         if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < min_confidence:
@@ -243,7 +242,6 @@ def _build_cannot_tell_issue(message: str, location: str, segment: Segment | Non
 
 
 def _sort_nonempty_by_page(segments: Sequence[Segment]) -> list[Segment]:
-    """Sort the segments that cover any page by their first page."""
     valid_segments = [segment for segment in segments if segment.start_page <= segment.end_page]
     return sorted(valid_segments, key=lambda segment: (segment.start_page, segment.end_page))
 
@@ -394,7 +392,6 @@ def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
-    """Check that mixture and segments agree on which types are there."""
     level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
     for kind, level in level_by_type.items():
         segment_levels = [
@@ -466,7 +463,6 @@ def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
 def _check_stated_type_is_primary(
     stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
-    """Check that the stated type is PRIMARY, not only mentioned."""
     level = level_by_type.get(stated_type)
     if level in (None, PresenceLevel.PRIMARY):
         return
@@ -488,7 +484,7 @@ def _check_stated_type_is_primary(
 def _compute_page_weighted_shares(
     page_counts_and_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
 ) -> dict[DocumentType, Decimal] | None:
-    """Each type's part of the whole, parts weighted by their pages; None where the numbers allow no such thing."""
+    """Compute each type's page-weighted part of the whole; None if impossible."""
     totals = dict.fromkeys(DocumentType, Decimal(0))
     page_total = 0
     for weight, entries in page_counts_and_entries:

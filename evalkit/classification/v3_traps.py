@@ -144,7 +144,6 @@ class V3TrapDetector:
 
 
 def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
-    """Locate the claim that Genomic Report is PRIMARY, if there is one."""
     for entry in answer.document_mixture:
         if entry.document_type is GENOMIC and entry.presence_level is PresenceLevel.PRIMARY:
             return f"{MIXTURE_LOCATION} → {GENOMIC.value}"
@@ -153,7 +152,6 @@ def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
 
 
 def _select_genomic_pages(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Page]:
-    """Return the pages of segments whose PRIMARY type is Genomic Report; all pages if only the document mixture names it."""
     genomic_segments = [segment for segment, kind in iter_segment_primary_types(answer) if kind is GENOMIC]
     return [
         page
@@ -212,7 +210,6 @@ def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> t
 
 
 def _find_written_name(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
-    """Find the first page that has any of the names, and the name as written."""
     for page in pages:
         if span := next(iter_name_spans(names, blank_web_and_mail_addresses(page.text)), None):
             return page.page_num, page.text[slice(*span)]
@@ -460,7 +457,6 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
 
 
 def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | None:
-    """Find the first of the topmost paragraphs that names the laboratory."""
     letterhead = islice((text for text in strip_stamp_lines(page).split("\n") if text.strip()), _LETTERHEAD_LINES)
     return next((line for line in letterhead if any(find_vendor_mentions(vendor, line))), None)
 
@@ -468,7 +464,6 @@ def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | N
 def _check_order_form(
     order_form: OrderFormTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    """Find a page that orders tests and is claimed as their report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
@@ -564,7 +559,6 @@ def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[
 
 
 def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find a report quoted in a note or letter and claimed as the report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
@@ -584,7 +578,6 @@ def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find a leaflet that explains a test or illness, claimed as a report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue

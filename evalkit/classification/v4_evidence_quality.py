@@ -325,7 +325,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
 
 
 def _collect_difference_facts(quote_location: QuoteLocation) -> dict[str, int | str]:
-    """Return what differs first, in the words of quote and page, and the page of the passage most like an absent quote."""
+    """Return what differs first, or the page most like an absent quote."""
     if quote_location.closest_page:
         return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}
     if quote_location.difference is None:

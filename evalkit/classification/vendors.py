@@ -126,7 +126,6 @@ def is_in_letterhead(text: str, position: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _find_letterhead_end(text: str) -> int:
-    """Find the position behind the text's first lines that are not empty."""
     end = filled_lines = 0
     for line in text.split("\n"):
         end += len(line) + 1

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from evalkit.core.records import StrictRecord
 from evalkit.issue import Issue
 
 MAX_SENTENCE_LENGTH = 160
@@ -18,24 +17,14 @@ MAX_SENTENCE_LENGTH = 160
 _MAX_WORDS_LENGTHS = (64, 32, 16)
 
 
-class PlainSentence(StrictRecord):
-    """A row of the table."""
-
-    code: str
-    text: str
-    """With facts and fields of the issue in braces."""
-    when: Mapping[str, int | float | str] = {}
-    """What these facts and fields must be."""
-
-
 @cache
-def load_plain_sentences() -> dict[str, tuple[PlainSentence, ...]]:
-    """Load the table: code → its sentences, in the order in which they are tried."""
-    rows_by_code: dict[str, tuple[PlainSentence, ...]] = defaultdict(tuple)
-    for row in tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))["sentence"]:
-        sentence = PlainSentence.model_validate(row)
-        rows_by_code[sentence.code] += (sentence,)
-    return dict(rows_by_code)
+def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
+    """Load the table: code → its rows (``text``, perhaps ``when``), in the order in which they are tried."""
+    table = tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))
+    rows_by_code = defaultdict(list)
+    for row in table["sentence"]:
+        rows_by_code[row["code"]].append(row)
+    return rows_by_code
 
 
 def describe_issue(issue: Issue) -> str:
@@ -45,16 +34,15 @@ def describe_issue(issue: Issue) -> str:
 
     Returns the issue's message for a code without a sentence (a site's own verifier) or if a fact is missing.
     """
-    sentences = load_plain_sentences().get(issue.code, ())
-    if issue.agent == "grader":  # its model names kinds of doubt of its own
-        sentences += load_plain_sentences()["GRADER-MODEL"]
+    fallback_code = "GRADER-MODEL" if issue.agent == "grader" else ""  # its model names kinds of doubt of its own
+    rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
     fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
     known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
     page_note = f" (Pages counted from page {known['counted_from']}.)" if "counted_from" in known else ""
-    for sentence in sentences:
-        if sentence.when.items() <= known.items():
+    for row in rows:
+        if row.get("when", {}).items() <= known.items():
             with suppress(KeyError):
-                return _fill_in(sentence.text + page_note, known)
+                return _fill_in(row["text"] + page_note, known)
     return issue.message
 
 

@@ -267,7 +267,7 @@ def test_a_distribution_in_the_current_folder_is_refused(
 ) -> None:
     install_verifier(WELL_BEHAVED)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="lies in the current folder"):
+    with pytest.raises(UsageError, match="is in the current folder"):
         load_own_verifiers(["doses"], 5)
 
 

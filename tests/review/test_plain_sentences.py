@@ -119,6 +119,7 @@ def find_codes_of_issues() -> Iterator[str]:
 
 
 def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
+    assert all(row.keys() <= {"code", "text", "when"} for rows in load_plain_sentences().values() for row in rows)
     assert set(load_plain_sentences()) == set(find_codes_of_issues())
     assert set(get_args(ShippedAgent)) >= FAILING_AGENTS
 
@@ -362,7 +363,7 @@ def test_each_sentence_is_short_whole_and_free_of_the_pipelines_words(issues: li
 
 def test_every_sentence_of_the_table_is_used(issues: list[Issue]) -> None:
     """A sentence that no issue can have is dead text."""
-    texts = {sentence.text for sentences in load_plain_sentences().values() for sentence in sentences}
+    texts = {row["text"] for rows in load_plain_sentences().values() for row in rows}
     patterns = {text: re.compile(re.sub(r"\\{\w+\\}", ".+", re.escape(text)), re.IGNORECASE) for text in texts}
     described = {describe_issue(issue) for issue in issues}
     unused = {text for text, pattern in patterns.items() if not any(map(pattern.match, described))}

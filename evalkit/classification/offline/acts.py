@@ -298,7 +298,6 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
 def _find_strongest_quotable_sign(
     reading: ActReading, kind: DocumentType, instead_of: DocumentType
 ) -> tuple[Page, str | None, str]:
-    """Find the strongest sign that can be shown: page, passage and words."""
     for name in reading.rank_feature_names(kind, instead_of):
         for page in reading.pages:
             text = get_body_text(page)

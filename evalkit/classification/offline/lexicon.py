@@ -320,7 +320,7 @@ def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tu
 
 
 def _tokenise(text: str) -> list[TokenSpan]:
-    """Words in normal form: small letters, without the plural's s."""
+    """Split into words in normal form: lower case, without the plural's s."""
     return [(_normalise_word(match[0]), *match.span()) for match in _TOKEN_PATTERN.finditer(text)]
 
 
@@ -331,7 +331,6 @@ def _normalise_word(word: str) -> str:
 
 
 def _locate_visible_blocks(page: Page) -> list[tuple[int, Span]]:
-    """Locate each visible block in the page's text, in order."""
     spans: list[tuple[int, Span]] = []
     cursor = 0
     for number, block in enumerate(page.blocks):
@@ -412,7 +411,6 @@ def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, S
 
 
 def _split_label(text: str, start: int, end: int) -> Iterator[Span]:
-    """Split a label into itself and its parts, from first to last word."""
     cut_spans = [
         (start, start),
         *(match.span() for match in _LABEL_SEPARATOR_PATTERN.finditer(text, start, end)),

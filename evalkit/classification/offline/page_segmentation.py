@@ -409,7 +409,6 @@ def _detect_text_signs(previous_reading: LexiconReading, reading: LexiconReading
 
 
 def _find_list_numbers(lines: Iterable[str]) -> list[int]:
-    """Find the numbers with which lines of a list begin."""
     return [int(match[1]) for line in lines if (match := _NUMBERED_LINE_PATTERN.match(line))]
 
 

@@ -198,7 +198,6 @@ def get_contained_types(segment: Segment) -> set[DocumentType]:
 
 
 def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Page]) -> list[Page]:
-    """Select the pages of the segment of the last page."""
     last_page_number = pages[-1].page_num
     first_page_number = max(
         (
@@ -321,7 +320,6 @@ def _compare_pagination_marks(
 
 
 def _is_same_running_line(line: str, next_line: str) -> bool:
-    """Tell if both are the same running line, apart from numbers."""
     letters, next_letters = (re.sub(r"[\W\d_]+", "", text).casefold() for text in (line, next_line))
     return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
 
@@ -374,7 +372,6 @@ _SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS
 
 
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Compare the numbers of specimens or examinations."""
     numbers, previous_numbers = (
         {
             number.normal: number.value
@@ -396,7 +393,6 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
 
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Compare the days: by the labelled date, or by dates at the head."""
     dates = _map_report_dates_to_text(page) or _map_head_dates_to_text(page)
     previous_dates = next(
         filter(
@@ -426,7 +422,6 @@ def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[Bound
 
 
 def _map_report_dates_to_text(page: Page) -> dict[str, str]:
-    """Map the page's labelled date: ISO 8601 → as it is written."""
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
@@ -444,7 +439,6 @@ def _map_head_dates_to_text(page: Page) -> dict[str, str]:
 
 
 def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Compare headings: repeated from the pages before, or after a conclusion."""
     headings = _find_headings(page.text)
     previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
     repeated = headings & frozenset().union(*previous_headings)
@@ -471,7 +465,6 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
 
 @lru_cache(maxsize=512)
 def _find_conclusions(text: str) -> frozenset[str]:
-    """Find the kinds of conclusion that have a heading on the page."""
     return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))
 
 
@@ -489,7 +482,6 @@ def _find_last_heading(text: str) -> str | None:
 
 
 def _is_heading_like(line: str) -> bool:
-    """Tell if the line has few words, each longer one capitalised."""
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
     return (
         0 < len(line.split()) <= _MAX_HEADING_WORDS
@@ -539,7 +531,7 @@ def _normalise_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Short, and written like a title: capitals, or a capital at each longer word."""
+    """Tell if the line is short and capitalised like a title."""
     if len(line) > _MAX_TITLE_LENGTH or not _TITLE_PATTERN.fullmatch(line):
         return False
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
@@ -547,7 +539,6 @@ def _is_title(line: str) -> bool:
 
 
 def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
-    """Check if the page before was signed, and if a sentence runs over."""
     tail = "\n".join(_split_lines(get_body_text(previous_page))[-_FOOT_LINES:])
     if _CLOSING_PATTERN.search(tail):
         yield BoundarySign(1.0, "comes after a signature or greeting")

@@ -298,7 +298,6 @@ def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]
 
 
 def _find_term_cues(page: ScoredPage) -> Iterator[CueMatch]:
-    """Find learned terms as cues of the type that they speak for most."""
     document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
     reading = page.lexicon_reading
     for term in extract_terms(reading.page.text, reading.furniture_spans):

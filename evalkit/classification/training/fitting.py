@@ -67,7 +67,6 @@ class FittedWeights(NamedTuple):
 
 
 def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -> tuple[int, int]:
-    """Count the known single words of a text, and all of them."""
     words = {term for term in terms if " " not in term}
     return len(words & known_terms), len(words)
 
