@@ -31,10 +31,10 @@ from evalkit.classification.offline.act_features import compute_log_feature_rate
 from evalkit.classification.offline.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
 from evalkit.classification.offline.type_scoring import extract_terms
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import labelled_texts, text_variants, training_set
+from evalkit.classification.training import labelled_texts, training_set
+from evalkit.classification.training.fitting import select_vocabulary
 from evalkit.classification.training.labelled_texts import LabelledText
 from evalkit.classification.training.training_set import FloatArray, TrainingSet
-from evalkit.classification.training.vocabulary import select_vocabulary
 from evalkit.documents.bundle import Page
 from evalkit.documents.furniture import get_body_text
 
@@ -134,7 +134,7 @@ def judge(texts: Sequence[LabelledText]) -> Judged:
     folds = training_set.assign_folds_to_groups(texts)
     variants = [
         one
-        for one in text_variants.create_text_variants(texts, folds)
+        for one in labelled_texts.create_text_variants(texts, folds)
         if one.name in VARIANTS or one.name.startswith("quotes")
     ]
     pages = [labelled_texts.build_pages_from_text(one.text) for one in variants]

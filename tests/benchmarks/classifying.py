@@ -45,7 +45,6 @@ from evalkit.classification.training import (
     calibration,
     fitting,
     labelled_texts,
-    text_variants,
     training_set,
     weights_file,
 )
@@ -156,7 +155,7 @@ def judged(
 ) -> Judged:
     """``folds``: group → fold, if they are not to be drawn; those of None are always learned from."""
     folds = folds or training_set.assign_folds_to_groups(some)
-    found = training_set.build_training_set(text_variants.create_text_variants(some, folds))
+    found = training_set.build_training_set(labelled_texts.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
     of_fold = training_set.list_source_parts_by_variant(found, lambda one: folds[one.group])
     of_source = training_set.list_source_parts_by_variant(found, lambda one: one.source)

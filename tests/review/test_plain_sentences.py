@@ -34,7 +34,7 @@ from builders import (
     segment,
 )
 from builders import answer as compose_answer
-from classification.test_acts import NOT_PERFORMED, PERFORMED
+from classification.offline.test_acts import NOT_PERFORMED, PERFORMED
 from classification.test_patient_check import ANNA, MARTIN, build_bundle
 from extraction.test_reliability_loop import PARTIAL, Scripted, run
 from hypothesis import given

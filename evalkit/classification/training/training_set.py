@@ -15,8 +15,12 @@ from scipy.sparse import csr_matrix
 from evalkit.classification.offline.lexicon import apply_lexicon
 from evalkit.classification.offline.model_weights import LEXICON_FEATURE_NAMES
 from evalkit.classification.offline.type_scoring import compute_lexicon_features, compute_term_weight, extract_terms
-from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, LabelledText, build_pages_from_text
-from evalkit.classification.training.text_variants import TextVariant
+from evalkit.classification.training.labelled_texts import (
+    DOCUMENT_TYPES,
+    LabelledText,
+    TextVariant,
+    build_pages_from_text,
+)
 
 FloatArray = npt.NDArray[np.float64]
 FOLDS = 5

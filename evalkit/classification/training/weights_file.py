@@ -12,8 +12,7 @@ import numpy as np
 
 from evalkit.classification.training.calibration import ProbabilityCalibration, calibrate_probabilities, judge_acts
 from evalkit.classification.training.fitting import FittedWeights, fit_weights, predict_out_of_fold_sums
-from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, LabelledText
-from evalkit.classification.training.text_variants import create_text_variants
+from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, LabelledText, create_text_variants
 from evalkit.classification.training.training_set import (
     FloatArray,
     TrainingSet,

@@ -31,7 +31,7 @@ from builders import (
     segment,
 )
 from builders import answer as compose_answer
-from classification.test_second_opinion_types import TEXTS
+from classification.offline.test_second_opinion_types import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 

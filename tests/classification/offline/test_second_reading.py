@@ -25,7 +25,7 @@ from builders import (
     presence,
     segment,
 )
-from classification.test_acts import NOT_PERFORMED, PERFORMED, ROWS
+from classification.offline.test_acts import NOT_PERFORMED, PERFORMED, ROWS
 from hypothesis import given
 from hypothesis import strategies as st
 

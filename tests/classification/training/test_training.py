@@ -40,9 +40,19 @@ from evalkit.classification.training.calibration import (
     calibrate_probabilities,
     compute_probabilities,
 )
-from evalkit.classification.training.fitting import FittedWeights, fit_weights, predict_out_of_fold_sums
-from evalkit.classification.training.labelled_texts import LabelledText, build_pages_from_text, read_labelled_texts
-from evalkit.classification.training.text_variants import create_text_variants, simulate_ocr_errors
+from evalkit.classification.training.fitting import (
+    FittedWeights,
+    find_proper_names,
+    fit_weights,
+    predict_out_of_fold_sums,
+)
+from evalkit.classification.training.labelled_texts import (
+    LabelledText,
+    build_pages_from_text,
+    create_text_variants,
+    read_labelled_texts,
+    simulate_ocr_errors,
+)
 from evalkit.classification.training.training_set import (
     TrainingSet,
     assign_folds_to_groups,
@@ -50,14 +60,13 @@ from evalkit.classification.training.training_set import (
     list_source_parts_by_variant,
     mark_independent_rows,
 )
-from evalkit.classification.training.vocabulary import find_proper_names
 from evalkit.classification.training.weights_file import train_model_with_held_out_sums
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
-INVENTED = Path(__file__).parent / "invented.toml"
+INVENTED = Path(__file__).parents[1] / "invented.toml"
 
 
 def bundle_of(text: str) -> DocumentBundle:
