@@ -11,8 +11,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import load_embedded_weights
+from evalkit.classification.offline.lexicon import load_lexicon
+from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps

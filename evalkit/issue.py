@@ -1,4 +1,4 @@
-"""What every task raises and every person reads: an :class:`Issue`.
+"""Issues: findings that every task raises and every person reads.
 
 An issue is frozen; a change (numbering, a new status) makes a new value. ``Issue(**json)`` round-trips.
 """
@@ -51,7 +51,7 @@ class IssueSeverity(StrEnum):
 
 
 class QuoteVerdict(StrEnum):
-    """What comparing a quote with the document's own text found."""
+    """Outcome of comparing a quote with the document's own text."""
 
     VERBATIM = "VERBATIM"
     NOISY = "NOISY"
@@ -77,19 +77,19 @@ class Issue(BaseModel):
     code: str
     """Stable name of the rule: ``V1-SEGMENT-COUNT``."""
     agent: Agent
-    """Who raised it."""
+    """The agent that raised it."""
     origin: Literal["rule", "model"] = "rule"
-    """Computed, or said by a model."""
+    """Computed by a rule, or found by a model."""
     severity: IssueSeverity
     """BLOCKER, MAJOR or MINOR."""
     message: str
     """One sentence for a clinician."""
     location: str = ""
-    """Where in the answer: ``document_mixture → Genomic Report``."""
+    """Place in the answer: ``document_mixture → Genomic Report``."""
     suggested_fix: str = ""
-    """What would mend it; empty where only a person can say."""
+    """A way to fix it; empty if only a person can tell."""
     auto_fixable: bool = False
-    """Whether the repair table has a lossless repair for it; never a model's word."""
+    """If the repair table has a lossless repair for it; never set by a model."""
     segment_index: int | None = None
     """The segment it is about, as the answer numbers it."""
     document_type: str | None = None
@@ -99,21 +99,21 @@ class Issue(BaseModel):
     quote: str | None = None
     """The words that were claimed."""
     verdict: QuoteVerdict | None = None
-    """What comparing the quote with the document found."""
+    """Outcome of comparing the quote with the document."""
     difference: str | None = None
-    """What differs between quote and document, in words."""
+    """Difference between quote and document, in words."""
     found_page: int | None = None
-    """Where the quote, or the passage nearest to it, really stands."""
+    """The page on which the quote, or the passage most like it, really is."""
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of that place."""
     facts: Mapping[str, int | float | str] = Field(default_factory=dict)
-    """What the rule found, as names with numbers or words: the screen's sentence is made from them, never from ``message``."""
+    """Findings of the rule, as names with numbers or words; the screen's sentence is made from them, never from ``message``."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
     """Open issues are counted by the arbiter; people confirm or dismiss them."""
 
     @classmethod
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
-        """A new issue of that agent, in its group, not numbered yet."""
+        """Create an issue of that agent, in its group, not numbered yet."""
         unnumbered = f"{agent.upper()}-0000"
         group = ISSUE_GROUP_BY_AGENT.get(agent, OWN_AGENT_GROUP)
         return cls(
@@ -127,7 +127,7 @@ def sort_by_severity(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def number_issues(agent: Agent, issues: Iterable[Issue], first_number: int = 1) -> list[Issue]:
-    """The issues with ids ``AGENT-0001`` running on from ``first_number``."""
+    """Assign the ids ``AGENT-0001`` and on, from ``first_number``."""
     return [
         issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
         for number, issue in enumerate(issues, first_number)

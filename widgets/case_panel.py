@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import anywidget
@@ -204,8 +203,8 @@ def format_patient_question(issue: Issue) -> str:
     """What is asked where pages may be another patient's; empty for any other issue."""
     if issue.code not in PATIENT_CODES:
         return ""
-    facts = re.search(r"[a-z ,]+ differs?(?=\)?$)", issue.message)
-    reason = f" {facts[0].strip().capitalize()}." if facts else ""
+    differing = issue.facts.get("differing")
+    reason = f" {str(differing).capitalize()}." if differing else ""
     other_page = next((box[0] for box in issue.boxes if box[0] != issue.page), None)
     if issue.code == "V2-PATIENT-OTHER" or other_page is None:
         return f"Is page {issue.page} about the patient whom this file is for?{reason}"

@@ -1,1 +1,4 @@
-"""Task 1: of which type is each part of a clinical document? The file names are the specification's."""
+"""Task 1: the document types of a record, page by page.
+
+The file names are the specification's.
+"""

@@ -1,4 +1,4 @@
-"""Put an answer into the shape of its model without loss, and list what was changed.
+"""Normalise an answer to its model's shape without loss, listing changes.
 
 One step for supplied classifications and for language models' answers (contract, ruling 23): wrappers, spellings of
 keys and enums, numbers as text, lists of one. The model says what belongs where; ``answer_spellings.toml`` names the
@@ -44,7 +44,9 @@ _UNION_ORIGINS = (Union, UnionType)
 
 
 def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAnswer:
-    """Read an answer (its text, or a JSON value) as JSON of ``answer_type``'s shape, as far as no guess is needed.
+    """Read an answer as JSON of ``answer_type``'s shape, without guessing.
+
+    The answer is a text or a JSON value.
 
     AnswerTextError if a text is not one JSON value; AnswerShapeError if the answer contradicts itself. What still has
     another shape is left to the model to refuse.
@@ -60,14 +62,17 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     except (AnswerTextError, AnswerShapeError):
         raise
     except (TypeError, ValueError, RecursionError):
-        raise AnswerShapeError("it holds what JSON cannot carry") from None
+        raise AnswerShapeError("it holds values that JSON cannot represent") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
         normalised = normaliser.add_zero_for_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
 
 
 class _Normaliser:
-    """One answer under way; ``changes`` name places without their numbers, so that they stay few."""
+    """One answer being normalised.
+
+    ``changes`` name places without their numbers, so that they stay few.
+    """
 
     def __init__(self) -> None:
         self.changes: list[str] = []
@@ -91,7 +96,7 @@ class _Normaliser:
         return next(iter(answers.values()))
 
     def normalise(self, json_value: Any, annotation: Any, location: str) -> Any:
-        """Return the value as the annotation asks for it; as it is where that would need a guess."""
+        """Return the value as the annotation asks for it, or as it is if unclear."""
         if _is_list(annotation):
             return self._normalise_list(json_value, get_args(annotation)[0], location)
         alternatives = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -111,7 +116,10 @@ class _Normaliser:
         return normalise_number(json_value, location) if normalise_number else json_value
 
     def add_zero_for_missing_counts(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Add what can be counted as 0 or none, so that V1 raises it and the repair table repairs it."""
+        """Add 0 or an empty list for counts that are missing.
+
+        V1 then raises them and the repair table repairs them.
+        """
         segments = answer.get("segments")
         if not isinstance(segments, list) or not all(isinstance(segment, dict) for segment in segments):
             return answer
@@ -176,7 +184,7 @@ class _Normaliser:
             )
             normalised_member = self.normalise(listed_member, field.annotation, f"{prefix}{name}")
             if name in normalised and dump_for_comparison(normalised[name]) != dump_for_comparison(normalised_member):
-                raise AnswerShapeError(f"{prefix}{name} is there twice with different values")
+                raise AnswerShapeError(f"{prefix}{name} appears twice with different values")
             normalised[name] = normalised_member
         return normalised
 
@@ -196,7 +204,7 @@ class _Normaliser:
                 yield from zip(("start_page", "end_page"), pages, strict=True)
 
     def _wrap_lone_object_in_list(self, member: Any, field: FieldInfo, place: str) -> Any:
-        """Read an object as a list of one where a list may be left out: there it can stand for nothing else."""
+        """Wrap a lone object in a list if only a list can be meant."""
         if not isinstance(member, dict) or not _is_list(field.annotation) or field.is_required():
             return member
         return self._note_change([member] if member else [], place, "an object read as a list of one")
@@ -277,7 +285,7 @@ def _find_wrapped_answers(
 
 
 def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: type[BaseModel]) -> Any:
-    """Read an object by type or by number as the list it stands for; anything else stays an object."""
+    """Convert an object keyed by type or number to a list; keep other objects."""
     key_name = next((name for name in ("document_type", "segment_index") if name in member_type.model_fields), None)
     if not (key_name and members_by_key and all(isinstance(member, dict) for member in members_by_key.values())):
         return members_by_key
@@ -292,10 +300,13 @@ def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: t
 
 
 def _add_key(key_name: str, key: Any, member: dict[str, Any], member_type: type[BaseModel]) -> dict[str, Any]:
-    """Add the key to the member; a number is only the member's place, a type must be the one that the member names."""
+    """Add the key to the member if it is a type; a number is only a position.
+
+    A type must be the one that the member names.
+    """
     own_key = _Normaliser().normalise(member, member_type, "").get(key_name, key)
     if own_key != key and isinstance(key, str):
-        raise AnswerShapeError(f"{key_name} is there twice with different values")
+        raise AnswerShapeError(f"{key_name} appears twice with different values")
     return {**member, key_name: own_key}
 
 
@@ -321,12 +332,14 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _is_only_list(field: FieldInfo, model: type[BaseModel]) -> bool:
-    """Whether the list is all that an answer holds, as a verifier's is: the list alone, or null for none, is clear."""
+    """Tell if the list is all that an answer holds, as a verifier's is.
+
+    Then the list alone, or null for none, is clear.
+    """
     return _is_list(field.annotation) and len(model.model_fields) == 1
 
 
 def _list_enum_values(annotation: Any) -> tuple[str, ...]:
-    """List the words of an enum or a Literal; none for anything else."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Enum):

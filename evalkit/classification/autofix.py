@@ -1,4 +1,4 @@
-"""Repairs: what arithmetic or counting can repair without asking anybody, one row each.
+"""Lossless repairs by arithmetic or counting, a row each.
 
 Whether an issue is auto-fixable is decided here, by the table and the numbers, never by a model. Each repair changes
 only what its row names and keeps the order of everything.
@@ -43,7 +43,7 @@ class Repair(BaseModel):
     code: str
     location: str
     description: str
-    """What it does, in words for the expert."""
+    """Description for the expert."""
     before: Any
     """The values it changes, as JSON."""
     after: Any
@@ -51,7 +51,10 @@ class Repair(BaseModel):
 
 @dataclass(frozen=True)
 class _RepairRule:
-    """How issues of one code are repaired. ``position`` is the segment's place in the array, None for the document."""
+    """Repair of the issues of one code.
+
+    ``position`` is the segment's place in the array, None for the document.
+    """
 
     code: str
     description: str
@@ -61,18 +64,17 @@ class _RepairRule:
 
 
 def has_unit_sum(shares: Iterable[float], tolerance: Decimal = SUM_TOLERANCE) -> bool:
-    """Whether the shares sum to 1 within the tolerance, which is inclusive."""
+    """Tell if the shares sum to 1 within the inclusive tolerance."""
     return abs(sum(convert_to_decimals(shares), Decimal(0)) - 1) <= tolerance
 
 
 def find_missing_types(present_types: Iterable[DocumentType]) -> list[DocumentType]:
-    """The document types that are not there, in their usual order."""
+    """Find the document types that are not there, in their usual order."""
     seen_types = set(present_types)
     return [kind for kind in DocumentType if kind not in seen_types]
 
 
 def _get_share_rows(answer: Classification, segment_position: int | None) -> Sequence[MixtureEntry | TypePresence]:
-    """The mixture of the document, or the composition of the segment."""
     return (
         answer.document_mixture if segment_position is None else answer.segments[segment_position].segment_composition
     )
@@ -228,16 +230,21 @@ _REPAIR_RULES = (
 
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
-    """Whether the table can repair an issue of that code in that segment (None: in the document as a whole)."""
+    """Tell if the table can repair an issue of that code in that segment.
+
+    ``segment_index`` None: in the document as a whole.
+    """
     return _find_repair_rule(code, answer, segment_index) is not None
 
 
 def _find_repair_rule(
     code: str, answer: Classification, segment_index: int | None
 ) -> tuple[_RepairRule, int | None] | None:
-    """The first row of the table that can, and the segment's place in the array; None where nothing can be repaired.
+    """Find the first row that can repair it, and the segment's position.
 
-    Where several segments have that index, or none, nobody can say which one is meant.
+    None if nothing can be repaired.
+
+    If several segments have that index, or none, it is unclear which is meant.
     """
     positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
     position = positions[0] if len(positions) == 1 else None
@@ -251,7 +258,10 @@ class AutoFixEngine:
     """Applies, or only offers, the repairs of the table."""
 
     def apply(self, answer: Classification, issues: Iterable[Issue]) -> tuple[Classification, list[Repair]]:
-        """The answer with every open auto-fixable issue repaired, and what was done, in the order of the issues."""
+        """Repair every open auto-fixable issue, in the order of the issues.
+
+        Returns the repaired answer, and what was done.
+        """
         repairs = []
         for issue in issues:
             found_repair = _find_repair_rule(issue.code, answer, issue.segment_index)
@@ -273,5 +283,5 @@ class AutoFixEngine:
         return answer, repairs
 
     def propose(self, answer: Classification, issues: Iterable[Issue]) -> list[Repair]:
-        """The repairs that ``apply`` would do."""
+        """List the repairs that ``apply`` would do."""
         return self.apply(answer, issues)[1]

@@ -1,4 +1,6 @@
-"""Regular expressions that a site may write: searched for a bounded time, and tried on long texts before they are used.
+"""Regular expressions that a site may write, with a time limit.
+
+They are tried on long texts before they are used.
 
 Python's own engine tries all ways of dividing a text among an expression's repeats, and cannot be stopped: ``(a+)+$``
 would hold up a run for years. ``regex`` reads the same expressions, and gives up when its time is over.
@@ -21,12 +23,18 @@ _TRIAL_TEXT_LENGTH = 2000
 
 @lru_cache(maxsize=1024)
 def compile_case_insensitive(pattern: str) -> regex.Pattern[str]:
-    """The expression, case ignored, with ``^`` and ``$`` at every line. regex.error where it is none."""
+    """Compile the expression, ignoring case, ``^`` and ``$`` at every line.
+
+    regex.error if it is invalid.
+    """
     return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
 
 
 def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
-    """The first place in the text, as it is written there. UsageError: TRAP-SLOW where that takes longer."""
+    """Find the first match in the text, as it is written there.
+
+    UsageError TRAP-SLOW if that takes too long.
+    """
     try:
         match = compile_case_insensitive(pattern).search(text, timeout=timeout_seconds)
     except TimeoutError:
@@ -41,14 +49,19 @@ def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: floa
 def require_fast_pattern(
     pattern: str, seed_texts: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS
 ) -> None:
-    """UsageError: TRAP-SLOW, as of ``find_first_match_with_timeout``, on one of the ``build_stress_texts``."""
+    """Raise UsageError TRAP-SLOW if the expression is slow on long texts.
+
+    The texts are those of ``build_stress_texts``.
+    """
     for text in build_stress_texts(pattern, seed_texts):
         find_first_match_with_timeout(pattern, text, timeout_seconds)
 
 
 def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:
-    """Texts of some thousand letters that ask much of the expression: each of its letters and those of its classes again and
-    again, and the seed texts, all ending in what no expression expects.
+    """Build long texts that are hard for the expression.
+
+    Each letter of it and of its classes, and each seed text, again and again, all ending in a character that no
+    expression expects.
     """
     letters = dict.fromkeys([*"aA1 \n.-,", *(piece for piece in pattern if piece.isalnum())])
     runs = [*letters, *(piece for piece in seed_texts if piece), "a ", "a1", "1 a, "]

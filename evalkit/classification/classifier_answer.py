@@ -1,4 +1,4 @@
-"""What a language model answers about a document: a classification whose quotes may be given by their place.
+"""A language model's classification, whose quotes may be given by place.
 
 Long quotes cost tokens, stop some models for recitation, and get words wrong. So a model names page, paragraph, first
 and last words, and the quote is cut out of the bundle; one that it wrote out is taken as it is, and grounded like any.
@@ -41,17 +41,23 @@ class _RequestedAnswer(_AnswerWithReferences):
 
 
 def build_answer_schema() -> Mapping[str, Any]:
-    """The JSON Schema that a language model is sent."""
+    """Build the JSON Schema that is sent to a language model."""
     return build_inlined_json_schema(_RequestedAnswer)
 
 
 def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
-    """Read the JSON of a model's answer, as far as no guess is needed. AnswerTextError, AnswerShapeError."""
+    """Read the JSON of a model's answer, without guessing.
+
+    AnswerTextError, AnswerShapeError.
+    """
     return normalise_answer(answer_text, _AnswerWithReferences)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
-    """The classification in a model's answer. pydantic.ValidationError where it has not that shape."""
+    """Parse a model's answer into a classification with quotes.
+
+    pydantic.ValidationError if it has another shape.
+    """
     answer = _AnswerWithReferences.model_validate_json(answer_text)
     answer_json = answer.to_json()
     for segment, located_segment in zip(answer_json["segments"], answer.segments, strict=True):
@@ -79,5 +85,8 @@ def _resolve_snippet(evidence: _EvidenceReference, bundle: DocumentBundle) -> st
 
 
 def _join_location_words(evidence: _EvidenceReference) -> str:
-    """What the model said of a passage that is not there: V4 says that it is nowhere."""
+    """Join what the model answered about a passage that is not there.
+
+    V4 reports that it is nowhere.
+    """
     return " … ".join(filter(None, (evidence.first_words, evidence.last_words)))

@@ -1,4 +1,4 @@
-"""What is written about a document: ``results/{doc_id}.json``."""
+"""The result of a document: ``results/{doc_id}.json``."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ class Attempt(StrictRecord):
     decision: Decision
     decision_rule: str
     fingerprint: str
-    """Of everything that a repair may change: seen twice, it is a cycle."""
+    """Hash of everything that a repair may change: seen twice, it is a cycle."""
     issues: tuple[str, ...]
     """The ids of the issues that were open."""
     repairs: tuple[Repair, ...] = ()
-    """What was repaired before the next attempt."""
+    """Repairs done before the next attempt."""
     normalised: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    """Of the first attempt, what was changed without loss to read the answers, by who answered. Written down only if
+    """In the first attempt: lossless changes to read the answers, by the agent that answered. Written only if
     something was."""
 
 
 class UsageTotal(StrictRecord):
-    """What the model's answers cost, whenever that was paid: equal answers of one document are counted once."""
+    """Cost of the model's answers, whenever it was paid.
+
+    Equal answers of one document are counted once.
+    """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: str | None = "0"
-    """A decimal number as text; None where nobody knows the price."""
+    """A decimal number as text; None if the price is unknown."""
 
     @classmethod
     def from_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
@@ -93,7 +96,7 @@ class DocumentResult(StrictRecord):
     doc_id: str
     sha256: str
     fingerprint: str
-    """Of all that made this result: bytes, reader, models, prompts, tables, settings, a supplied classification."""
+    """Hash of all that made this result: bytes, reader, models, prompts, tables, settings, a supplied classification."""
     decision: Decision
     """AUTO_ACCEPT or ESCALATE_TO_SME."""
     decision_rule: str

@@ -1,4 +1,7 @@
-"""How much a quote says: evidence for a type is a finding, a value, a variant, a diagnosis, an encounter."""
+"""Strength of a quote as evidence of a type.
+
+Evidence is a finding, a value, a variant, a diagnosis, an encounter.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _load_rows(table_name: str) -> tuple[EvidencePattern, ...]:
 
 @lru_cache(maxsize=256)  # a quote is looked at several times, and answers repeat theirs
 def find_result_kinds(quote: str) -> frozenset[str]:
-    """The kinds of results that the quote states.
+    """Find the kinds of results that the quote states.
 
     >>> sorted(find_result_kinds("Estrogen receptor: positive (95%)")), sorted(find_result_kinds("SURGICAL PATHOLOGY REPORT"))
     (['answer', 'measure'], [])
@@ -68,7 +71,9 @@ def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[
 
 
 def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
-    """Whether the quote is of a text of the type or speaks of one; anything may be of Other.
+    """Tell if the quote is from a text of the type or mentions one.
+
+    Anything may be of Other.
 
     >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
     True
@@ -81,7 +86,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
 
 @lru_cache(maxsize=256)
 def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
-    """What the quote is instead of evidence of the type, by its form.
+    """Find what the quote is instead of evidence of the type, by its form.
 
     >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
     'a generic reference'
@@ -91,7 +96,7 @@ def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
 
 
-#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could stand anywhere.
+#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could be in any document.
 _BODY_TERMS = re.compile(
     r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
     r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
@@ -110,7 +115,7 @@ _BODY_TERMS = re.compile(
     r"|anesthe|incision|cultur|bacteri|susceptib)",
     re.IGNORECASE,
 )
-#: Of which papers are made that are neither note nor report.
+#: Words of papers that are neither note nor report.
 _PAPER_TERMS = re.compile(
     r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
     r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
@@ -122,7 +127,7 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
+    """Answer V4's question: PRIMARY types whose quotes fit any document."""
     for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
@@ -133,7 +138,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 if (weakness := _find_evidence_weakness(quoted_evidence, kind, bundle))
             ]
             is_all_weak = len(weak_quotes) == len(presence.top_evidence)
-            if not is_all_weak:  # beside good evidence a dull line does no harm; only a reference was meant as more
+            if not is_all_weak:  # with good evidence a dull line does no harm; only a reference was meant as more
                 weak_quotes = [
                     (quoted_evidence, weakness)
                     for quoted_evidence, weakness in weak_quotes
@@ -158,7 +163,10 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find weak evidence, but for the embedded program's own quotes: they are hits of its words, meant as no more."""
+    """Find weak evidence, except in the embedded model's own quotes.
+
+    Those are hits of its words, meant as no more.
+    """
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {
         (kind, evidence.page, evidence.snippet)
@@ -185,7 +193,6 @@ _LINE_OF_ANY_DOCUMENT = EvidencePattern(
 
 
 def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> EvidencePattern | None:
-    """What the quote is instead of evidence; None where it is some."""
     quote = evidence.snippet
     if weakness := find_weakness(quote, kind):
         return weakness
@@ -198,7 +205,7 @@ def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: Docu
     return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 
 
-#: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
+#: Words that make a sentence, in English and other languages, and word endings of statements.
 _STATEMENT_WORDS = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
     r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
@@ -206,13 +213,13 @@ _STATEMENT_WORDS = re.compile(
     r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
     re.IGNORECASE,
 )
-#: A number, a variant, a level of the spine; a label with what stands behind it; a script without spaces. A gene's name,
+#: A number, a variant, a level of the spine; a label with what follows it; a script without spaces. A gene's name,
 #: which has a number too, is no value.
 _VALUE_PATTERN = re.compile(
     r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
-#: A disease or a change that is said to be of some kind, size or place: a diagnosis needs no verb.
+#: A disease or a change of some kind, size or place: a diagnosis needs no verb.
 _DIAGNOSIS_PATTERN = re.compile(
     r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
     r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
@@ -221,7 +228,7 @@ _DIAGNOSIS_PATTERN = re.compile(
     r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
     re.IGNORECASE,
 )
-#: What a diagnosis is not called by: the names of tests, papers and places.
+#: Names of tests, papers and places, which are no diagnosis.
 _NON_DIAGNOSIS_NOUNS = re.compile(
     r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
     r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
@@ -238,7 +245,9 @@ _NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after
 
 
 def is_statement(quote: str) -> bool:
-    """Whether the quote says that something is so: a sentence, a value, a label with what stands behind it, a diagnosis.
+    """Tell if the quote states something.
+
+    A sentence, a value, a label with what follows it, a diagnosis.
 
     >>> [is_statement(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
@@ -261,7 +270,7 @@ def is_statement(quote: str) -> bool:
 
 
 def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
-    """Whether the quote stands in the page's furniture and nowhere else on it."""
+    """Tell if the quote is in the page's furniture and nowhere else on it."""
     if not 1 <= evidence.page <= bundle.total_pages:
         return False
     blocks = bundle.page(evidence.page).visible_blocks

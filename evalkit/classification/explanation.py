@@ -1,6 +1,6 @@
-"""What spoke for and against each type, on which page, and where documents begin: the embedded model's reasons.
+"""The embedded model's reasons for types and for beginnings of documents.
 
-Computed anew from the document, so that it can be asked about any classification, whoever made it. Terms are the
+Computed anew from the document, so that it works for any program's classification. Terms are the
 lexicon's and the learned ones; of what a pattern matched, only the pattern's group is named.
 """
 
@@ -11,21 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import PageSegmentation, segment_pages
-from evalkit.classification.schema import DocumentType, Segment
-from evalkit.classification.type_scoring import (
+from evalkit.classification.offline.lexicon import load_lexicon
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.page_segmentation import PageSegmentation, segment_pages
+from evalkit.classification.offline.type_scoring import (
     ClassificationScores,
     ScoredPage,
     combine_page_scores,
     read_page_for_scoring,
 )
+from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5
 _MAX_PROBABILITY = 0.999
-"""Nothing is said to be certain."""
+"""Upper limit of a probability: nothing is certain."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class WeightedReason:
 
     what: str
     weight: float
-    """What it adds for this type, less what it adds for all types on average."""
+    """Its contribution to this type, less its average over all types."""
     pages: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class TypeReasons:
-    """All that spoke for and against one type."""
+    """The reasons for and against a type."""
 
     document_type: DocumentType
     probability: float
@@ -60,7 +60,7 @@ class SegmentExplanation:
 
 @dataclass(frozen=True)
 class BoundaryExplanation:
-    """Whether a document begins on a page."""
+    """The reasons why a document begins on a page, or does not."""
 
     page: int
     probability: float
@@ -84,7 +84,10 @@ class ClassificationExplanation:
 def explain_segment_types(
     bundle: DocumentBundle, segments: Iterable[Segment], model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationExplanation:
-    """What speaks for and against each type in these segments, those that have pages, whoever made them."""
+    """Explain what speaks for and against each type in these segments.
+
+    Segments without pages are left out; they may come from any program.
+    """
     scored_pages = [read_page_for_scoring(page, model_weights=model_weights) for page in bundle.pages]
     spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
     segmentation = segment_pages(scored_pages)
@@ -139,7 +142,6 @@ def _rank_reasons(
 
 
 def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:
-    """The strongest first, whether for or against."""
     return sorted(reasons, key=lambda reason: (-abs(reason.weight), reason.what))
 
 
@@ -163,7 +165,7 @@ def _explain_boundaries(
 def collect_lexicon_reasons(
     bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
 ) -> list[WeightedReason]:
-    """The lexicon's words for a type on these pages, heaviest first."""
+    """Collect the lexicon's words for a type on these pages, heaviest first."""
     groups_by_id = load_lexicon().groups_by_id
     pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
     for page in bundle.iter_pages(first_page, last_page):
@@ -175,7 +177,10 @@ def collect_lexicon_reasons(
 
 
 def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
-    """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
+    """Render the reasons as lines for a terminal.
+
+    Of each segment the two most probable types, of each doubt its signs.
+    """
     explanation = explain_segment_types(bundle, segments)
     for segment in explanation.segments:
         pages = _format_page_numbers(range(segment.start_page, segment.end_page + 1))

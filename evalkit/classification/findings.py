@@ -1,4 +1,4 @@
-"""What a verifier sees in the text, computed or said by a model, and how it becomes issues.
+"""Findings of a verifier in the text, and their conversion to issues.
 
 What is computed is raised whichever model is asked. A model can add issues, never remove computed ones, and cannot say
 what is auto-fixable. An answer that could not be had is a BLOCKER: broken is not "no issues".
@@ -35,7 +35,7 @@ PageRange = tuple[int, int]
 MAX_SHOWN_LENGTH = 80
 """Characters of what an issue shows of a page."""
 
-#: The code of what each verifier finds in the text, computed or said by a model.
+#: The code of each verifier's findings in the text, by rules or by a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
@@ -67,7 +67,7 @@ class Findings(BaseModel):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """A verifier's question about one classification of one document."""
+    """A verifier's question about a classification of a document."""
 
     role: VerifierName
     prompt_name: str
@@ -88,7 +88,7 @@ class VerifierQuestion(DocumentQuestion[Findings]):
         return normalise_answer(text, self.answer_type)
 
     def offline(self) -> Findings:
-        """What the verifier's own features say; computed once."""
+        """Return what the verifier's own rules find; computed once."""
         return self._rule_findings
 
     @cached_property
@@ -100,7 +100,7 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 def render_verifier_prompt(
     prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
 ) -> str:
-    """The prompt of that name about a classification, or about these of its pages."""
+    """Render the named prompt about a classification, or about its ``pages``."""
     return fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
@@ -115,12 +115,15 @@ def _render_type_definitions() -> str:
 
 
 def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
-    """Whether it is about these pages; what is about no page, or the page before the first, was said before."""
+    """Tell if the finding is about these pages.
+
+    Findings about no page or the shared first page belong to the window before.
+    """
     return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
 def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
-    """What a verifier is asked about: everything but what a repair may change (shares, counts, added types).
+    """Extract what a verifier is asked about: all that no repair may change.
 
     A repair therefore leaves the question as it was, and its answer is used again instead of asking twice. Of a
     document that is asked about in parts, the segments are those that have one of the ``pages`` (first and last).
@@ -161,7 +164,10 @@ def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange |
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Each segment with each type that it claims as PRIMARY (V2 escalates a dominant type that is not)."""
+    """Iterate over each segment with each of its PRIMARY types.
+
+    V2 escalates a dominant type that is not PRIMARY.
+    """
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:
@@ -169,7 +175,9 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
 
 
 def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) -> str | None:
-    """Cut a quote of at most ``MAX_SHOWN_LENGTH`` characters around a place in a page's text, of whole words of one line.
+    """Cut a short quote of whole words around a place in a page's text.
+
+    At most ``MAX_SHOWN_LENGTH`` characters, of one line.
 
     None where it holds what identifies the patient: issues are kept where pages are not.
     """
@@ -187,12 +195,15 @@ def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) ->
 
 
 def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-    """The answers as issues, numbered from ``AGENT-0001``; a missing answer is a BLOCKER."""
+    """Convert the answers to issues, numbered from ``AGENT-0001``.
+
+    A missing answer is a BLOCKER.
+    """
     return number_issues(agent, (issue for answer in answers for issue in _convert_answer(agent, answer)))
 
 
 def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
-    """The issue that says that an agent could not answer."""
+    """Build the issue of an agent that could not answer."""
     return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
@@ -204,14 +215,16 @@ def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
 
 
 def is_agent_failure_issue(issue: Issue) -> bool:
-    """Whether it says that an agent could not answer."""
+    """Tell if the issue reports an agent that could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 
 def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
-    """What a model said, without what was observed at the same place by the same code and is at least as severe.
+    """Drop a model's issues that a rule raised at the same place.
 
-    A more severe one stays beside the observed one, which no model's words replace.
+    The rule's issue has the same code and is at least as severe.
+
+    A more severe one is added to the rule's issue, which no model's words replace.
     """
     severity_by_key: dict[tuple[object, ...], IssueSeverity] = {}
     for issue in rule_issues:
@@ -239,7 +252,7 @@ def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[I
 
 
 def convert_findings_to_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
-    """What was found in the text, as issues."""
+    """Convert findings in the text to issues."""
     type_names = {kind.value for kind in DocumentType}
     for finding in findings:
         kind = finding.document_type if finding.document_type in type_names else None

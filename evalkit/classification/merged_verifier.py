@@ -1,4 +1,7 @@
-"""V2, V3 and V4 in one question, for those who pay by the call (``--profile lean``)."""
+"""V2, V3 and V4 in a single question, to pay for fewer calls.
+
+Used by ``--profile lean``.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class MergedFindings(BaseModel):
 
 @dataclass(frozen=True)
 class MergedQuestion(DocumentQuestion[MergedFindings]):
-    """What V2, V3 and V4 want to know about the same pages."""
+    """The questions of V2, V3 and V4 about the same pages."""
 
     questions: tuple[Question[Findings], ...]
     classification: ClassificationOutput
@@ -61,7 +64,7 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
         return normalise_answer(text, self.answer_type)
 
     def offline(self) -> MergedFindings:
-        """What each of them says."""
+        """Return what the rules of each verifier find."""
         return MergedFindings(
             findings=tuple(
                 MergedFinding.model_validate(vars(finding) | {"check": question.role})
@@ -80,14 +83,17 @@ class MergedVerifier:
     def build_question(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> MergedQuestion:
-        """The one question, of the whole document or of these pages."""
+        """Build the question about the whole document, or about these pages."""
         questions = (
             question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
         )
         return MergedQuestion(tuple(questions), classification, bundle, pages)
 
     def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
-        """The answers as issues of V2, V3 and V4; a missing answer is a BLOCKER of each: none of them was done."""
+        """Convert the answers to issues of V2, V3 and V4.
+
+        A missing answer is a BLOCKER of each: none of them was done.
+        """
         return [
             issue
             for check in _MERGED_VERIFIERS

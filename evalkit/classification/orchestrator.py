@@ -1,4 +1,4 @@
-"""The sentence: propose → check → decide → repair → check …, or escalate to a person.
+"""Orchestrator: propose → check → decide → repair → check …, or escalate.
 
 Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification; a repair
 asks no model again.
@@ -25,7 +25,7 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
 )
 from evalkit.classification.merged_verifier import MergedVerifier
-from evalkit.classification.model_weights import load_embedded_weights
+from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -71,7 +71,7 @@ class UnparseableClassification:
 
 @dataclass(frozen=True)
 class ClassificationOutcome:
-    """All that came of one document."""
+    """The whole outcome of classifying a document."""
 
     verdict: Verdict
     classification: ClassificationOutput | None
@@ -86,7 +86,7 @@ class ClassificationOutcome:
 
 
 class RetryOrchestrator:
-    """Runs the pipeline on one document after another; keeps nothing between them."""
+    """The pipeline, run on one document after another without memory."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class RetryOrchestrator:
 
         ``profile``: V2, V3 and V4 ask for themselves, or all in one question. ``window_characters``: so many characters
         of a document are asked about at once; None: all of it. ``own_verifiers``: a site's, which come after V4.
-        ``include_rule_findings``: what the verifiers compute from the text is raised beside what the model says; without
+        ``include_rule_findings``: the verifiers' findings by rules are raised besides the model's; without
         it mutation testing shows what the model sees by itself.
         """
         self._model = model or EmbeddedModel()
@@ -155,7 +155,6 @@ class RetryOrchestrator:
     async def _obtain_classification(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
-        """The classification, if there is one, and what is wrong with the way in which it came."""
         if isinstance(supplied, UnparseableClassification):
             return None, [build_unparseable_issue(supplied.reason)]
         if supplied is not None:
@@ -239,7 +238,7 @@ class RetryOrchestrator:
         question_cache: _QuestionCache,
         verifiers: Sequence[Verifier],
     ) -> list[Issue]:
-        """Return all issues of one round: what is computed is always raised, and before what a model says."""
+        """Collect all issues of a round: computed ones first, then a model's."""
         rule_issues: list[Issue] = []
         offline_issues: list[Issue] = []
         questions_by_agent: dict[str, list[Question[Any]]] = {}
@@ -366,7 +365,7 @@ class RetryOrchestrator:
 
 
 class _QuestionCache:
-    """The questions of one document: equal ones are asked once, every call is counted."""
+    """Questions of a document: equal ones are asked once, all calls counted."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -375,7 +374,7 @@ class _QuestionCache:
         self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
         self.changes: list[str] = []
-        """What was changed without loss to read the answers."""
+        """Lossless changes to read the answers."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         key = question.role, question.prompt(), question.images
@@ -404,7 +403,7 @@ class _QuestionCache:
 
 
 class _IssueNumbering:
-    """Gives each issue of a document one id: the same issue in two rounds keeps it, numbering runs on."""
+    """Issue numbers of a document: an issue keeps its id in later rounds."""
 
     def __init__(self) -> None:
         self._ids_by_key: dict[str, str] = {}
@@ -425,7 +424,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
-    """What reading alone says against trusting anything about this document."""
+    """Collect the issues of reading a document, whatever its classification."""
     issues = []
     if unreadable_pages := bundle.unreadable_pages:
         problems = dict.fromkeys(
@@ -441,6 +440,11 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
                 page=unreadable_pages[0],
+                facts={
+                    "pages": _format_page_numbers(unreadable_pages),
+                    "count": len(unreadable_pages),
+                    "total": bundle.total_pages,
+                },
             )
         )
     elif not bundle.has_text:
@@ -453,6 +457,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Check whether the right file was sent",
                 page=1,
+                facts={"total": bundle.total_pages},
             )
         )
     for reason in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
@@ -467,6 +472,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 location="document",
                 suggested_fix="Look at the pictures on these pages, or send a better scan",
                 page=picture_pages[0],
+                facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
             )
         )
     if bundle.is_repaired:
@@ -488,7 +494,7 @@ def _format_page_numbers(page_numbers: Sequence[int]) -> str:
 
 
 def build_unparseable_issue(fault: str) -> Issue:
-    """The issue that an answer has not the shape of a classification."""
+    """Build the issue of an answer without the shape of a classification."""
     issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",
@@ -515,7 +521,10 @@ def _read_supplied_classification(
 
 
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
-    """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
+    """Hash all that a repair may change, with its boundaries and types (MD5).
+
+    Contract ruling 7.
+    """
     repairable_parts = {
         "number_of_segments": answer.number_of_segments,
         "dominant_type_overall": answer.dominant_type_overall,

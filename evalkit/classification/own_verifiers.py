@@ -1,8 +1,10 @@
-"""Verifiers of a site's own, each in an installed distribution and named in ``evalkit.toml`` (contract ruling 33).
+"""A site's own verifiers, installed and named in ``evalkit.toml``.
+
+Contract ruling 33.
 
 A distribution offers one as an entry point of the group ``evalkit.verifiers``. Its code runs in a process of its own
 (``verifier_process``), which is ended when it takes too long: it cannot change, slow down or end a run. It can only add
-issues under its own name; whatever else happens is ``{AGENT}-AGENT-FAILED``.
+issues under its own name; anything else is ``{AGENT}-AGENT-FAILED``.
 """
 
 from __future__ import annotations
@@ -51,11 +53,11 @@ class OwnVerifierVersion:
     """The exact code of a verifier."""
 
     name: str
-    """Of the entry point."""
+    """Name of the entry point."""
     version: str
-    """Of the distribution."""
+    """Version of the distribution."""
     sha256: str
-    """Of all files of the distribution but metadata and commands, names included."""
+    """Hash of all files of the distribution, with their names, but metadata and commands."""
 
 
 class _JsonAnswer(RootModel[dict[str, Any]]):
@@ -64,7 +66,7 @@ class _JsonAnswer(RootModel[dict[str, Any]]):
 
 @dataclass(frozen=True)
 class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
-    """A verifier's question, all of it computed: a model is asked without running the verifier's code."""
+    """A verifier's question, computed: a model is asked without its code."""
 
     role: str
     bundle: DocumentBundle
@@ -89,14 +91,17 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
 
 @dataclass(frozen=True)
 class OwnVerifier:
-    """A site's verifier as the orchestrator sees it. Each call may take as long as its limit: keep it off an event loop."""
+    """A site's verifier as the orchestrator uses it.
+
+    Each call may take as long as its limit: keep it off an event loop.
+    """
 
     agent: str
     code: OwnVerifierVersion
     time_limit_seconds: float
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return what it computes, or the issue that says that it could not."""
+        """Return its computed issues, or the issue that it could not work."""
         try:
             return self._convert_reply_to_issues(
                 self._call_verifier_process("validate", classification, bundle), origin="rule"
@@ -107,12 +112,18 @@ class OwnVerifier:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Any]]:
-        """Return its questions with their offline answers. UsageError if it could not work."""
+        """Return its questions with their offline answers.
+
+        UsageError if it could not work.
+        """
         reply = self._call_verifier_process("questions", classification, bundle, pages)
         return [self._convert_description_to_question(description, bundle) for description in reply["questions"]]
 
     def read(self, answers: Sequence[Answer[Any]]) -> list[Issue]:
-        """Turn the answers into issues. UsageError if it could not work, or if a question has no answer."""
+        """Convert the answers to issues.
+
+        UsageError if it could not work, or if a question has no answer.
+        """
         if not answers:
             return []
         if failed_answer := next((answer for answer in answers if answer.value is None), None):
@@ -128,7 +139,10 @@ class OwnVerifier:
         return _get_or_create_process(self.code.name).call(method, arguments, self.time_limit_seconds)
 
     def _convert_reply_to_issues(self, reply: Mapping[str, Any], origin: str) -> list[Issue]:
-        """Return its open issues, none of them auto-fixable. UsageError for one that is not its own."""
+        """Convert its reply to open issues, none auto-fixable, none with facts.
+
+        UsageError for an issue that is not its own.
+        """
         issues = []
         code_pattern = re.compile(rf"{self.agent}(-[A-Z0-9]+)+")
         for stored in reply["issues"]:
@@ -136,20 +150,20 @@ class OwnVerifier:
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
                 raise _build_verifier_error(f"it may only raise issues of {self.agent}, with codes {self.agent}-…")
             if code.endswith("-AGENT-FAILED"):
-                raise _build_verifier_error("it says so itself")
+                raise _build_verifier_error(f"it may not raise {code} itself")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
-            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
+            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "facts", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin}))
             except ValidationError:
-                raise _build_verifier_error("an issue has not the shape of one") from None
+                raise _build_verifier_error("an issue has a wrong shape") from None
         return issues
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
             raise _build_verifier_error(f"the role of its questions must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_verifier_error("a prompt is no text")
+            raise _build_verifier_error("a prompt is not text")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -163,7 +177,10 @@ class OwnVerifier:
 
 
 class _VerifierProcess:
-    """A verifier's process: started when it is needed, ended when it takes too long, one call at a time."""
+    """A verifier's process, one call at a time.
+
+    Started when it is needed, ended when it takes too long.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -171,7 +188,10 @@ class _VerifierProcess:
         self._lock = Lock()
 
     def call(self, method: str, arguments: Sequence[Any], time_limit_seconds: float) -> dict[str, Any]:
-        """Return the reply. UsageError, in words that quote nothing of the verifier's, if there is none in time."""
+        """Call a method of the verifier and return the reply.
+
+        UsageError without the verifier's words if there is none in time.
+        """
         with self._lock:
             if self._process is None:
                 self._start()
@@ -245,7 +265,10 @@ def _build_verifier_error(reason: str) -> UsageError:
 
 
 def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: float) -> tuple[OwnVerifier, ...]:
-    """Load the verifiers of these entry points. UsageError naming one that cannot be used."""
+    """Load the verifiers of these entry points.
+
+    UsageError that names a verifier that cannot be used.
+    """
     verifiers: list[OwnVerifier] = []
     for name in dict.fromkeys(entry_point_names):
         code = compute_verifier_version(name)
@@ -268,7 +291,10 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
 
 @cache
 def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
-    """Find the installed code of an entry point, without running it. UsageError if there is none that may be run."""
+    """Compute name, version and hash of a verifier without running it.
+
+    UsageError if there is no installed code that may be run.
+    """
     _, distribution = require_trusted_verifier_entry_point(entry_point_name)
     digest = hashlib.sha256()
     for path, content_path in list_installed_code_files(distribution):
@@ -279,7 +305,10 @@ def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
 
 
 def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
-    """Find the installed distribution that offers a verifier. UsageError if there is none, or none that is trusted."""
+    """Find the installed distribution that offers a verifier.
+
+    UsageError if there is none, or none that is trusted.
+    """
     offered = entry_points(group=ENTRY_POINT_GROUP)
     matches = {
         entry_point.dist.name: (entry_point, entry_point.dist)
@@ -297,13 +326,12 @@ def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPo
     ((entry_point, distribution),) = matches.values()
     if _is_in_current_folder(distribution):
         raise _build_entry_point_error(
-            entry_point_name, "its distribution lies in the current folder, which is not trusted"
+            entry_point_name, "its distribution is in the current folder, which is not trusted"
         )
     return entry_point, distribution
 
 
 def _is_in_current_folder(distribution: Distribution) -> bool:
-    """Whether it lies in or below the current folder, and not where this Python installs."""
     folder = Path(str(distribution.locate_file(""))).resolve()
     install_folders = [*site.getsitepackages(), site.getusersitepackages(), *sysconfig.get_paths().values()]
     is_installed = folder in {Path(path).resolve() for path in install_folders}
@@ -311,7 +339,10 @@ def _is_in_current_folder(distribution: Distribution) -> bool:
 
 
 def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Path]]:
-    """Return the files that were installed, by name, without metadata, commands and what Python compiles."""
+    """List the installed code files by name.
+
+    Without metadata, commands and compiled files.
+    """
     located_files = (
         (str(path), Path(str(path.locate())))
         for path in distribution.files or ()

@@ -1,4 +1,6 @@
-"""Are all pages of each document there, once and in order? By the page counts that documents print on themselves.
+"""Checks that each document's pages are there, once and in order.
+
+By the page counts that documents print on themselves.
 
 Contract rulings 21 and 37: what is missing, out of order or there twice is put to a person, with the pages' numbers.
 """
@@ -12,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
+from evalkit.classification.offline.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity
@@ -29,12 +31,15 @@ _MAX_STAMP_LENGTH = 300
 _MIN_REPEATED_WORDS = 30
 """Pages of fewer words may be equal by chance, such as forms and separators."""
 _MIN_PRESENT_SHARE = 1 / 3
-"""Of which less is there, the count is of a transmission or print-out, or was misread."""
+"""Least share of counted pages: below it, the count is a transmission's or print-out's, or was misread."""
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
-    # What a file of several documents counts through is the file's own count.
+    """Raise V2-PAGES-MISSING, V2-PAGES-ORDER and V2-PAGES-REPEATED.
+
+    The first two by printed counts of each segment, the last by equal text.
+    """
+    # A count that runs through a file of several documents is the file's own.
     own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
@@ -47,7 +52,7 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
 def _map_pages_to_pagination_marks(
     pages: Sequence[Page], running_pagination: AbstractSet[tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
-    """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
+    """Map pages to their printed number and total; empty unless all agree."""
     counts_by_page = {
         page.page_num: {
             (number, total)
@@ -69,7 +74,10 @@ def _map_pages_to_pagination_marks(
 
 
 def _find_numbers_counted_on(bundle: DocumentBundle, counts: Mapping[int, tuple[int, int]]) -> set[int]:
-    """The numbers that stand where the count goes on outside of the segment: it is cut wrongly, or the count is the file's."""
+    """Find page numbers of the same count outside of the segment.
+
+    The segment is then cut wrongly, or the count is the file's.
+    """
     places = {(page - number, total) for page, (number, total) in counts.items()}
     return {
         number
@@ -102,6 +110,7 @@ def _check_pagination(
             "Look for the missing pages, or whether the segment's pages are of one document",
             min(counts),
             segment,
+            {"pages": segment.page_range_text, "total": total, "missing": _format_page_numbers(missing)},
         )
     for (_, (previous_number, _)), (page, (number, _)) in pairwise(sorted(counts.items())):
         if number < previous_number:
@@ -111,6 +120,7 @@ def _check_pagination(
                 "Look at the order of the pages",
                 page,
                 segment,
+                {"number": number, "previous": previous_number, "total": total},
             )
             return
 
@@ -129,6 +139,7 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
             f"Check whether {'a page is' if is_one_page else 'pages are'} there twice",
             repeated_page,
             segment,
+            {"pages": page_names},
         )
 
 
@@ -155,7 +166,7 @@ def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]
 
 
 def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys: Mapping[int, str]) -> bool:
-    """Whether these equal pages go on with these copies, with nothing but equal pages between."""
+    """Tell if these equal pages continue these copies, with equal pages between."""
     if len(copies) != len(pages):
         return False
     gaps = {
@@ -166,7 +177,7 @@ def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys:
 
 
 def _format_page_numbers(numbers: Sequence[int]) -> str:
-    """As "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
+    """Write "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
     return f"{'pages' if len(numbers) > 1 else 'page'} {_join_words([str(number) for number in numbers])}"
 
 
@@ -175,7 +186,14 @@ def _join_words(words: Sequence[str]) -> str:
     return f"{', '.join(first_words)} and {last_word}" if first_words else last_word
 
 
-def _build_issue(code: str, message: str, suggested_fix: str, page: int, segment: Segment | None) -> Issue:
+def _build_issue(
+    code: str,
+    message: str,
+    suggested_fix: str,
+    page: int,
+    segment: Segment | None,
+    facts: Mapping[str, int | str],
+) -> Issue:
     return Issue.create(
         "V2",
         code,
@@ -185,4 +203,5 @@ def _build_issue(code: str, message: str, suggested_fix: str, page: int, segment
         suggested_fix=suggested_fix,
         segment_index=segment.segment_index if segment else None,
         page=page,
+        facts=facts,
     )

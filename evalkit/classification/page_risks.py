@@ -1,4 +1,4 @@
-"""How likely each page of an answer is wrong, from what a result says of itself.
+"""Risk that a page's answer is wrong, from a result's own contents.
 
 The certainty of its segment's type, doubts about the seam before it, and the open issues about it. Nothing is decided by it.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 
 _RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
-"""Of an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
+"""Risk from an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
 _SEAM_CODE = "V2-BOUNDARY-DOUBT"
 _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
 """Whose pages they are, and whether all are there: that says little of types and seams."""
@@ -22,7 +22,9 @@ _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
 def compute_page_risks(
     classification: Mapping[str, Any] | None, issues: Sequence[Mapping[str, Any]], page_count: int
 ) -> list[float]:
-    """The risk of each page, 0..1, that its type or the seam before it is wrong; all 1 without an answer.
+    """Compute the risk, 0..1, that a page's type or the seam before is wrong.
+
+    All 1 without an answer.
 
     Both arguments as a result stores them. KeyError and TypeError where they do not have their shape.
     """
@@ -39,7 +41,7 @@ def compute_page_risks(
             if presence["document_type"] == segment["dominant_type"]:
                 certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
     for page, probability in get_stated_beginning_probabilities(classification["self_evaluation"]).items():
-        # What another system's answer tells of itself may be anything.
+        # Another system's self-evaluation may be anything.
         if 1 < page <= page_count and type(probability) in (int, float) and 0 <= probability <= 1:
             certainties[page - 1] *= probability if page in beginnings else 1 - probability
     for issue in issues:

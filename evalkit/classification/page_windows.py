@@ -1,4 +1,4 @@
-"""Long documents in windows: whatever is asked is asked about every page.
+"""Long documents in windows: all questions are asked about every page.
 
 Windows share one page with the one before: whether a document goes on over the join shows in the classifier's second
 answer, which has that page and the next in one segment, or not.
@@ -32,7 +32,9 @@ from evalkit.issue import Issue, IssueSeverity
 
 
 def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> list[PageRange]:
-    """Page ranges of at most ``max_characters`` characters each, which cover the document; None: one for all.
+    """Split the document into page ranges of at most ``max_characters``.
+
+    ``max_characters`` None: a single range.
 
     A page that is longer is a window of its own. From the second on, each begins with the last page of the one before,
     which is not counted: what goes on over the join is seen from both sides.
@@ -52,7 +54,9 @@ def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> li
 def find_issues_within_windows(
     bundle: DocumentBundle, answers: Sequence[tuple[PageRange, ClassificationOutput]]
 ) -> list[Issue]:
-    """What V1 and V2 find in each answer by itself: joined, one answer's mistakes would cancel another's.
+    """Find V1's and V2's issues in each window's answer by itself.
+
+    In the joined answer mistakes of two windows could cancel each other.
 
     None of it can be repaired, as the answer that it is about is not kept. A document of one window has none here:
     its answer is checked as it is.
@@ -68,7 +72,7 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         page.model_copy(update={"page_num": page.page_num - page_offset}) for page in bundle.iter_pages(*pages)
     )
     window_bundle = bundle.model_copy(update={"pages": window_pages, "total_pages": len(window_pages)})
-    # What it doubts of itself is kept when the answers are joined, and said then.
+    # Its own doubts are kept when the answers are joined, and raised then.
     shifted_answer = answer.model_copy(
         update={
             "segments": tuple(_shift_segment(segment, -page_offset) for segment in answer.segments),
@@ -79,13 +83,14 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         *V1SchemaValidator().validate(shifted_answer, window_bundle),
         *V2ConsistencyChecker().validate(shifted_answer, window_bundle),
     ):
-        # What a document is, and whose, shows in the whole document only.
+        # A document's type and patient show in the whole document only.
         if issue.severity is not IssueSeverity.MINOR and issue.code not in EXPERT_QUESTION_CODES:
             yield issue.model_copy(
                 update={
                     "message": f"In the answer about pages {pages[0]} to {pages[1]}, counted from its first page: {issue.message}",
                     "page": None if issue.page is None else issue.page + page_offset,
                     "auto_fixable": False,
+                    "facts": {**issue.facts, "counted_from": pages[0]} if issue.facts else {},
                 }
             )
 
@@ -104,10 +109,10 @@ def _shift_segment(segment: Segment, page_offset: int) -> Segment:
 
 
 def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
-    """The answers about windows, each but the first with one shared page, as one about the whole document.
+    """Join the answers about windows, which share a page, to a single answer.
 
     What is wrong in one of them, ``find_issues_within_windows`` says. Where a document goes on over a join and the two answers call it
-    different types, nobody can tell its type.
+    different types, its type cannot be told.
     """
     if len(answers) == 1:
         return answers[0][1]
@@ -146,7 +151,6 @@ def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]
 
 
 def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dict[str, Any]:
-    """What the answers say of themselves in words, and every join that one of them doubts."""
     summaries = []
     for self_evaluation in (answer.self_evaluation for answer in answers):
         remainder = (
@@ -181,7 +185,6 @@ def _list_composition_types(segment: Segment) -> set[DocumentType]:
 
 
 def _drop_pages_before(segment: Segment, page: int) -> Segment:
-    """The segment without its pages before ``page``."""
     dropped_count = page - segment.start_page
     return segment.model_copy(
         update={"start_page": page, "segment_page_count": segment.segment_page_count - dropped_count}

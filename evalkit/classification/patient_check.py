@@ -1,4 +1,6 @@
-"""V2's question whose pages these are: another patient's page in a document, several patients in a file.
+"""V2's check of whose pages these are.
+
+Another patient's page in a document, several patients in a file.
 
 Source: contract ruling 22. Nothing that is raised here repeats a name, a date or a number: an issue is stored and
 exported, and who looks at the pages sees them there.
@@ -10,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evalkit.classification.offline.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.documents.identity.file_persons import (
     FilePerson,
@@ -29,15 +31,15 @@ PatientsPerFile = Literal["one", "several"]
 
 @dataclass(frozen=True)
 class PatientExpectation:
-    """What is known about a file's patients before it is read."""
+    """Knowledge about a file's patients before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
-    """How many patients a file may be about."""
+    """Number of patients that a file may be about."""
     roster_identity: tuple[Identifier, ...] = ()
     """The person whom the roster names for this file."""
 
 
-#: Nothing is known: one patient a file, whoever that is.
+#: Nothing is known: one patient a file, any patient.
 ANY_PATIENT = PatientExpectation()
 #: Codes of the issues that are raised here.
 PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT-OTHER"})
@@ -46,7 +48,7 @@ PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT
 def find_patient_issues(
     answer: ClassificationOutput, bundle: DocumentBundle, expectation: PatientExpectation
 ) -> Iterator[Issue]:
-    """Raise what the pages' identities say against the segments, and against the roster."""
+    """Raise conflicts of the pages' identities with segments and roster."""
     persons = group_pages_by_person(bundle.pages)
     if expectation.roster_identity:
         yield from _check_roster(persons, expectation.roster_identity)
@@ -108,7 +110,6 @@ def _map_enclosed_segments_to_person(
 def _find_clearest_difference(
     owner: FilePerson, foreign_pages: Sequence[PagePatientIdentity]
 ) -> tuple[PagePatientIdentity, PagePatientIdentity, PersonComparison]:
-    """The two pages on which most facts differ, and how they compare."""
     return max(
         (
             (own_page, foreign_page, compare_page_patients(own_page, foreign_page))
@@ -141,6 +142,7 @@ def _build_mixed_patients_issue(
         segment_index=segment.segment_index,
         page=foreign_page.page_num,
         boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
+        facts={"pages": pages, "other_page": own_page.page_num} | _collect_difference_facts(comparison),
     )
 
 
@@ -167,6 +169,7 @@ def _build_several_patients_issue(
         suggested_fix="Check whether these documents belong in one file",
         page=foreign_page.page_num,
         boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
+        facts={"count": len(owners), "other_page": own_page.page_num} | _collect_difference_facts(comparison),
     )
 
 
@@ -200,6 +203,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
             suggested_fix="Check whether the file was filed under the right patient",
             page=page.page_num,
             boxes=tuple((page.page_num, *difference.left.box) for difference in comparison.differing),
+            facts={"pages": pages} | _collect_difference_facts(comparison),
         )
 
 
@@ -212,10 +216,13 @@ def _describe_differences(comparison: PersonComparison) -> str:
     return f"{words} {'differs' if len(facts) == 1 else 'differ'}"
 
 
+def _collect_difference_facts(comparison: PersonComparison) -> dict[str, str]:
+    return {"differing": _describe_differences(comparison)} if comparison.differing else {}
+
+
 def _list_differing_fact_boxes(
     own_page: PagePatientIdentity, foreign_page: PagePatientIdentity, comparison: PersonComparison
 ) -> tuple[PageBox, ...]:
-    """Where the differing facts stand, on both pages."""
     return (
         *((foreign_page.page_num, *difference.right.box) for difference in comparison.differing),
         *((own_page.page_num, *difference.left.box) for difference in comparison.differing),
@@ -223,7 +230,10 @@ def _list_differing_fact_boxes(
 
 
 def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -> bool:
-    """Whether another given name goes with the same family name: mother and child, who share charts."""
+    """Tell if family names are equal and given names differ.
+
+    Mother and child share charts.
+    """
     names = [
         next((parse_person_name(identifier.value) for identifier in side if identifier.kind == "patient"), None)
         for side in (left, right)

@@ -1,4 +1,4 @@
-"""Whose documents these are, without a name: salted hashes by which a patient's documents find each other.
+"""Patient keys: salted hashes that link a patient's documents without a name.
 
 Source: contract ruling 22. ``name_key`` is of name and birth date, ``number_key`` of record number and its issuer. Both are
 keyed hashes (HMAC-SHA-256): who does not have the salt cannot try names. A person has the same keys on all pages of a
@@ -43,11 +43,11 @@ class PatientKeys(StrictRecord):
     """Whom a page range is about, without a name."""
 
     name_key: str | None
-    """Of name and birth date; None where its pages do not print both."""
+    """Hash of name and birth date; None if its pages do not print both."""
     number_key: str | None
-    """Of record number and the institution that gave it; None where its pages do not show both."""
+    """Hash of record number and institution; None if its pages do not show both."""
     fields_seen: tuple[IdentifierKind, ...]
-    """What its pages print about the patient, sorted."""
+    """Kinds of facts about the patient on its pages, sorted."""
 
 
 class KeyedSegment(Segment):
@@ -77,7 +77,9 @@ class KeyedClassification(ClassificationOutput):
 
 
 def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
-    """Load the folder's salt; the first call makes one, or notes that ``EVALKIT_PATIENT_SALT`` has it.
+    """Load the folder's salt; the first call creates it.
+
+    Or notes that ``EVALKIT_PATIENT_SALT`` has it.
 
     UsageError where that variable is another salt than the folder's, or is missing: keys of two salts never meet.
     """
@@ -104,7 +106,10 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
 def compute_patient_keys_by_page_range(
     answer: ClassificationOutput, persons: Sequence[FilePerson], salt: bytes
 ) -> dict[PageRange, PatientKeys | None]:
-    """Compute whom each segment is about, by its pages: the person of most of them. ``persons`` are the file's."""
+    """Compute each segment's patient: the person of most of its pages.
+
+    ``persons`` are the file's.
+    """
     patient_keys_by_page_range: dict[PageRange, PatientKeys | None] = {}
     for segment in answer.segments:
         page_range = segment.start_page, segment.end_page
@@ -125,7 +130,7 @@ def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
 def attach_patient_keys(
     answer: ClassificationOutput, patient_keys_by_page_range: Mapping[PageRange, PatientKeys | None]
 ) -> KeyedClassification:
-    """The answer with whom each segment is about; what it said of that itself counts for nothing."""
+    """Attach each segment's patient keys, and drop any the answer brought."""
     segments = tuple(
         KeyedSegment.model_validate(segment).model_copy(
             update={"patient": patient_keys_by_page_range.get((segment.start_page, segment.end_page))}
@@ -136,7 +141,7 @@ def attach_patient_keys(
 
 
 def drop_patient_keys(answer: ClassificationOutput) -> ClassificationOutput:
-    """The answer as somebody gave it: unchanged if no segment says whom it is about."""
+    """Drop the patient keys; an answer without any is returned unchanged."""
     if type(answer) is ClassificationOutput and all(type(segment) is Segment for segment in answer.segments):
         return answer
     return ClassificationOutput.model_validate(_ANSWER_ADAPTER.dump_python(answer))
@@ -167,12 +172,13 @@ def _list_facts(pages: Iterable[PagePatientIdentity], fold: Callable[[_Facts], s
 
 
 def _find_commonest(facts: Iterable[str]) -> str | None:
-    """The fact of most pages; of equally many the first."""
     return next((fact for fact, _ in Counter(facts).most_common(1)), None)
 
 
 def _fold_patient_name(facts: _Facts) -> str | None:
-    """First given and last family name in any order, as recognition may confuse them; None where one is an initial.
+    """Fold the name to first given and last family name, in any order.
+
+    Recognition may confuse their order. None if a name is an initial.
 
     A newborn is called by all words: "Baby Girl A" and "Baby Girl B" are twins.
     """
@@ -195,7 +201,7 @@ def _fold_birth_date(facts: _Facts) -> str | None:
 
 
 def _fold_record_number(facts: _Facts) -> str | None:
-    """Number and issuer; of a number whose issuer is not known nobody can say whose it is."""
+    """Fold number and issuer; None if the issuer is unknown."""
     number = facts.get("mrn")
     if number is None or not number.issuer:
         return None

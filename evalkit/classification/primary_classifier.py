@@ -1,4 +1,4 @@
-"""The primary classifier: which document types does the record hold, on which pages, by what evidence?
+"""Primary classifier: the types of a record, their pages and evidence.
 
 A language model is asked with the whole text. Offline, the same question is answered by the embedded model: each page is
 read (``lexicon``), pages are joined to documents (``page_segmentation``), and each document takes its most probable
@@ -21,9 +21,16 @@ from evalkit.classification.classifier_answer import (
     normalise_classifier_answer,
     parse_answer_and_cut_quotes,
 )
-from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
+from evalkit.classification.offline.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
+from evalkit.classification.offline.type_scoring import (
+    ClassificationScores,
+    ScoredPage,
+    combine_page_scores,
+    read_page_for_scoring,
+    select_term_cues,
+)
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -35,13 +42,6 @@ from evalkit.classification.schema import (
     compute_mixture,
     load_type_definitions,
     normalise_shares,
-)
-from evalkit.classification.type_scoring import (
-    ClassificationScores,
-    ScoredPage,
-    combine_page_scores,
-    read_page_for_scoring,
-    select_term_cues,
 )
 from evalkit.classification.v2_consistency import (
     DOUBTS_KEY,
@@ -81,7 +81,7 @@ MAX_ANCHORS = 5
 #: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
 MIN_DOCUMENT_WORDS = 8
 
-# A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields. A sentence that is
+# A ruled or dotted line ends a passage: the two sides of a blank belong to two fields. A sentence that is
 # wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
 _NOT_AFTER_ABBREVIATION = "".join(
     rf"(?<!\b{abbreviation}\.)" for abbreviation in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs")
@@ -91,11 +91,11 @@ _PASSAGE_END_PATTERN = re.compile(
 )
 _WORD_PATTERN = re.compile(r"\S+")
 _FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
-"""Where the first word begins that has a letter or a digit."""
+"""Start of the first word that has a letter or a digit."""
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
-    """Which types do these pages of a document hold, and where?"""
+    """Question for the document types of these pages, and where they are."""
 
     role = "classifier"
     answer_type = ClassificationOutput
@@ -106,7 +106,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         self._first_page, self._last_page = pages or (1, bundle.total_pages)
 
     def render_prompt(self) -> str:
-        """The document, the types and the rules of the answer."""
+        """Render the document, the types and the rules of the answer."""
         return fill_prompt_template(
             "primary_classifier_agent_prompt",
             document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
@@ -116,11 +116,11 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         )
 
     def offline(self) -> ClassificationOutput:
-        """The lexicon's answer."""
+        """Classify by the embedded model."""
         return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """A classification's, with quotes by their place."""
+        """Get the schema of a classification with quotes given by place."""
         return build_answer_schema()
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
@@ -128,7 +128,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         return normalise_classifier_answer(text)
 
     def parse_answer(self, text: str) -> ClassificationOutput:
-        """The classification, its quotes cut out of the document."""
+        """Parse the classification; its quotes are cut out of the document."""
         return parse_answer_and_cut_quotes(text, self.bundle)
 
 
@@ -151,7 +151,9 @@ def render_document_types() -> str:
 def classify_by_embedded_model(
     bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationOutput:
-    """The embedded model's classification, of all pages or of these: deterministic, without any language model.
+    """Classify all pages, or these, by the embedded model.
+
+    Deterministic, without any language model.
 
     ``model_weights``: other learned numbers than the shipped ones.
     """
@@ -187,8 +189,6 @@ def classify_by_embedded_model(
 
 @dataclass(frozen=True)
 class _EvidencePage:
-    """A page that evidence is taken from."""
-
     scored_page: ScoredPage
     passages: tuple[Span, ...]
 
@@ -199,8 +199,6 @@ class _EvidencePage:
 
 @dataclass(frozen=True)
 class _ScoredDocument:
-    """What one document's pages say together."""
-
     pages: tuple[ScoredPage, ...]
     type_scores: ClassificationScores
     dominant_type: DocumentType | None
@@ -274,7 +272,6 @@ def _build_secondary_presence(
     kind: DocumentType,
     dominant_type: DocumentType,
 ) -> TypePresence:
-    """The presence of a type that the document is not."""
     is_other = dominant_type is DocumentType.OTHER
     min_score = MIN_MENTION_SCORE_IN_OTHER if is_other else MIN_MENTION_SCORE
     # A form names what it orders or releases: that is no text of this type.
@@ -308,7 +305,10 @@ def _build_secondary_presence(
 def _build_undecided_presences(
     evidence_pages: Sequence[_EvidencePage], type_scores: ClassificationScores
 ) -> tuple[TypePresence, ...]:
-    """Cannot tell: the most probable types, equal among each other; where nothing speaks, all five."""
+    """Build equal presences of the most probable types.
+
+    All five if nothing speaks for any.
+    """
     min_probability = max(type_scores.probabilities.values()) / 2
     evidence_by_type = {
         kind: _choose_evidence(evidence_pages, kind, 1)
@@ -338,7 +338,7 @@ def _build_absent_presence(kind: DocumentType, share: float = 0.0) -> TypePresen
 
 
 def _compute_confidence(type_scores: ClassificationScores, kind: DocumentType) -> float:
-    """How probable the type is, calibrated; never certain."""
+    """Compute the calibrated probability of the type; never certainty."""
     return min(0.99, round(type_scores.probabilities[kind], 2))
 
 
@@ -418,7 +418,10 @@ class _QuoteCandidate:
     cues: tuple[CueMatch, ...]
 
     def sum_new_term_weights(self, quoted_terms: set[str]) -> float:
-        """What it adds to what was already quoted; a title or label alone is a weaker quote than a finding."""
+        """Sum the weights of its terms that are not quoted yet.
+
+        A term in a title or label counts half as much as in a finding.
+        """
         weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
         return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
 
@@ -426,9 +429,11 @@ class _QuoteCandidate:
 def _choose_evidence(
     evidence_pages: Sequence[_EvidencePage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
 ) -> tuple[Evidence, ...]:
-    """The passages that say most for the type, each adding more than ``min_gain`` in words not quoted before.
+    """Choose the passages that say most for the type.
 
-    Where the lexicon has nothing to quote, what the learned terms stand in. A passage out of a sentence that turns it is
+    Each adds more than ``min_gain`` in words not quoted before.
+
+    If the lexicon has nothing to quote, passages with learned terms. A passage out of a sentence that reverses it is
     quoted only where there is no other.
     """
     quotes = [
@@ -498,7 +503,7 @@ def _find_quote_candidates(
 
 
 def _select_cues_in_span(cues: Sequence[CueMatch], span: Span) -> list[CueMatch]:
-    """Those of the cues, which are in order of their places, that the span holds."""
+    """Select the cues inside of the span; cues are in order of their places."""
     start_index, end_index = (
         bisect_left(cues, span[0], key=_get_cue_start),
         bisect_left(cues, span[1], key=_get_cue_start),
@@ -511,7 +516,10 @@ def _get_cue_start(cue: CueMatch) -> int:
 
 
 def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
-    """Sentences, lines and table rows; a heading or one of less than three words takes the next one with it."""
+    """Split into sentences, lines and table rows.
+
+    A heading or one of less than three words is joined with the next.
+    """
     for start, end in find_body_spans(text, furniture_spans):
         pending_span: Span | None = None
         for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
@@ -531,7 +539,6 @@ def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span
 
 
 def _split_at_passage_ends(text: str, start: int, end: int) -> Iterator[Span]:
-    """What stands between the ends of passages, without the bullets before and the space behind."""
     cut_spans = [
         (start, start),
         *(match.span() for match in _PASSAGE_END_PATTERN.finditer(text, start, end)),
@@ -547,7 +554,6 @@ def _is_long_enough(passage: str) -> bool:
 
 
 def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch]) -> Span:
-    """The passage, or where it is too long for a quote the words around its weightiest cue."""
     word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
     if len(word_spans) <= MAX_QUOTE_WORDS:
         return start, end
@@ -561,7 +567,10 @@ def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch])
 
 
 def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
-    """The type of the largest share; None where the pages that could not be told are the largest part."""
+    """Choose the type of the largest share.
+
+    None if pages of unknown type are the largest part.
+    """
     pages_by_type = dict.fromkeys((*DocumentType, None), 0)
     for segment in segments:
         pages_by_type[segment.dominant_type] += segment.segment_page_count

@@ -1,4 +1,4 @@
-"""What a classifier answers: shape and types only.
+"""Shape and types of a classifier's answer, and nothing more.
 
 Ranges, counts, sums and completeness are not checked here: they are V1's and V2's to find, so that a person sees
 them as issues instead of a parse error. What does not even have this shape is ``V1-UNPARSEABLE``.
@@ -79,6 +79,11 @@ class Segment(_AnswerModel):
     reasoning: str = ""
     segment_composition: tuple[TypePresence, ...]
 
+    @property
+    def page_range_text(self) -> str:
+        """Its pages in words: "page 3" or "pages 3–5"."""
+        return format_page_range(self.start_page, self.end_page)
+
 
 class MixtureEntry(_AnswerModel):
     """How much of the whole document is of one document type."""
@@ -117,13 +122,28 @@ class ClassificationOutput(_AnswerModel):
 SHARE_STEP = Decimal("0.0001")
 
 
+def format_page_range(start: int, end: int) -> str:
+    """Write a page range in words: "page 3" or "pages 3–5"."""
+    return f"page {start}" if start == end else f"pages {start}–{end}"
+
+
+def to_percent(share: float | Decimal) -> int:
+    """Convert a share to whole per cent; exact for any size of number."""
+    return round(100 * Decimal(str(share)))
+
+
 def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:
-    """The numbers as they are written, so that 0.1 + 0.2 is 0.3 and tolerances are inclusive."""
+    """Convert the numbers to decimals as they are written.
+
+    0.1 + 0.2 is then 0.3, and tolerances are inclusive.
+    """
     return [Decimal(repr(value)) for value in values]
 
 
 def normalise_shares(shares: Iterable[float]) -> list[float]:
-    """The shares divided by their sum: four decimals, largest remainder, together exactly 1 as decimals.
+    """Divide the shares by their sum: four decimals, together exactly 1.
+
+    By largest remainder.
 
     Order is kept: a share that was smaller than another is not larger afterwards. ValueError where there is nothing
     to divide by.
@@ -178,5 +198,8 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
 
 @cache
 def load_type_definitions() -> dict[str, Any]:
-    """``types.toml``: its ``version``, and per type ``definition``, ``includes``, ``excludes``."""
+    """Load ``types.toml``: ``version``, and the definition of each type.
+
+    Per type ``definition``, ``includes``, ``excludes``.
+    """
     return tomllib.loads((files("evalkit.classification") / "types.toml").read_text("utf-8"))

@@ -1,4 +1,7 @@
-"""Whether the rows of ``traps.toml`` do what their examples say: each example is a page, and V3 looks at it."""
+"""Tests of the rows of ``traps.toml`` by their own examples.
+
+Each example is a page that V3 looks at.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,19 @@ from evalkit.llm.model import Answer
 
 
 def describe_failing_examples(traps: Traps) -> list[str]:
-    """A sentence for each example that its row does not treat as it should; each row is tried alone."""
+    """Describe each example that its row does not treat as it should.
+
+    Each row is tried alone.
+    """
     return [
         fault for trap in traps.rows for fault in _describe_failing_examples_of_trap(traps.restrict_to_trap(trap), trap)
     ]
 
 
 def describe_weakened_traps(shipped_traps: Traps, site_traps: Traps) -> list[str]:
-    """A sentence for each shipped row that a site's own row replaces and that did more: it was graver, or raised what
-    the new one does not raise, or less gravely, as far as its own examples say.
+    """Describe each shipped row that is weakened by a site's own row.
+
+    The new row raises less, or less gravely, as far as the shipped row's examples show.
     """
     shipped_by_id = {trap.id: trap for trap in shipped_traps.rows}
     return [
@@ -64,11 +71,10 @@ def _describe_failing_examples_of_trap(single_trap: Traps, trap: Trap) -> Iterat
 
 
 def _find_worst_raised_severity(single_trap: Traps, trap: Trap, example: TrapExample) -> IssueSeverity | None:
-    """The worst that V3 raises about the example, with this row alone."""
     bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
     detector = V3TrapDetector(single_trap)
     answers = [Answer(question, question.offline()) for question in detector.questions(answer, bundle)]
-    # What V3 knows without any row (a quoted report) is no row's doing.
+    # Issues that V3 raises without any row (a quoted report) do not count for a row.
     bare_detector = V3TrapDetector(
         single_trap.model_copy(update=dict.fromkeys(type(single_trap).model_fields.keys() - {"version"}, ()))
     )

@@ -1,4 +1,7 @@
-"""What V3 knows, as data: ``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top."""
+"""Traps of V3, as data.
+
+``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from evalkit.issue import IssueSeverity
 TrapScope = Literal["evidence", "page", "segment", "document"]
 
 _PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
-"""What messages and remedies may name."""
+"""Placeholders of messages and remedies."""
 
 
 class _TrapModel(BaseModel):
@@ -40,9 +43,9 @@ class TrapExample(_TrapModel):
     """A page and what is claimed of it; what is left out is usual for the kind of row."""
 
     page: str = ""
-    """What the page says."""
+    """The page's text."""
     hidden: str = ""
-    """What it says and nobody sees."""
+    """The page's hidden text."""
     vendor: str | None = None
     """Among the vendor signals."""
     quote: str | None = None
@@ -58,11 +61,11 @@ def _check_placeholders(text: str) -> str:
         (name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None
     ]
     if any(spec or conversion for _, spec, conversion in placeholders):
-        raise ValueError("a name in braces stands alone, without ':' or '!'")
+        raise ValueError("a name in braces has no ':' or '!'")
     names = {name for name, _, _ in placeholders}
     if unknown := sorted(names - _PLACEHOLDERS):
         raise ValueError(
-            f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_PLACEHOLDERS)}"
+            f"{', '.join(unknown) or 'an empty name'} cannot be filled in; known names: {', '.join(sorted(_PLACEHOLDERS))}"
         )
     return text
 
@@ -73,7 +76,7 @@ def _check_pattern(pattern: str) -> str:
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
-        raise ValueError("it finds nothing at all in any text; say at least one letter that must be there")
+        raise ValueError("it matches empty text; add at least one required letter")
     return pattern
 
 
@@ -89,7 +92,7 @@ class Trap(_TrapModel):
     """Which field of an example a text alone is."""
     allowed_scopes: ClassVar[tuple[TrapScope, ...]]
     default_type: ClassVar[DocumentType | None] = DocumentType.OTHER
-    """What an example's page is claimed to be; None: the row says it."""
+    """The type that an example's page is claimed to be; None: the row's."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
     owner: str = Field(min_length=1)
@@ -101,7 +104,7 @@ class Trap(_TrapModel):
     remedy: _MessageTemplate = ""
     """Instead of the usual suggestion."""
     replaces: bool = False
-    """Of a site's row: it takes the place of the shipped one with its id."""
+    """If a site's row takes the place of the shipped row with its id."""
     fires: _TrapExamples
     silent: _TrapExamples
 
@@ -128,15 +131,15 @@ class Trap(_TrapModel):
         return ()
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """What the example's page is claimed to be."""
+        """Get the type that the example's page is claimed to be."""
         return example.type or self.default_type or DocumentType.OTHER
 
     def render_message(self, default_message: str, **values: object) -> str:
-        """Its own message, or the usual one."""
+        """Render its own message, or return the default."""
         return self.message.format_map(_TemplateValues(values)) if self.message else default_message
 
     def render_remedy(self, default_remedy: str, **values: object) -> str:
-        """Its own remedy, or the usual one."""
+        """Render its own remedy, or return the default."""
         return self.remedy.format_map(_TemplateValues(values)) if self.remedy else default_remedy
 
 
@@ -160,17 +163,17 @@ class RoutineVendorTrap(Trap):
 
 class _PrefilteredTrap(Trap):
     needs: tuple[str, ...] = ()
-    """Of these small letters a text must have some; none: whatever the text."""
+    """Lower-case words of which a text must have some; empty: no condition."""
 
     @field_validator("needs")
     @classmethod
     def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
         if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("they are compared with small letters")
+            raise ValueError("use lower case: they are compared with lower-case text")
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
-        """Whether it is worth looking for it in a text of which these are the small letters."""
+        """Tell if a search is worth while in a text of this lower-case form."""
         return not self.needs or any(map(lowercase_text.__contains__, self.needs))
 
 
@@ -186,12 +189,15 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Its regular expression; else its phrase in whole words, line breaks and a plural s do not matter."""
+        """Its regular expression, else its phrase in whole words.
+
+        Line breaks and a plural s do not matter.
+        """
         words = r"\s+".join(re.escape(word) for word in self.phrase.split())
         return (self.pattern or rf"(?<!\w){words}s?(?!\w)",)
 
     def find_match(self, text: str) -> str | None:
-        """The first place in the text, as it is written there."""
+        """Find the first match in the text, as it is written there."""
         return find_first_match_with_timeout(self.patterns[0], text)
 
 
@@ -205,11 +211,11 @@ class _PatternTrap(Trap):
         return (self.pattern,)
 
     def find_match(self, text: str) -> str | None:
-        """The first place in the text, as it is written there."""
+        """Find the first match in the text, as it is written there."""
         return find_first_match_with_timeout(self.pattern, text)
 
     def has_match(self, text: str) -> bool:
-        """Whether the text holds it."""
+        """Tell if the text has a match."""
         return self.find_match(text) is not None
 
 
@@ -267,15 +273,15 @@ class BoilerplateTrap(Trap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Of phrases and of results."""
+        """Expressions of phrases and of results."""
         return (*self.phrases, *self.results)
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """The row's own type, if the example says none."""
+        """Get the example's type, else the row's own."""
         return example.type or self.type
 
     def find_phrases_unless_result(self, text: str) -> list[str]:
-        """The phrases in the text, as it writes them; none where it says a result."""
+        """Find the phrases in the text, as written; none if it has a result."""
         if any(find_first_match_with_timeout(pattern, text) is not None for pattern in self.results):
             return []
         return [
@@ -284,7 +290,7 @@ class BoilerplateTrap(Trap):
 
 
 class HiddenTextTrap(Trap):
-    """How much of what nobody sees is remarkable."""
+    """Amount of hidden text that is remarkable."""
 
     example_field = "hidden"
     allowed_scopes = ("page",)
@@ -325,20 +331,21 @@ class Traps(_TrapModel):
         return self.model_copy(update=rows_by_kind)
 
     def merge_site_traps(self, site_traps: Traps) -> Traps:
-        """These and the others. ValueError where one of the others has an id that is here and does not say that it
-        replaces it, or says so of an id that is not here.
+        """Merge a site's rows into the shipped ones.
+
+        ValueError if a row has a shipped id without ``replaces``, or replaces an unknown id.
         """
         shipped_ids = {trap.id for trap in self.rows}
         for trap in site_traps.rows:
             if trap.id in shipped_ids and not trap.replaces:
                 raise ValueError(
                     f"{trap.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
-                    "says what is given up by that"
+                    "shows what that gives up"
                 )
             if trap.replaces and trap.id not in shipped_ids:
-                raise ValueError(f"{trap.id}: no shipped row has this id that it could replace; leave replaces away")
+                raise ValueError(f"{trap.id}: no shipped row has this id to replace; remove replaces")
 
-        # In the shipped order, each row replaced where it stands; new ones come behind.
+        # In the shipped order, each row replaced in its place; new ones come last.
         rows_by_kind = {
             kind: tuple({trap.id: trap for trap in (*getattr(self, kind), *getattr(site_traps, kind))}.values())
             for kind in TRAP_KINDS
@@ -352,7 +359,10 @@ TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
 
 @cache
 def load_shipped_traps() -> Traps:
-    """The traps that evalkit ships, of all its files. UsageError naming the row that is wrong."""
+    """Load the shipped traps from all of their files.
+
+    UsageError that names the wrong row.
+    """
     rows = _parse_toml_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
     administrative_text = (files("evalkit.classification") / "administrative.toml").read_text("utf-8")
     return _validate_traps(
@@ -365,7 +375,10 @@ def load_shipped_traps() -> Traps:
 
 @cache
 def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
-    """The shipped traps, and those of a site's own file. UsageError naming the file and the row that is wrong."""
+    """Load the shipped traps, and those of a site's own file.
+
+    UsageError that names the file and the wrong row.
+    """
     if site_traps_path is None:
         return load_shipped_traps()
     try:
@@ -386,7 +399,7 @@ def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
 
 
 def _require_fast_patterns(site_traps: Traps, path: str) -> None:
-    """UsageError naming the row of an expression that some text keeps busy: it would hold up every run."""
+    """Raise UsageError that names the row of a slow expression."""
     for trap in site_traps.rows:
         texts = [
             text

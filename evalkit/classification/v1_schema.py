@@ -1,4 +1,4 @@
-"""V1: is the answer structurally whole? Counting only, no model.
+"""V1: structure of the answer, by counting and without a model.
 
 Source: specification 000, slide 4 (six checks), contract rulings 1 and 2. A BLOCKER here stops the pipeline before any
 model is asked. Beyond the slide: negative shares, types named twice and segment numbering, which every later check
@@ -26,7 +26,7 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-#: Where an issue about a whole answer's mixture is.
+#: Location of an issue about the whole answer's mixture.
 MIXTURE_LOCATION = "document_mixture"
 
 
@@ -36,7 +36,7 @@ class V1SchemaValidator:
     agent: Final = "V1"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Every structural fault of the classification, numbered from V1-0001."""
+        """Find every structural fault of the classification, from V1-0001."""
         return number_issues("V1", _find_structural_issues(classification, bundle.total_pages))
 
     def questions(
@@ -60,8 +60,8 @@ def _find_structural_issues(answer: ClassificationOutput, total_pages: int) -> I
         yield from _check_page_range(segment, total_pages)
         yield from _check_page_count(answer, segment)
         location = f"segment {segment.segment_index}"
-        yield from _check_number_ranges(segment.segment_composition, location, segment.segment_index)
-        yield from _check_types(answer, segment.segment_composition, location, segment.segment_index)
+        yield from _check_number_ranges(segment.segment_composition, location, segment)
+        yield from _check_types(answer, segment.segment_composition, location, segment)
         yield from _check_evidence(segment)
     yield from _check_number_ranges(answer.document_mixture, MIXTURE_LOCATION, None)
     yield from _check_types(answer, answer.document_mixture, MIXTURE_LOCATION, None)
@@ -78,6 +78,7 @@ def _check_segment_count(answer: ClassificationOutput) -> Iterator[Issue]:
             location="number_of_segments",
             suggested_fix=f"Set number_of_segments to {actual_count}",
             auto_fixable=is_repairable("V1-SEGMENT-COUNT", answer, None),
+            facts={"stated": answer.number_of_segments, "listed": actual_count},
         )
 
 
@@ -94,6 +95,7 @@ def _check_segment_indexes(answer: ClassificationOutput) -> Iterator[Issue]:
             else "The segments are not numbered 1, 2, 3 … in their order",
             location="segments",
             suggested_fix="Number the segments from 1 in the order of their pages",
+            facts={"listed": len(indexes)},
         )
 
 
@@ -113,6 +115,7 @@ def _check_page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
         location=f"segment {segment.segment_index}",
         suggested_fix="Look up in the document where this segment begins and ends",
         segment_index=segment.segment_index,
+        facts={"first": start, "last": end, "total": total_pages},
     )
 
 
@@ -129,11 +132,12 @@ def _check_page_count(answer: ClassificationOutput, segment: Segment) -> Iterato
             suggested_fix=f"Set segment_page_count to {expected_count}",
             auto_fixable=is_repairable("V1-PAGE-COUNT", answer, segment.segment_index),
             segment_index=segment.segment_index,
+            facts={"pages": segment.page_range_text, "stated": segment.segment_page_count, "actual": expected_count},
         )
 
 
 def _check_number_ranges(
-    entries: Sequence[TypePresence | MixtureEntry], location: str, segment_index: int | None
+    entries: Sequence[TypePresence | MixtureEntry], location: str, segment: Segment | None
 ) -> Iterator[Issue]:
     for entry in entries:
         share = entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
@@ -149,8 +153,9 @@ def _check_number_ranges(
                     BLOCKER,
                     f"{entry.document_type.value} has {name} {value}, which is not between 0 and 1",
                     location=f"{location} → {entry.document_type.value}",
-                    segment_index=segment_index,
+                    segment_index=segment.segment_index if segment else None,
                     document_type=entry.document_type.value,
+                    facts=describe_scope(segment) | {"number": value},
                 )
 
 
@@ -158,8 +163,9 @@ def _check_types(
     answer: ClassificationOutput,
     entries: Sequence[TypePresence | MixtureEntry],
     location: str,
-    segment_index: int | None,
+    segment: Segment | None,
 ) -> Iterator[Issue]:
+    segment_index = segment.segment_index if segment else None
     counts = Counter(entry.document_type for entry in entries)
     subject = "The document mixture" if segment_index is None else f"Segment {segment_index}"
     if missing_types := [kind.value for kind in find_missing_types(counts)]:
@@ -174,6 +180,7 @@ def _check_types(
             else "Compute the shares from the segments' shares, weighted by their pages",
             auto_fixable=is_repairable("V1-MISSING-TYPE", answer, segment_index),
             segment_index=segment_index,
+            facts=describe_scope(segment) | {"types": " and ".join(missing_types), "count": len(missing_types)},
         )
     for kind, count in counts.items():
         if count > 1:
@@ -185,7 +192,13 @@ def _check_types(
                 location=f"{location} → {kind.value}",
                 segment_index=segment_index,
                 document_type=kind.value,
+                facts=describe_scope(segment) | {"count": count},
             )
+
+
+def describe_scope(segment: Segment | None) -> dict[str, int | float | str]:
+    """Return the fact that names a document's pages; none for the whole file."""
+    return {"pages": segment.page_range_text} if segment else {}
 
 
 def _check_evidence(segment: Segment) -> Iterator[Issue]:
@@ -199,4 +212,5 @@ def _check_evidence(segment: Segment) -> Iterator[Issue]:
                 location=f"segment {segment.segment_index} → {presence.document_type.value}",
                 segment_index=segment.segment_index,
                 document_type=presence.document_type.value,
+                facts={"pages": segment.page_range_text},
             )

@@ -1,4 +1,4 @@
-"""V2: does the answer agree with itself, and does the text carry its labels?
+"""V2: consistency of the answer with itself, and of the text with its labels.
 
 Source: specification 000, slide 4; contract rulings 2, 3, 8 and 12. The first part is arithmetic; the second is one
 question to a model, which is not asked where the first part found a BLOCKER.
@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from evalkit.classification.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
 from evalkit.classification.autofix import has_unit_sum, is_repairable
 from evalkit.classification.findings import (
     Findings,
@@ -19,7 +18,16 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_issues_from_answers,
 )
-from evalkit.classification.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.second_opinion_boundaries import (
+    BEGINNING_THRESHOLD,
+    BOUNDARY_DOUBT_CODE,
+    UNSUPPORTED_THRESHOLD,
+    find_boundary_issues,
+    weigh_boundary,
+)
+from evalkit.classification.offline.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.page_order import (
     PAGES_MISSING_CODE,
     PAGES_ORDER_CODE,
@@ -40,16 +48,10 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
     convert_to_decimals,
+    format_page_range,
+    to_percent,
 )
-from evalkit.classification.second_opinion_boundaries import (
-    BEGINNING_THRESHOLD,
-    BOUNDARY_DOUBT_CODE,
-    UNSUPPORTED_THRESHOLD,
-    find_boundary_issues,
-    weigh_boundary,
-)
-from evalkit.classification.second_reading import SECOND_READING_CODE, find_second_reading_issues
-from evalkit.classification.v1_schema import MIXTURE_LOCATION
+from evalkit.classification.v1_schema import MIXTURE_LOCATION, describe_scope
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Question
@@ -59,12 +61,12 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 #: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
 #: probability that a document begins on the page.
 DOUBTS_KEY = "doubtful_joins"
-#: Where it says the rest in words.
+#: The key of its words.
 SUMMARY_KEY = "summary"
 
 UNSURE_CODE: Final = "V2-UNSURE"
 MIN_CONFIDENCE = 0.5
-"""Of a PRIMARY type, below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
+"""Confidence in a PRIMARY type below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
 #: Questions to the expert, whose word is the answer: they refuse no validation (ruling 37).
 EXPERT_QUESTION_CODES = PATIENT_CODES | {
     BOUNDARY_DOUBT_CODE,
@@ -77,7 +79,7 @@ EXPERT_QUESTION_CODES = PATIENT_CODES | {
     PAGES_REPEATED_CODE,
 }
 
-#: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
+#: Largest allowed distance of the mixture from the segments' page-weighted shares, per type, inclusive.
 MIXTURE_TOLERANCE = Decimal("0.05")
 #: Overall shares that are this near to the largest, or nearer, are a tie.
 TIE_TOLERANCE = Decimal("0.01")
@@ -104,7 +106,7 @@ class V2ConsistencyChecker:
         self._min_confidence = min_confidence
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """The computed part, numbered from V2-0001."""
+        """Compute the issues, numbered from V2-0001."""
         stated_doubts = get_stated_beginning_probabilities(classification.self_evaluation)
         issues = [
             *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
@@ -121,7 +123,7 @@ class V2ConsistencyChecker:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """The model's part: does the text of each segment match its labels?"""
+        """Ask the model if the text of each segment matches its labels."""
         return [
             VerifierQuestion(
                 "V2", "V2_Internal_Consistency_Checker", classification, bundle, find_contradicted_types, pages
@@ -129,14 +131,14 @@ class V2ConsistencyChecker:
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues; a missing answer is a BLOCKER."""
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V2", answers)
 
 
 def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
     """Find the segments, and the mixture, whose shares do not sum to 1."""
     for segment in answer.segments:
-        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
+        yield from _check_share_sum(answer, segment.segment_composition, segment)
     yield from _check_share_sum(answer, answer.document_mixture, None)
 
 
@@ -157,23 +159,26 @@ def _get_share(entry: TypePresence | MixtureEntry) -> float:
 
 
 def _check_share_sum(
-    answer: ClassificationOutput, entries: Sequence[TypePresence | MixtureEntry], segment_index: int | None
+    answer: ClassificationOutput, entries: Sequence[TypePresence | MixtureEntry], segment: Segment | None
 ) -> Iterator[Issue]:
+    segment_index = segment.segment_index if segment else None
     shares = [_get_share(entry) for entry in entries]
     if has_unit_sum(shares):
         return
     code = "V2-MIXTURE-SHARE-SUM" if segment_index is None else "V2-SEGMENT-SHARE-SUM"
     subject = "Mixture overall_share values" if segment_index is None else f"Segment {segment_index} shares"
     is_fixable = is_repairable(code, answer, segment_index)
+    share_sum = sum(convert_to_decimals(shares))
     yield Issue.create(
         "V2",
         code,
         MAJOR,
-        f"{subject} sum to {sum(convert_to_decimals(shares)):.3f} instead of 1.0",
+        f"{subject} sum to {share_sum:.3f} instead of 1.0",
         location=MIXTURE_LOCATION if segment_index is None else f"segment {segment_index}",
         suggested_fix="Divide each share by their sum" if is_fixable else "Estimate the shares again",
         auto_fixable=is_fixable,
         segment_index=segment_index,
+        facts=describe_scope(segment) | {"percent": f"{100 * share_sum:.4g}"},
     )
 
 
@@ -198,14 +203,14 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
             suggested_fix=f"Decide between {segment.dominant_type.value} and {other_types}",
             segment_index=segment.segment_index,
             document_type=segment.dominant_type.value,
+            facts={"pages": segment.page_range_text, "others": other_types, "percent": to_percent(largest_share)},
         )
         return
     level_by_type = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
-    yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment.segment_index)
+    yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment)
 
 
 def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]:
-    """A type that the classifier itself hardly believes."""
     for presence in segment.segment_composition:
         is_dominant = presence.document_type is segment.dominant_type
         if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < min_confidence:
@@ -219,6 +224,7 @@ def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]
                 segment_index=segment.segment_index,
                 document_type=presence.document_type.value,
                 page=segment.start_page,
+                facts={"pages": segment.page_range_text, "percent": to_percent(presence.confidence)},
             )
 
 
@@ -231,11 +237,11 @@ def _build_cannot_tell_issue(message: str, location: str, segment: Segment | Non
         location=f"{location} → dominant_type" if segment else location,
         suggested_fix="Look at the pages and choose the type",
         segment_index=segment.segment_index if segment else None,
+        facts=describe_scope(segment),
     )
 
 
 def _sort_nonempty_by_page(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments that cover any page, by their first page."""
     valid_segments = [segment for segment in segments if segment.start_page <= segment.end_page]
     return sorted(valid_segments, key=lambda segment: (segment.start_page, segment.end_page))
 
@@ -244,7 +250,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
     furthest: Segment | None = None
     for segment in _sort_nonempty_by_page(segments):
         if furthest and segment.start_page <= furthest.end_page:
-            pages = _format_page_range(segment.start_page, min(segment.end_page, furthest.end_page))
+            pages = format_page_range(segment.start_page, min(segment.end_page, furthest.end_page))
             yield Issue.create(
                 "V2",
                 "V2-PAGE-OVERLAP",
@@ -254,6 +260,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
                 suggested_fix="Give each page to exactly one segment",
                 segment_index=segment.segment_index,
                 page=segment.start_page,
+                facts={"pages": pages},
             )
         if furthest is None or segment.end_page > furthest.end_page:
             furthest = segment
@@ -267,20 +274,18 @@ def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue
     ]:
         last_missing = min(start - 1, total_pages)
         if next_page <= last_missing:
+            pages = format_page_range(next_page, last_missing)
             yield Issue.create(
                 "V2",
                 "V2-PAGE-GAP",
                 BLOCKER,
-                f"No segment covers {_format_page_range(next_page, last_missing)}",
+                f"No segment covers {pages}",
                 location="segments",
                 suggested_fix="Give each page to exactly one segment",
                 page=next_page,
+                facts={"pages": pages},
             )
         next_page = max(next_page, end + 1)
-
-
-def _format_page_range(start: int, end: int) -> str:
-    return f"page {start}" if start == end else f"pages {start}–{end}"
 
 
 def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue]:
@@ -306,6 +311,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
             location="dominant_type_overall",
             suggested_fix=f"Decide between {stated_type.value} and {winner.value}" if winner else "Choose the type",
             document_type=stated_type.value,
+            facts={"others": winner.value, "percent": to_percent(largest_share)} if winner else {},
         )
         return
     if len(near_types) > 1:
@@ -317,6 +323,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
             f"{tied_names} have equal overall shares",
             location="dominant_type_overall",
             document_type=stated_type.value,
+            facts={"types": tied_names},
         )
     if answer.segments:
         level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
@@ -324,7 +331,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
 
 
 def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """The types whose overall share is the largest, or equal to it within the tie's width."""
+    """Find the types whose overall share is the largest, within the tie's width."""
     shares = convert_to_decimals(entry.overall_share for entry in mixture)
     largest_share = max(shares, default=Decimal(0))
     return [
@@ -335,7 +342,9 @@ def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[Documen
 
 
 def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
-    """Of types with equal overall shares: more pages, then report before Other, then the first (ruling 12).
+    """Choose the type of a tie by the order of ruling 12.
+
+    More pages, then report before Other, then the first.
 
     The first is the one whose segment comes first in the document; of types without one, the first that is named.
     """
@@ -352,7 +361,10 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
 
 
 def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
-    """The mixture against the page-weighted shares; both normalised, as wrong sums are another issue."""
+    """Check the mixture against the page-weighted shares.
+
+    Both are normalised, as wrong sums are another issue.
+    """
     stated_shares = _compute_page_weighted_shares([(1, answer.document_mixture)])
     weighted_shares = _compute_page_weighted_shares(
         [(segment.end_page - segment.start_page + 1, segment.segment_composition) for segment in answer.segments]
@@ -372,11 +384,14 @@ def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
             location=f"{MIXTURE_LOCATION} → {worst_type.value}",
             suggested_fix="Weigh the segments' shares by their pages",
             document_type=worst_type.value,
+            facts={
+                "percent": to_percent(stated_shares[worst_type]),
+                "pages_percent": to_percent(weighted_shares[worst_type]),
+            },
         )
 
 
 def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
-    """The mixture must not deny what a segment is, nor claim what no segment has."""
     level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
     for kind, level in level_by_type.items():
         segment_levels = [
@@ -397,11 +412,12 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
                 location=f"{MIXTURE_LOCATION} → {kind.value}",
                 suggested_fix="Decide which of the two is right",
                 document_type=kind.value,
+                facts={"conflict": "denied" if is_denied else "unfounded"},
             )
 
 
 def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Joins of which the classifier itself cannot tell whether a document begins there, and nor do the page's own signs."""
+    """Raise the classifier's own doubts that no sign on the page settles."""
     first_pages = {segment.start_page for segment in answer.segments}
     for page, probability in sorted(get_stated_beginning_probabilities(answer.self_evaluation).items()):
         if not 1 <= page <= bundle.total_pages:
@@ -428,11 +444,15 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
                 None,
             ),
             page=page,
+            facts={"doubt": "stated"} | ({"percent": to_percent(probability)} if has_probability else {}),
         )
 
 
 def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
-    """Page → what an answer tells of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
+    """Get the stated doubts: page → its probability of a beginning.
+
+    As ``DOUBTS_KEY`` describes; anything of another shape is no doubt.
+    """
     doubts = self_evaluation.get(DOUBTS_KEY) if isinstance(self_evaluation, dict) else None
     doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []
     return {
@@ -441,12 +461,12 @@ def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
 
 
 def _check_stated_type_is_primary(
-    stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment_index: int | None
+    stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment: Segment | None
 ) -> Iterator[Issue]:
-    """The largest share is not enough: a type that is only mentioned is not what a thing is."""
     level = level_by_type.get(stated_type)
     if level in (None, PresenceLevel.PRIMARY):
         return
+    segment_index = segment.segment_index if segment else None
     subject = "The document" if segment_index is None else f"Segment {segment_index}"
     yield Issue.create(
         "V2",
@@ -457,13 +477,14 @@ def _check_stated_type_is_primary(
         suggested_fix="Decide whether it is that type",
         segment_index=segment_index,
         document_type=stated_type.value,
+        facts=describe_scope(segment),
     )
 
 
 def _compute_page_weighted_shares(
     page_counts_and_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
 ) -> dict[DocumentType, Decimal] | None:
-    """Each type's part of the whole, parts weighted by their pages; None where the numbers allow no such thing."""
+    """Compute each type's page-weighted part of the whole; None if impossible."""
     totals = dict.fromkeys(DocumentType, Decimal(0))
     page_total = 0
     for weight, entries in page_counts_and_entries:

@@ -21,6 +21,11 @@ from evalkit.classification.findings import (
     build_issues_from_answers,
     iter_segment_primary_types,
 )
+from evalkit.classification.offline.second_opinion_types import (
+    find_note_around_report,
+    measure_type_signs_in_text,
+    measure_type_signs_on_pages,
+)
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -28,11 +33,6 @@ from evalkit.classification.schema import (
     Evidence,
     PresenceLevel,
     Segment,
-)
-from evalkit.classification.second_opinion_types import (
-    find_note_around_report,
-    measure_type_signs_in_text,
-    measure_type_signs_on_pages,
 )
 from evalkit.classification.traps import (
     AdministrativePhraseTrap,
@@ -98,7 +98,10 @@ class V3TrapDetector:
         self._traps = traps or load_shipped_traps()
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """The computed part, numbered from V3-0001. A site's expression that takes too long is a BLOCKER."""
+        """Compute the issues, numbered from V3-0001.
+
+        A site's expression that takes too long is a BLOCKER.
+        """
         trap_issues = []
         try:
             for issue in self._find_trap_issues(classification, bundle):
@@ -110,11 +113,11 @@ class V3TrapDetector:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """The model's part: traps that only show in context."""
+        """Ask the model for traps that only show in context."""
         return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._find_context_traps, pages)]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues; a missing answer is a BLOCKER."""
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V3", answers)
 
     def _find_trap_issues(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
@@ -141,7 +144,6 @@ class V3TrapDetector:
 
 
 def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
-    """Where Genomic Report is claimed as PRIMARY, if anywhere."""
     for entry in answer.document_mixture:
         if entry.document_type is GENOMIC and entry.presence_level is PresenceLevel.PRIMARY:
             return f"{MIXTURE_LOCATION} → {GENOMIC.value}"
@@ -150,7 +152,6 @@ def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
 
 
 def _select_genomic_pages(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Page]:
-    """Return the pages of segments whose PRIMARY type is Genomic Report; all pages if only the document mixture names it."""
     genomic_segments = [segment for segment, kind in iter_segment_primary_types(answer) if kind is GENOMIC]
     return [
         page
@@ -192,11 +193,15 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
             document_type=GENOMIC.value,
             page=page,
             quote=quote,
+            facts={"vendor": vendor.name} | ({"assay": quote} if assay else {}),
         )
 
 
 def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> tuple[int, str] | None:
-    """The first page that names the laboratory, other than in a stamp, and the name as the page writes it."""
+    """Find the first page that names the laboratory, and the name as written.
+
+    Stamps do not count.
+    """
     for page in pages:
         text = strip_stamp_lines(page)
         if span := next(find_vendor_mentions(vendor, text), None):
@@ -205,7 +210,6 @@ def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> t
 
 
 def _find_written_name(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
-    """The first page that has one of the names, and the name as the page writes it."""
     for page in pages:
         if span := next(iter_name_spans(names, blank_web_and_mail_addresses(page.text)), None):
             return page.page_num, page.text[slice(*span)]
@@ -241,7 +245,10 @@ def _build_phrase_issues(
     level: PresenceLevel,
     segment: Segment | None,
 ) -> Iterator[Issue]:
-    """One issue for all phrases that have nothing of their own to say, one for each other."""
+    """Build an issue for all phrases without a message of their own.
+
+    And an issue for each other phrase.
+    """
     if kind not in REPORT_TYPES:
         return
     places_by_message: dict[tuple[IssueSeverity, str, str], list[tuple[str, int, str]]] = {}
@@ -266,14 +273,16 @@ def _build_phrase_issues(
             document_type=kind.value,
             page=page,
             quote=quote,
+            facts={"words": ", ".join(words for _, _, words in places)},
         )
 
 
 def _find_administrative_words(
     row: AdministrativePhraseTrap, pages: Sequence[Page], kind: DocumentType
 ) -> tuple[int, str] | None:
-    """The first page that has the words, and the words as it writes them: none of stamps, of addresses, or of the header's
-    labels where the pages hold a result of their own.
+    """Find the first page that has the words, and the words as written.
+
+    Stamps and addresses do not count, nor do the header's labels on pages with a result of their own.
     """
     for page in pages:
         if not row.can_match(_lower_text(page.text)):
@@ -293,9 +302,9 @@ _LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|
 
 
 def _strip_header_labels(text: str) -> str:
-    """The text without labels of numbers that stand among other labels: two in a line, or one next to another's line.
+    """Strip labels of numbers from header lines.
 
-    One that a page begins with is what the page is called.
+    Those are lines of two labels, and lines next to another line of labels. A label that begins the page is its title.
     """
     lines = text.split("\n")
     label_counts = [0, *(len(_LABEL_PATTERN.findall(line)) for line in lines), 0]
@@ -308,7 +317,10 @@ def _strip_header_labels(text: str) -> str:
 
 
 def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Words for a machine, seen or hidden: what the models said of this document may be what it told them to say."""
+    """Find words addressed to a machine, visible or hidden.
+
+    The models' answers about this document may follow them.
+    """
     for page in bundle.pages:
         hidden_text = "\n".join(block.text for block in page.blocks if block.hidden)
         visible_lowercase, hidden_lowercase = _lower_text(page.text), hidden_text.lower()
@@ -330,6 +342,7 @@ def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterat
                 suggested_fix=row.render_remedy(_INSTRUCTION_REMEDY, found=visible_match or "", page=page.page_num),
                 page=page.page_num,
                 quote=visible_match,
+                facts={"visibility": "visible" if visible_match else "hidden"},
             )
 
 
@@ -338,7 +351,10 @@ _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[Issue]:
-    """What is written and nobody sees, as far as the page does not say it as well (an invisible copy of a scan does)."""
+    """Find hidden text that the page does not show as well.
+
+    An invisible copy of a scan is shown.
+    """
     for page in bundle.pages:
         hidden_words = [
             word for block in page.blocks if block.hidden for word in _WORD_PATTERN.findall(_lower_text(block.text))
@@ -360,11 +376,15 @@ def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[
             location=f"page {page.page_num}",
             suggested_fix=row.render_remedy("Find out who wrote what nobody can see, and why", page=page.page_num),
             page=page.page_num,
+            facts={"count": new_word_count},
         )
 
 
 def _find_phrase(page: Page, phrase: str) -> str | None:
-    """The phrase as the page writes it, in whole words; case, line breaks and a plural s do not matter."""
+    """Find the phrase in whole words, as the page writes it.
+
+    Case, line breaks and a plural s do not matter.
+    """
     if phrase.isascii() and not all(word in _lower_text(page.text) for word in phrase.lower().split()):
         return None  # nearly always, and known at once
     phrase_pattern = r"\s+".join(re.escape(word) for word in phrase.split())
@@ -412,7 +432,10 @@ def _check_furniture_trap(
 
 
 def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """A routine laboratory's letterhead over a claimed genomic report, although vendor_signals leave it out."""
+    """Find a routine laboratory's letterhead that vendor_signals leave out.
+
+    Over a claimed genomic report.
+    """
     if _locate_genomic_claim(answer) is None:
         return
     for vendor in traps.routine_vendor:
@@ -434,7 +457,6 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
 
 
 def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | None:
-    """The first of the page's topmost paragraphs that names the laboratory."""
     letterhead = islice((text for text in strip_stamp_lines(page).split("\n") if text.strip()), _LETTERHEAD_LINES)
     return next((line for line in letterhead if any(find_vendor_mentions(vendor, line))), None)
 
@@ -442,7 +464,6 @@ def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | N
 def _check_order_form(
     order_form: OrderFormTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    """A page that orders tests, claimed as their report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
@@ -472,7 +493,7 @@ def _check_order_form(
 
 
 def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
-    """Whether the pages have nothing of the report that they order, or more of a form."""
+    """Tell if the pages have little of the ordered report, or more of a form."""
     forms = measure_type_signs_on_pages(pages)
     return forms[kind] < max(MIN_RESULT_STRENGTH, forms[DocumentType.OTHER])
 
@@ -480,7 +501,10 @@ def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
 def _check_boilerplate(
     boilerplate: BoilerplateTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    """A laboratory's words about its method or service, claimed as a report, where no result is said."""
+    """Find text about a method or service that is claimed as a report.
+
+    Only without a result.
+    """
     for segment, kind in iter_segment_primary_types(answer):
         if kind is not boilerplate.type:
             continue
@@ -508,8 +532,10 @@ def _check_boilerplate(
 
 
 def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Page, str] | None:
-    """Where it shows that somebody tells of a report: words of its forms are in quotation marks, or it is said what it
-    showed, in a text that is at least half as much a note; or a note stands on both sides of them.
+    """Locate the words by which a note quotes a report.
+
+    Forms of the report in quotation marks or retold, in a text that is at least half as much a note; or a note on both
+    sides of them.
     """
     forms = measure_type_signs_on_pages(pages)
     if forms[NOTE] < MIN_QUOTING_STRENGTH:
@@ -523,7 +549,7 @@ def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Pa
 
 
 def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
-    """Words of a report's form in quotation marks, and those of somebody who says what it showed."""
+    """Find a report's forms in quotation marks, and words that retell a result."""
     for page in pages:
         for quoted_match in _QUOTED_TEXT_PATTERN.finditer(page.text):
             if measure_type_signs_in_text(quoted_match[1])[kind]:
@@ -533,7 +559,6 @@ def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[
 
 
 def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """A report quoted in a note or letter, claimed as the report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
@@ -553,7 +578,6 @@ def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """A leaflet that explains a test or an illness to whoever reads it, claimed as somebody's report."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue

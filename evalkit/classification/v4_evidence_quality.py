@@ -1,6 +1,6 @@
-"""V4: does the evidence stand in the document, and is it worth anything?
+"""V4: evidence that is in the document, and of value.
 
-Source: specification 001 and 000, slide 6; contract ruling 6. Whether a quote stands on its page is computed from the
+Source: specification 001 and 000, slide 6; contract ruling 6. The place of a quote is computed from the
 bundle, never asked; a model only judges whether the evidence is relevant and supports the confidence.
 """
 
@@ -18,7 +18,14 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
     iter_segment_primary_types,
 )
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel, Segment
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    Evidence,
+    PresenceLevel,
+    Segment,
+    to_percent,
+)
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
@@ -52,7 +59,7 @@ class V4EvidenceQualityAssessor:
     agent: Final = "V4"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
-        """The computed part, numbered from V4-0001, and the score of these issues."""
+        """Compute the issues, numbered from V4-0001, and their score."""
         locator = QuoteLocator(bundle)
         located_quotes = [
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
@@ -64,7 +71,10 @@ class V4EvidenceQualityAssessor:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """The model's part: relevance, weight, and confidence out of line with the evidence."""
+        """Ask the model for weak evidence.
+
+        Relevance, weight, and confidence out of line with the evidence.
+        """
         return [
             VerifierQuestion(
                 "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_other_models, pages
@@ -72,31 +82,40 @@ class V4EvidenceQualityAssessor:
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues; a missing answer is a BLOCKER."""
+        """Convert the answers to issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V4", answers)
 
 
 def compute_quality_score(issues: Iterable[Issue]) -> float:
-    """1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
+    """Compute the score: 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR.
+
+    At least 0.
+    """
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
 def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
-    """Return the quality score by V4's open issues; None where V4 had nothing to judge or could not."""
+    """Score the evidence by V4's open issues.
+
+    None if V4 had nothing to judge or could not.
+    """
     v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
     is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))
     return compute_quality_score(v4_issues) if is_judged and not any(map(is_agent_failure_issue, v4_issues)) else None
 
 
 def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
-    """Quotes found on the page they claim / quotes claimed, by V4's computed issues; None where none is claimed."""
+    """Compute the share of quotes that are on the page they claim.
+
+    By V4's computed issues; None if nothing is quoted.
+    """
     claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
     ungrounded_count = sum(issue.verdict is not None or issue.code == _OUTSIDE_FILE for issue in issues)
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
 def describe_evidence_quality_score(score: float | None) -> str:
-    """What a score means, in specification 001's words.
+    """Describe a score in specification 001's words.
 
     >>> [describe_evidence_quality_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
@@ -159,6 +178,7 @@ def _find_evidence_issues(
                 f"Evidence for {claimed_quote.document_type.value} is claimed on page {claimed_quote.evidence.page}, "
                 f"but the document has {bundle.total_pages} pages",
                 suggested_fix="Find out where the evidence really stands",
+                facts={"total": bundle.total_pages},
             )
             continue
         yield from _check_quote_in_segment(claimed_quote)
@@ -186,13 +206,17 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
                 suggested_fix="Quote what supports the type, or change the type",
                 segment_index=segment.segment_index,
                 document_type=kind.value,
+                facts={"pages": segment.page_range_text},
             )
 
 
 def _check_presence_support(
     answer: ClassificationOutput, located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]]
 ) -> Iterator[Issue]:
-    """A type that has a part of a segment, and is not its own, needs a quote that shows it (contract ruling 21)."""
+    """Check that each secondary type of a segment has a quote that shows it.
+
+    Contract ruling 21.
+    """
     supported = {
         (claimed_quote.segment.segment_index, claimed_quote.document_type)
         for claimed_quote, quote_location in located_quotes
@@ -219,6 +243,7 @@ def _check_presence_support(
                     suggested_fix="Quote what shows the type, or take it away",
                     segment_index=segment.segment_index,
                     document_type=kind.value,
+                    facts={"pages": segment.page_range_text, "percent": to_percent(presence.segment_share)},
                 )
 
 
@@ -230,6 +255,7 @@ def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
             MAJOR,
             f"Evidence for {claimed_quote.document_type.value} is on page {claimed_quote.evidence.page}, outside its segment (pages {start}–{end})",
             suggested_fix="Quote evidence from the segment's own pages",
+            facts={"pages": claimed_quote.segment.page_range_text},
         )
 
 
@@ -240,12 +266,13 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
     absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
     where_text = "there" if quote_location.page_number == page else f"on page {quote_location.page_number}"
     present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page_number}"
-    is_whole = quote_location.similarity >= 100  # its words are all there, and what is beside them matters
+    is_whole = quote_location.similarity >= 100  # its words are all there, and the words around them matter
     issue_fields = {
         "verdict": quote_location.verdict,
         "difference": quote_location.difference_text,
         "found_page": quote_location.page_number,
         "boxes": quote_location.boxes,
+        "facts": _collect_difference_facts(quote_location),
     }
     match quote_location.verdict:
         case QuoteVerdict.ABSENT:
@@ -262,7 +289,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                 **issue_fields,
             )
         case QuoteVerdict.ALTERED:
-            # A form is a form whatever its sentences deny or make a condition: they state no result that could be turned.
+            # A form stays a form if its sentences deny something or set a condition: they state no result to reverse.
             is_turned_paper = is_whole and claimed_quote.document_type is DocumentType.OTHER
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
@@ -297,6 +324,17 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
             )
 
 
+def _collect_difference_facts(quote_location: QuoteLocation) -> dict[str, int | str]:
+    """Return what differs first, or the page most like an absent quote."""
+    if quote_location.closest_page:
+        return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}
+    if quote_location.difference is None:
+        return {}
+    kind, quote_words, page_words, _ = quote_location.difference
+    words = {"quote_words": quote_words, "page_words": page_words}
+    return {"kind": kind.value} | {name: text for name, text in words.items() if text}
+
+
 def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Iterator[Issue]:
     for anchor in claimed_quote.evidence.anchors_found:
         if not locator.has_quote(anchor, claimed_quote.evidence.page):
@@ -305,6 +343,7 @@ def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Itera
                 MAJOR,
                 f"Anchor '{_shorten_text(anchor)}' is not on page {claimed_quote.evidence.page}",
                 suggested_fix="Check the page for this term",
+                facts={"anchor": anchor},
             )
 
 
@@ -317,6 +356,7 @@ def _check_snippet_length(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
             f"Evidence snippet '{_shorten_text(claimed_quote.evidence.snippet)}' has {word_count} words; "
             f"{MIN_SNIPPET_WORDS} to {MAX_SNIPPET_WORDS} can be judged",
             suggested_fix="Quote one whole sentence",
+            facts={"count": word_count, "least": MIN_SNIPPET_WORDS, "most": MAX_SNIPPET_WORDS},
         )
 
 

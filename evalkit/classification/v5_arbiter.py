@@ -1,4 +1,4 @@
-"""V5: the decision table. It asks no model: the same issues always give the same decision.
+"""V5: the decision table. The same issues always give the same decision.
 
 The orchestrator runs the retries, and escalates if they do not help (rules ``retries`` and ``cycle``).
 
@@ -15,7 +15,7 @@ from evalkit.issue import Issue, IssueSeverity
 
 
 class Decision(StrEnum):
-    """What becomes of a classification. AUTO_RETRY is never a document's last word."""
+    """Decision on a classification; AUTO_RETRY is never a document's last one."""
 
     AUTO_ACCEPT = "AUTO_ACCEPT"
     AUTO_RETRY = "AUTO_RETRY"
@@ -24,7 +24,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True)
 class IssueCounts:
-    """How many open issues there are of each kind that the table asks about."""
+    """Counts of open issues of each kind in the table."""
 
     blocker: int = 0
     major_fixable: int = 0
@@ -81,7 +81,7 @@ DECISION_TABLE = (
 
 
 def count_open_issues(issues: Iterable[Issue]) -> IssueCounts:
-    """Counts of the open issues."""
+    """Count the open issues."""
     open_issues = [issue for issue in issues if issue.status == "open"]
     majors = [issue for issue in open_issues if issue.severity is IssueSeverity.MAJOR]
     return IssueCounts(
@@ -96,7 +96,7 @@ class V5DecisionMaker:
     """The arbiter."""
 
     def decide(self, issues: Iterable[Issue]) -> Verdict:
-        """The verdict on these issues; only open ones count."""
+        """Decide on these issues; only open ones count."""
         counts = count_open_issues(issues)
         number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.applies_to(counts))
         return Verdict(row.decision, str(number), row.reason, counts)

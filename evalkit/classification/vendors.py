@@ -1,4 +1,4 @@
-"""Laboratories by name: the one list of them for vendor signals (lexicon) and for trap 1 (V3)."""
+"""Laboratories by name: one list for vendor signals and for trap 1 (V3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
 
 def _require_letters(name: str) -> str:
     if not any(map(str.isalnum, name)):
-        raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
+        raise ValueError("it has no letter or digit and would match every text; remove it")
     return name
 
 
@@ -34,7 +34,7 @@ SearchableName = Annotated[str, AfterValidator(_require_letters)]
 
 
 class VendorNames(Protocol):
-    """What a laboratory is called."""
+    """Names of a laboratory."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class _VendorTable(StrictRecord):
 
 @cache
 def load_vendors() -> tuple[Vendor, ...]:
-    """The shipped laboratories, those of trap 1 among them, loaded once."""
+    """Load the shipped laboratories once, those of trap 1 among them."""
     return parse_vendors(load_vendor_rows())
 
 
@@ -72,7 +72,10 @@ def load_vendor_rows() -> dict[str, Any]:
 
 
 def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
-    """Check the laboratories that the TOML data describes. UsageError naming the row that is wrong."""
+    """Check the laboratories that the TOML data describes.
+
+    UsageError that names the wrong row.
+    """
     try:
         table = _VendorTable.model_validate(rows)
         routine_vendors = tuple(
@@ -86,7 +89,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
     names = [vendor.name for vendor in vendors]
     if repeated_names := [name for name in names if names.count(name) > 1]:
         raise UsageError(
-            f"vendors.toml: {repeated_names[0]!r} is there twice",
+            f"vendors.toml: {repeated_names[0]!r} appears twice",
             code="VENDORS",
             remedy="Correct that row of the file.",
         )
@@ -94,7 +97,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
 
 
 def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
-    """Whether a vendor signal is one of its names, short ones too."""
+    """Tell if a vendor signal is any of its names, short ones too."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
         is not None
@@ -102,8 +105,9 @@ def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
 
 
 def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
-    """Where the text names the laboratory: addresses are no text, and a short name counts at the beginning of a letterhead's
-    line or where the line says who performed a test.
+    """Find places where the text names the laboratory, addresses apart.
+
+    A short name counts at the beginning of a letterhead's line, or in a line that names the performing laboratory.
     """
     prose = blank_web_and_mail_addresses(text)
     yield from iter_name_spans(vendor.names, prose)
@@ -116,13 +120,12 @@ def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, 
 
 
 def is_in_letterhead(text: str, position: int) -> bool:
-    """Whether the position is in one of the text's first lines, and the line is short."""
+    """Tell if the position is in a short line among the first lines."""
     return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
 
 
 @lru_cache(maxsize=64)
 def _find_letterhead_end(text: str) -> int:
-    """The position behind the text's first lines that say something."""
     end = filled_lines = 0
     for line in text.split("\n"):
         end += len(line) + 1
@@ -133,7 +136,7 @@ def _find_letterhead_end(text: str) -> int:
 
 
 def is_in_performing_lab_line(text: str, position: int) -> bool:
-    """Whether the line of this position says who performed a test."""
+    """Tell if the line of this position names who performed a test."""
     return _PERFORMING_LAB_PATTERN.search(_get_line(text, position)) is not None
 
 
@@ -143,7 +146,10 @@ def _get_line(text: str, position: int) -> str:
 
 
 def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
-    """Where the text has one of the names as a whole; case and what stands between the letters do not matter."""
+    """Iterate over whole-word places of the names.
+
+    Case and separators between the letters do not matter.
+    """
     letters_of_text = _keep_letters_and_digits(text)
     for name in names:
         if _keep_letters_and_digits(name) in letters_of_text:  # hardly ever, and known at once

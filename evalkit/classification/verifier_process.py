@@ -1,4 +1,6 @@
-"""The process in which a site's own verifier runs: ``python -P -m evalkit.classification.verifier_process NAME``.
+"""The process of a site's own verifier.
+
+``python -P -m evalkit.classification.verifier_process NAME``.
 
 It reads pickled requests from standard input, one after the other, and answers each with a line of JSON. Only here is the
 verifier's code imported; what it prints or logs goes nowhere, since it could quote the document.
@@ -35,11 +37,14 @@ _GRACE_SECONDS = 5
 
 
 class _InvalidVerifierResultError(Exception):
-    """What a verifier must not do; the words are ours."""
+    """A result that a verifier must not give; the words are ours."""
 
 
 def import_verifier_class(entry_point_name: str) -> Any:
-    """Import a verifier from its distribution's installed files. UsageError if Python would read it from elsewhere."""
+    """Import a verifier from its distribution's installed files.
+
+    UsageError if Python would read it from elsewhere.
+    """
     entry_point, distribution = require_trusted_verifier_entry_point(entry_point_name)
     own_paths = {path.resolve() for _, path in list_installed_code_files(distribution)}
     parts = entry_point.module.split(".")
@@ -50,17 +55,17 @@ def import_verifier_class(entry_point_name: str) -> Any:
         if spec.origin is not None and Path(spec.origin).resolve() not in own_paths:
             raise _build_error(
                 distribution,
-                "it would be read from elsewhere than its installed files (editable installs are not used)",
+                "Python would read it from outside of its installed files (editable installs are not used)",
             )
     return entry_point.load()
 
 
 def _build_error(distribution: Distribution, reason: str) -> UsageError:
-    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Install it anew, not editable.")
+    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall it, not editable.")
 
 
 def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Do one step with a new instance, so that nothing of one document can reach another."""
+    """Run a method on a new instance, so that documents cannot mix."""
     instance = verifier_class()
     if method == "describe":
         missing_methods = [name for name in METHODS if not callable(getattr(instance, name, None))]

@@ -1,4 +1,4 @@
-"""The verifiers as one list: V1 to V4, and after them those of a site's own.
+"""List of the verifiers: V1 to V4, then a site's own.
 
 Whatever a verifier raises while it works becomes ``{AGENT}-AGENT-FAILED``, a BLOCKER: broken is not "no issues".
 """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Verifier(Protocol):
-    """What checks a classification: by rules, and by questions that a model answers."""
+    """A check of a classification by rules, and by questions to a model."""
 
     @property
     def agent(self) -> Agent:
@@ -42,7 +42,7 @@ class Verifier(Protocol):
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> Sequence[Question[Any]]:
-        """Return what a model is asked, about the whole document or about these pages; perhaps nothing."""
+        """Return the questions to a model, about the document or these pages."""
         ...
 
     def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
@@ -51,7 +51,10 @@ class Verifier(Protocol):
 
 
 def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v2`` knows the patients and who gave the answer, ``v3`` has a site's own traps."""
+    """Create V1 to V4 in their order.
+
+    ``v2`` knows the patients and who gave the answer, ``v3`` has a site's own traps.
+    """
     return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
 
 
@@ -62,13 +65,13 @@ def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: D
 
 
 def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) -> list[Issue]:
-    """Return what can be computed of the verifier's questions, whichever model is asked them besides."""
+    """Compute the issues of the verifier's questions, whatever the model."""
     issues = verifier.read([Answer(question, question.offline()) for question in questions])
     return [issue.model_copy(update={"origin": "rule"}) for issue in issues]
 
 
 def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
-    """Return what a verifier's step gives, or nothing and the issue that says that the verifier could not work."""
+    """Run a verifier's step; if it fails, return only the issue of that."""
     try:
         return list(step()), []
     except UsageError as error:

@@ -23,7 +23,7 @@ from importlib.resources import files
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
-from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.offline.lexicon import load_lexicon
 from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.vendors import load_vendors

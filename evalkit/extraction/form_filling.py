@@ -358,4 +358,5 @@ def _build_unreadable_form_issue(part: FormPart) -> Issue:
         + (f" to {part.end_page}" if part.end_page > part.start_page else ""),
         page=part.start_page,
         suggested_fix="Read it on the screen, or scan it again",
+        facts={"pages": ", ".join(map(str, range(part.start_page, part.end_page + 1)))},
     )

@@ -76,6 +76,7 @@ class FormIssue:
     def to_issue(self, fields: Mapping[str, FieldValue], document_type: str) -> Issue:
         """Convert to an issue for the queue."""
         field_value = fields.get(self.field)
+        facts = {"field": self.field.replace("_", " "), "expected": self.expected, "actual": self.actual}
         return Issue.create(
             "grader",
             f"GRADER-{self.type.upper().replace('_', '-')}",
@@ -87,6 +88,7 @@ class FormIssue:
             quote=field_value.raw if field_value else None,
             found_page=field_value.page if field_value else None,
             boxes=field_value.boxes if field_value else (),
+            facts={name: words for name, words in facts.items() if words},
         )
 
 

@@ -380,7 +380,13 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
         page=value.page if value else None,
         quote=value.quote if value else None,
         boxes=value.boxes if value else (),
+        facts=_collect_field_facts(issue.field, template),
     )
+
+
+def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, str]:
+    field = template.get_field(get_base_field_name(field_name))
+    return {"field": field.description} if field else {}
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
@@ -391,7 +397,14 @@ def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplat
     else:
         severity = IssueSeverity.BLOCKER if score < 0.8 else IssueSeverity.MAJOR
         message = f"The best of {result.iteration_count} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
-    return Issue.create("evaluator", "EXTRACTION-THRESHOLD", severity, message, document_type=template.document_type)
+    return Issue.create(
+        "evaluator",
+        "EXTRACTION-THRESHOLD",
+        severity,
+        message,
+        document_type=template.document_type,
+        facts={} if score is None else {"percent": round(100 * score, 1)},
+    )
 
 
 def _build_no_fields_issue(template: FieldTemplate) -> Issue:
@@ -402,6 +415,7 @@ def _build_no_fields_issue(template: FieldTemplate) -> Issue:
         IssueSeverity.MAJOR,
         f"None of the required fields ({names}) is in the document: is it a {template.display_name.lower()}?",
         document_type=template.document_type,
+        facts={"template": template.display_name.lower()},
     )
 
 
@@ -417,6 +431,7 @@ def _build_unsure_issue(field_name: str, value: FieldValue, template: FieldTempl
         page=value.page,
         quote=value.quote,
         boxes=value.boxes,
+        facts=_collect_field_facts(field_name, template) | {"percent": round(100 * value.confidence)},
     )
 
 

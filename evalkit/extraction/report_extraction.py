@@ -153,4 +153,5 @@ def _build_unreadable_issue(pages: Sequence[Page], report: ReportPageRange, reas
         suggested_fix="Upload a clearer scan; Use PDF instead of photo",
         document_type=report.document_type,
         page=pages[0].page_num if pages else report.start_page,
+        facts={"pages": numbers} if pages else {},
     )

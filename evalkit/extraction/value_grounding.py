@@ -217,6 +217,7 @@ def _build_absent_value_and_issue(
         difference=located.difference_text,
         found_page=located.page_number,
         boxes=located.boxes,
+        facts={"field": field.description},
     )
     status = FieldStatus.AMBIGUOUS if is_doubtful else FieldStatus.NOT_PRESENT
     return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue

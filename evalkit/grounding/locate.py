@@ -18,7 +18,7 @@ from rapidfuzz import fuzz
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.grounding.critical_terms import load_terms
-from evalkit.grounding.difference import compare_quote_with_passage, has_content_words
+from evalkit.grounding.difference import QuoteDifference, compare_quote_with_passage, has_content_words
 from evalkit.grounding.normalise import DASHES, CanonicalText, build_canonical_text, canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.grounding.vocabulary import DocumentVocabulary
@@ -71,6 +71,8 @@ class QuoteLocation:
     """Similarity 0..100; 100 if the canonical forms are equal."""
     difference_text: str | None = None
     """The differences from the document, in words."""
+    difference: QuoteDifference | None = None
+    """The first difference in words or signs, if that is what differs."""
     closest_page: int | None = None
     """For an ABSENT quote: the page of the most similar passage, if any."""
 
@@ -284,6 +286,7 @@ class QuoteLocator:
             span,
             similarity=similarity,
             difference_text="; ".join(map(str, differences[:_MAX_SHOWN_DIFFERENCES])),
+            difference=differences[0],
         )
 
 
@@ -292,7 +295,7 @@ def _mark_uncertain_if_sentences_joined(
 ) -> QuoteLocation:
     """Mark a part UNCERTAIN if the dots join two sentences: the biopsy shows … melanoma."""
     if location.verdict is QuoteVerdict.UNCERTAIN and not has_content_words(part):
-        location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None)
+        location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None, difference=None)
     gap = passage.text[: location.start].rpartition(_QUOTED_FILLER)[2] if previous_part else ""
     is_unfinished = not (load_terms("stop") | load_terms("unfinished")).isdisjoint(
         previous_part.casefold().split()[-1:]
@@ -376,7 +379,7 @@ class _PagePassage:
             if omission := find_omitted_context(self.text, *span):
                 verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
                 reversed_location = reversed_location or self.create_location(
-                    verdict, span, difference_text=str(omission)
+                    verdict, span, difference_text=str(omission), difference=omission
                 )
             elif (
                 self.second_page_start is None
@@ -401,6 +404,7 @@ class _PagePassage:
         span: tuple[int, int],
         similarity: float = 100.0,
         difference_text: str | None = None,
+        difference: QuoteDifference | None = None,
     ) -> QuoteLocation:
         """Create the verdict for ``span`` of this text."""
         page_spans: tuple[tuple[Page, int, int], ...] = ((self.first_page, *span),)
@@ -423,6 +427,7 @@ class _PagePassage:
             page_spans=page_spans,
             similarity=similarity,
             difference_text=difference_text,
+            difference=difference,
         )
 
 

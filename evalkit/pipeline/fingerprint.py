@@ -11,10 +11,10 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from evalkit.classification.acts import load_act_weights
 from evalkit.classification.evidence_strength import load_strength_tables
-from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import load_embedded_weights
+from evalkit.classification.offline.acts import load_act_weights
+from evalkit.classification.offline.lexicon import load_lexicon
+from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import compute_verifier_version
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
@@ -28,7 +28,7 @@ from evalkit.store import hash_canonical_json
 
 #: Tables that affect results and have no version of their own.
 _FURTHER_TABLES = (
-    ("evalkit.classification", "act_features.toml"),
+    ("evalkit.classification.offline", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),
 )

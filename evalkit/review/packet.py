@@ -297,6 +297,7 @@ def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
         location=template_issue.evidence.location,
         suggested_fix=template_issue.suggested_fix,
         page=template_issue.page,
+        facts={"part": template_issue.evidence.location} if template_issue.evidence.location else {},
     ).model_copy(update={"issue_id": template_issue.issue_id})
 
 

@@ -1,4 +1,4 @@
-"""Learn how reports and notes speak: the weights of ``evalkit.classification.acts``.
+"""Learn how reports and notes speak: the weights of ``evalkit.classification.offline.acts``.
 
     cd tests && ../.venv/bin/python -m benchmarks.act_learning [--learn]
 
@@ -27,12 +27,14 @@ from rich.table import Table
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from evalkit.classification import training
-from evalkit.classification.act_features import compute_log_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
+from evalkit.classification.offline.act_features import compute_log_feature_rates, count_features, load_act_features
+from evalkit.classification.offline.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
+from evalkit.classification.offline.type_scoring import extract_terms
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
-from evalkit.classification.type_scoring import extract_terms
+from evalkit.classification.training import labelled_texts, training_set
+from evalkit.classification.training.fitting import select_vocabulary
+from evalkit.classification.training.labelled_texts import LabelledText
+from evalkit.classification.training.training_set import FloatArray, TrainingSet
 from evalkit.documents.bundle import Page
 from evalkit.documents.furniture import get_body_text
 
@@ -64,7 +66,7 @@ class Learned(NamedTuple):
     term_weights: FloatArray
 
     def compute_sums(self, found: TrainingSet, rates: FloatArray, rows: Rows) -> FloatArray:
-        terms = training.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
+        terms = training_set.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
         return np.asarray(_standardise(rates[rows], self.means, self.scales) @ self.weights + terms + self.bias)
 
 
@@ -74,9 +76,9 @@ def _standardise(rates: FloatArray, means: FloatArray, scales: FloatArray) -> Fl
 
 def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
     """Multinomial logistic regression with ridges over standardised features and terms."""
-    row_weights, kinds = training.compute_row_weights(found, rows), found.true_types[rows]
-    vocabulary = training.select_vocabulary(found, rows, MIN_TERM_GROUPS)
-    terms = training.build_term_matrix(found, rows, vocabulary)
+    row_weights, kinds = training_set.compute_row_weights(found, rows), found.true_types[rows]
+    vocabulary = select_vocabulary(found, rows, MIN_TERM_GROUPS)
+    terms = training_set.build_term_matrix(found, rows, vocabulary)
     transposed, chosen, columns = terms.T.tocsr(), rates[rows], len(KINDS)
     means = np.average(chosen, axis=0, weights=row_weights)
     scales = np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=row_weights)) + 0.15
@@ -129,13 +131,13 @@ class Judged(NamedTuple):
 
 def judge(texts: Sequence[LabelledText]) -> Judged:
     """Fit once for each source that is left out."""
-    folds = training.assign_folds_to_groups(texts)
+    folds = training_set.assign_folds_to_groups(texts)
     variants = [
         one
-        for one in training.create_text_variants(texts, folds)
+        for one in labelled_texts.create_text_variants(texts, folds)
         if one.name in VARIANTS or one.name.startswith("quotes")
     ]
-    pages = [training.build_pages_from_text(one.text) for one in variants]
+    pages = [labelled_texts.build_pages_from_text(one.text) for one in variants]
     found = TrainingSet(
         variants,
         np.zeros((len(variants), 0, 0)),
@@ -271,7 +273,7 @@ def main() -> None:
     console.print({key: data[key] for key in ("temperature", "min_claimed_probability", "max_act_probability")})
     if chosen.learn:
         ActWeights.model_validate_json(json.dumps(data))
-        (ROOT / "evalkit" / "classification" / WEIGHTS_FILE).write_text(format_weights(data), "utf-8")
+        (ROOT / "evalkit" / "classification" / "offline" / WEIGHTS_FILE).write_text(format_weights(data), "utf-8")
 
 
 if __name__ == "__main__":

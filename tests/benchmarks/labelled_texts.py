@@ -8,9 +8,9 @@ from dataclasses import replace
 from benchmarks.first_contact.papers import HERE
 from benchmarks.measuring import DATA, ROOT, bundles_of
 
-from evalkit.classification import training
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import LabelledText
+from evalkit.classification.training import labelled_texts
+from evalkit.classification.training.labelled_texts import LabelledText
 
 TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
 INVENTED = ROOT / "tests" / "classification" / "invented.toml"
@@ -28,14 +28,14 @@ _SOURCES = {
 
 def examples() -> list[LabelledText]:
     """All labelled texts, by source; excerpts of one report are one group."""
-    real = training.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
+    real = labelled_texts.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
     sourced = [replace(one, source=_SOURCES[one.source.split(":")[1].split("/")[0]]) for one in real]
     told = {one.id: one.source for one in real}
     grouped = [
         replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
         for one in sourced
     ]
-    invented = (replace(one, source="invented") for one in training.read_labelled_texts([INVENTED]))
+    invented = (replace(one, source="invented") for one in labelled_texts.read_labelled_texts([INVENTED]))
     return [*grouped, *invented, *read_more_documents()]
 
 

@@ -27,13 +27,15 @@ from benchmarks.packets import Packet
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.classification import acts, orchestrator, training, type_scoring
-from evalkit.classification.acts import ActWeights
-from evalkit.classification.model_weights import EmbeddedModelWeights, parse_weights_json
+from evalkit.classification import orchestrator
+from evalkit.classification.offline import acts, type_scoring
+from evalkit.classification.offline.acts import ActWeights
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
+from evalkit.classification.training import fitting, labelled_texts, training_set, weights_file
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.evaluation.error_ranking import RankedDocument, mark_page_errors, rank_errors
@@ -131,7 +133,7 @@ def use_weights(unseen: Unseen) -> ExitStack:
     return stack
 
 
-def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledText]]:
+def learn_without_sources() -> tuple[dict[str, Unseen], list[labelled_texts.LabelledText]]:
     """Source → weights without it, and all labelled texts."""
     texts = examples()
     select_act_weights = act_learning.select_unseen_weights(act_learning.judge_all_texts())
@@ -143,11 +145,11 @@ def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledTe
     ).transition_weights
     for source in dict.fromkeys(text.source for text in texts):
         held_out = frozenset({source})
-        rows = np.flatnonzero(training.mark_independent_rows(judged.of_source, held_out) & allowed)
+        rows = np.flatnonzero(training_set.mark_independent_rows(judged.of_source, held_out) & allowed)
         if any(judged.some.variants[row].original.source == source for row in rows):
             raise ValueError(f"the weights saw texts of {source}")
-        embedded = training.build_weights_json(
-            training.fit_weights(judged.some, rows),
+        embedded = weights_file.build_weights_json(
+            fitting.fit_weights(judged.some, rows),
             judged.believed_without(judged.of_source, held_out),
             {**shipped_joins, "types": 0.0},
             [text for text in texts if text.source != source],

@@ -16,7 +16,7 @@ from pathlib import Path
 import pymupdf
 
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import LabelledText
+from evalkit.classification.training.labelled_texts import LabelledText
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import read_document
 from evalkit.pipeline.supplied_labels import TypedPageRange

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +18,8 @@ from classification.keyword_vote import keyword_vote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.classification.page_segmentation import segment_pages
+from evalkit.classification.offline.page_segmentation import segment_pages
+from evalkit.classification.offline.type_scoring import read_page_for_scoring
 from evalkit.classification.primary_classifier import ClassifierQuestion, classify_by_embedded_model
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -25,7 +29,6 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
-from evalkit.classification.type_scoring import read_page_for_scoring
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.readers import read_document
@@ -1061,3 +1064,19 @@ def test_passage_that_its_sentence_turns_is_quoted_only_without_another(
     ]
     assert len(quotes) == (1 if turned == "" else 2)
     assert [turned in quote.snippet for quote in quotes] == ([True] if turned == "" else [False, False])
+
+
+def test_classifying_imports_nothing_that_learns() -> None:
+    """What fits weights is slow to import and serves those alone who learn."""
+    code = """
+import sys
+import evalkit.cli
+from builders import doc2_6
+from evalkit.classification.primary_classifier import classify_by_embedded_model
+
+classify_by_embedded_model(doc2_6())
+print([name for name in sys.modules if name.startswith(("evalkit.classification.training", "sklearn", "scipy.optimize"))])
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (run.stdout.strip(), run.returncode) == ("[]", 0), run.stderr

@@ -28,7 +28,7 @@ from builders import (
 )
 
 from evalkit.classification.findings import Findings
-from evalkit.classification.model_weights import load_embedded_weights
+from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer

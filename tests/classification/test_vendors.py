@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import document
 
-from evalkit.classification.lexicon import apply_lexicon
+from evalkit.classification.offline.lexicon import apply_lexicon
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.traps import load_shipped_traps
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -82,7 +82,7 @@ def test_a_name_is_found_whatever_divides_its_letters() -> None:
     [
         ("vendor", {"names": []}, "names: Tuple should have at least 1 item"),
         ("vendor", {"names": ["--"]}, "names → 0: it has no letter"),
-        ("routine_vendor", {"name": "Invitae"}, "'Invitae' is there twice"),
+        ("routine_vendor", {"name": "Invitae"}, "'Invitae' appears twice"),
     ],
 )
 def test_a_wrong_row_of_vendors_is_named(kind: str, change: dict[str, Any], problem: str) -> None:

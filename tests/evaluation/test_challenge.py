@@ -267,7 +267,7 @@ def _iterate_texts(table: object) -> Iterator[str]:
     "file_name",
     [
         "classification/administrative.toml",
-        "classification/act_features.toml",
+        "classification/offline/act_features.toml",
         "classification/evidence_strength.toml",
         "classification/vendors.toml",
         "grounding/omitted_context.toml",

@@ -288,7 +288,7 @@ def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
         ),
         (
             json.dumps(copy_with(doc2_6_answer(), {"segments.0.startPage": 3})),
-            "contradicts itself: segments[].start_page is there twice",
+            "contradicts itself: segments[].start_page appears twice",
         ),
     ],
     ids=["no JSON", "cut off", "another type", "two values"],

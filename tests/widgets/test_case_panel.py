@@ -11,19 +11,20 @@ BOX = (0.1, 0.1, 0.2, 0.2)
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "boxes", "question"),
+    ("code", "differing", "boxes", "question"),
     [
-        ("V2-PATIENT-MIXED", "Page 3 is about another patient than page 1 of the same document: name and birth date differ",
+        ("V2-PATIENT-MIXED", "name and birth date differ",
          ((3, *BOX), (1, *BOX)), "Is page 3 about the same patient as page 1? Name and birth date differ."),
-        ("V2-PATIENT-SEVERAL", "The file has documents of 2 patients: page 1; pages 2–3 (name, birth date and sex differ)",
+        ("V2-PATIENT-SEVERAL", "name, birth date and sex differ",
          ((3, *BOX), (1, *BOX)), "Is page 3 about the same patient as page 1? Name, birth date and sex differ."),
-        ("V2-PATIENT-OTHER", "Page 3 is not about the patient whom the roster names for this file: name and sex differ",
+        ("V2-PATIENT-OTHER", "name and sex differ",
          ((3, *BOX),), "Is page 3 about the patient whom this file is for? Name and sex differ."),
-        ("V2-PAGE-GAP", "page 3 is missing", (), ""),
+        ("V2-PAGE-GAP", "", (), ""),
     ],
 )  # fmt: skip
 def test_patient_issue_is_asked_as_a_question(
-    code: str, message: str, boxes: tuple[PageBox, ...], question: str
+    code: str, differing: str, boxes: tuple[PageBox, ...], question: str
 ) -> None:
-    issue = Issue.create("V2", code, IssueSeverity.MAJOR, message, page=3, boxes=boxes)
+    facts = {"differing": differing}
+    issue = Issue.create("V2", code, IssueSeverity.MAJOR, "A sentence.", page=3, boxes=boxes, facts=facts)
     assert format_patient_question(issue) == question

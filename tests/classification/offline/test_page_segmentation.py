@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
-from evalkit.classification.lexicon import apply_lexicon
-from evalkit.classification.model_weights import load_embedded_weights
-from evalkit.classification.page_segmentation import (
+from evalkit.classification.offline.lexicon import apply_lexicon
+from evalkit.classification.offline.model_weights import load_embedded_weights
+from evalkit.classification.offline.page_segmentation import (
     JOIN_SIGNS,
     collect_transition_signs,
     compute_beginning_probabilities,
     segment_pages,
 )
+from evalkit.classification.offline.type_scoring import read_page_for_scoring, select_term_cues
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.type_scoring import read_page_for_scoring, select_term_cues
 from evalkit.documents.bundle import Block, Identifier, Page
 
 BOX = (0.1, 0.1, 0.9, 0.2)

@@ -1,4 +1,6 @@
-"""What the embedded classifier sees in pages that another program has typed (contract ruling 20 a).
+"""A second reading of other programs' answers by the embedded classifier.
+
+Contract ruling 20 a.
 
 A language model's answer, or another system's, is read a second time, free and offline: by the embedded classifier's words
 and by the reading of acts, which share neither lists nor authors, as one. The second reading never takes the place of a
@@ -11,17 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from evalkit.classification.acts import MAX_OWN_PAGES, read_act_of_segment
 from evalkit.classification.findings import cut_quote_unless_identifying
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
-from evalkit.classification.second_opinion_boundaries import get_contained_types
-from evalkit.classification.type_scoring import (
+from evalkit.classification.offline.acts import MAX_OWN_PAGES, read_act_of_segment
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights
+from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
+from evalkit.classification.offline.type_scoring import (
     ScoredPage,
     combine_page_scores,
     read_page_for_scoring,
     select_term_cues,
 )
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, to_percent
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 
@@ -36,7 +38,9 @@ _MIN_PROBABILITY = 1e-4
 def combine_readings(
     word_probabilities: Mapping[DocumentType, float], act_probabilities: Mapping[DocumentType, float] | None
 ) -> dict[DocumentType, float]:
-    """How probable each type is by both readings, as if they erred independently; they sum to 1. None: words alone.
+    """Combine both readings to probabilities of the types; they sum to 1.
+
+    As if they erred independently. ``act_probabilities`` None: words alone.
 
     >>> halves = dict.fromkeys(DocumentType, 0.2)
     >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
@@ -55,7 +59,7 @@ def combine_readings(
 def find_second_reading_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: EmbeddedModelWeights
 ) -> Iterator[Issue]:
-    """Raise V2-SECOND-READING for each segment whose pages the embedded classifier reads as another type."""
+    """Raise V2-SECOND-READING for segments read as another type."""
     for segment in classification.segments:
         pages = [
             read_page_for_scoring(page, weights)
@@ -68,7 +72,7 @@ def find_second_reading_issues(
             _read_words(pages, segment.dominant_type, get_contained_types(segment)),
             _read_acts(segment, segment.dominant_type, bundle),
         )
-        # Of a type that was never learned its probability says nothing.
+        # The probability of a type that was never learned is meaningless.
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
         is_contradicted = (
             probabilities[segment.dominant_type] < weights.max_contradicted_probability
@@ -81,7 +85,10 @@ def find_second_reading_issues(
 def _read_words(
     pages: Sequence[ScoredPage], claimed_type: DocumentType, contained_types: AbstractSet[DocumentType]
 ) -> Mapping[DocumentType, float]:
-    """The classifier's reading; of what carries text of other types, by its first pages if the others read like these."""
+    """Read the words of a segment.
+
+    If it contains other types and the later pages read like these, its first pages alone.
+    """
     readings = [
         combine_page_scores(pages),
         *(
@@ -96,7 +103,10 @@ def _read_words(
 def _read_acts(
     segment: Segment, claimed_type: DocumentType, bundle: DocumentBundle
 ) -> Mapping[DocumentType, float] | None:
-    """The reading of acts, of a report that carries text of other types by its own pages; None: too little to judge."""
+    """Read the acts of a segment; None if it has too little text.
+
+    Of a report that contains other types, those of its own pages.
+    """
     reading = read_act_of_segment(segment, bundle)
     if reading is None:
         return None
@@ -105,10 +115,7 @@ def _read_acts(
 
 
 def _build_second_reading_issue(
-    segment: Segment,
-    claimed_type: DocumentType,
-    probabilities: Mapping[DocumentType, float],
-    pages: list[ScoredPage],
+    segment: Segment, claimed_type: DocumentType, probabilities: Mapping[DocumentType, float], pages: list[ScoredPage]
 ) -> Issue:
     other_type = max((kind for kind in probabilities if kind is not claimed_type), key=lambda kind: probabilities[kind])
     cues = sorted(
@@ -138,4 +145,10 @@ def _build_second_reading_issue(
         document_type=claimed_type.value,
         page=page.page_num,
         quote=quote,
+        facts={
+            "pages": segment.page_range_text,
+            "percent": to_percent(probabilities[claimed_type]),
+            "other": other_type.value,
+            "other_percent": to_percent(probabilities[other_type]),
+        },
     )

@@ -18,12 +18,12 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.schema import DocumentType
-from evalkit.classification.second_opinion_types import (
+from evalkit.classification.offline.second_opinion_types import (
     MAX_SIGN_COUNT,
     TYPE_SIGNS,
     measure_type_signs_on_pages,
 )
+from evalkit.classification.schema import DocumentType
 
 TEXTS = {
     GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",

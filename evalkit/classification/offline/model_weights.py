@@ -1,4 +1,4 @@
-"""What the embedded model has learned: numbers in ``weights.json``, checked on loading.
+"""Learned numbers of the embedded model: ``weights.json``, checked on loading.
 
 Terms are words and pairs of words that several groups of records share, letters only, never names. Each has a weight
 for each type; the lexicon's opinion has four weights for all types together, so that no type is favoured by the few
@@ -22,12 +22,12 @@ from evalkit.errors import UsageError
 
 WEIGHTS_FILE = "weights.json"
 
-#: How the lexicon is heard: all that it found, whose share that is, and the shares of a document's beginning and end.
+#: Features of the lexicon: all that it found, each type's share, and the shares at a document's beginning and end.
 #: A note that quotes a report begins and ends as a note.
 LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 
 MAX_TEMPERATURE = 100.0
-"""Of temperatures: at it nothing is believed."""
+"""Temperature at which nothing is believed."""
 
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -39,7 +39,7 @@ _LexiconWeights = Annotated[
 
 
 class _JoinWeights(StrictRecord):
-    """What speaks at the join of two pages, by name, and how much the pages' types count in it."""
+    """Weights of the signs at a join of two pages, and of the pages' types."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _Number]
@@ -47,7 +47,7 @@ class _JoinWeights(StrictRecord):
 
 
 class TermWeights(StrictRecord):
-    """Words and pairs of words, each with one number a type, in the order of ``DocumentType``."""
+    """Words and word pairs, each with a number a type (``DocumentType`` order)."""
 
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
 
@@ -63,13 +63,16 @@ class TermWeights(StrictRecord):
 
 
 class EmbeddedModelWeights(TermWeights):
-    """``weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
+    """The checked contents of ``weights.json``.
+
+    Rows have one number a type, in the order of ``DocumentType``.
+    """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """Of the numbers: the beginning of their hash."""
+    """The beginning of the numbers' hash."""
     training_group_counts: Mapping[str, Annotated[int, Field(strict=True)]] = Field(alias="learned_from")
-    """How many groups of records of each type."""
+    """Number of groups of records of each type."""
     types: tuple[str, ...]
     """The names of the types, in the order of the numbers."""
     bias: TypeWeights
@@ -82,7 +85,7 @@ class EmbeddedModelWeights(TermWeights):
     max_contradicted_probability: _Probability = Field(alias="contradicts")
     """A type that another program claims is contradicted if it is less probable than this."""
     min_known_share: _Probability = Field(alias="familiar")
-    """Of different words. Where fewer were learned from, less is believed."""
+    """Share of different words. Texts with fewer known words are believed less."""
     joins: _JoinWeights
 
     @field_validator("types")
@@ -94,12 +97,12 @@ class EmbeddedModelWeights(TermWeights):
 
     @property
     def transition_weights(self) -> Mapping[str, float]:
-        """What each sign at a join of two pages says for a new document, above 0, or against it."""
+        """Weight of each sign at a join of two pages; above 0 for a new document."""
         return self.joins.__pydantic_extra__
 
     @property
     def page_type_influence(self) -> float:
-        """How much a page's types count in where documents begin, 0 to 1."""
+        """Influence of a page's types on where documents begin, 0 to 1."""
         return self.joins.types
 
 
@@ -107,14 +110,17 @@ class EmbeddedModelWeights(TermWeights):
 def load_embedded_weights() -> EmbeddedModelWeights:
     """Load the shipped numbers, once."""
     try:
-        data = json.loads((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+        data = json.loads((files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise _build_weights_error("the file cannot be read as JSON") from error
     return parse_weights_json(data)
 
 
 def parse_weights_json(weights_json: Mapping[str, Any]) -> EmbeddedModelWeights:
-    """Check the numbers that the JSON object holds. UsageError naming what is wrong with it."""
+    """Check the numbers of the JSON object.
+
+    UsageError that names what is wrong with it.
+    """
     try:
         return EmbeddedModelWeights.model_validate(weights_json)
     except ValidationError as error:

@@ -9,14 +9,14 @@ from builders import GENOMIC, NOTE, OTHER, RADIOLOGY, answer, compose_single_typ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.schema import DocumentType
-from evalkit.classification.second_opinion_boundaries import (
+from evalkit.classification.offline.second_opinion_boundaries import (
     BEGINNING_THRESHOLD,
     BOUNDARY_DOUBT_CODE,
     CONTINUATION_THRESHOLD,
     collect_boundary_signs,
     find_boundary_issues,
 )
+from evalkit.classification.schema import DocumentType
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Page
 from evalkit.documents.identity.page_identity import find_patient_identifiers

@@ -1,7 +1,7 @@
-"""Does a document perform the act of its type, or does it only use the words of one?
+"""Tell if a document performs the act of its type or only uses its words.
 
 A report states a result of its own; a note tells of a person who was seen. An order asks for one, a leaflet teaches about
-it, a template leaves it blank, a message quotes it, an article or a novel speaks of somebody else. Contract rulings 20 (b),
+it, a template leaves it blank, a message quotes it, an article or a novel is about another person. Contract rulings 20 (b),
 34 and 37. It is judged by how the text speaks (``act_features``), with weights that ``tests/benchmarks/act_learning.py``
 learns; nothing of the embedded model is used, so that the two can contradict each other.
 """
@@ -18,18 +18,22 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from evalkit.classification.act_features import (
+from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
+from evalkit.classification.offline.act_features import (
     compute_log_feature_rates,
     count_features,
     iter_feature_spans,
     load_act_features,
 )
-from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
-from evalkit.classification.model_weights import TermWeights, TypeWeights
+from evalkit.classification.offline.model_weights import TermWeights, TypeWeights
+from evalkit.classification.offline.second_opinion_boundaries import get_contained_types
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
+from evalkit.classification.offline.type_scoring import (
+    compute_term_weight,
+    find_weighted_terms_and_unknown_words,
+    softmax,
+)
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
-from evalkit.classification.second_opinion_boundaries import get_contained_types
-from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
-from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms_and_unknown_words, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
@@ -46,7 +50,7 @@ _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
 
 MAX_OWN_PAGES = 12
-"""Of a report with text of other types behind it, so many first pages are tried: each try reads all pages."""
+"""First pages tried of a report followed by text of other types; each try reads all pages."""
 _MAX_TRIED_SPANS = 5
 """Places of one sign that are tried before the next sign: those that name the patient are not shown."""
 MAX_STANDARD_SCORE = 2.5
@@ -63,13 +67,16 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class ActWeights(TermWeights):
-    """``act_weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
+    """The checked contents of ``act_weights.json``.
+
+    Rows have one number a type, in the order of ``DocumentType``.
+    """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """Of the numbers: the beginning of their hash."""
+    """The beginning of the numbers' hash."""
     learned_from: dict[str, int]
-    """How many texts of each type."""
+    """Number of texts of each type."""
     features: dict[str, tuple[float, float, TypeWeights]]
     """Feature → mean, standard deviation, weights."""
     bias: TypeWeights
@@ -82,8 +89,13 @@ class ActWeights(TermWeights):
 
 @cache
 def load_act_weights() -> ActWeights:
-    """Load the shipped weights, once. UsageError if they are not of the shipped features."""
-    weights = ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    """Load the shipped weights once.
+
+    UsageError if they were learned from other features.
+    """
+    weights = ActWeights.model_validate_json(
+        (files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8")
+    )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
             f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",
@@ -95,7 +107,7 @@ def load_act_weights() -> ActWeights:
 
 @dataclass(frozen=True)
 class ActReading:
-    """What pages do as one document, as judged by how they speak."""
+    """The act that pages perform as one document, judged by their language."""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -110,7 +122,10 @@ class ActReading:
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
+        """Probability that each type's act is performed; they sum to 1.
+
+        That of Other: no act is performed.
+        """
         sums = list(self.weights.bias)
         terms = dict.fromkeys(
             term
@@ -129,7 +144,7 @@ class ActReading:
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
     ) -> float:
-        """How probably the pages, or some of them, perform the act of a type.
+        """Compute how probably the pages, or some of them, perform a type's act.
 
         Of a note, whose pages of results say nothing, it is that of the likeliest page. Of a report that is said to have
         text of other types behind its own, it is that of its first pages where the others read like one of these types: what
@@ -147,7 +162,10 @@ class ActReading:
         return max(reading.probabilities[kind] for reading in readings)
 
     def contradicts(self, claimed_type: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()) -> bool:
-        """Whether the pages, called this, do not perform its act, or called Other, perform one."""
+        """Tell if the pages contradict the claimed type.
+
+        They do not perform its act, or perform one although called Other.
+        """
         if claimed_type is DocumentType.OTHER:
             return 1 - self.probabilities[DocumentType.OTHER] >= self.weights.max_act_probability
         return self.compute_act_probability(claimed_type, contained_types) < self.weights.min_claimed_probability
@@ -158,7 +176,10 @@ class ActReading:
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
     def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
-        """The features that the text shows more than usual and that speak most for one type against another."""
+        """Rank the features that speak most for a type against another.
+
+        Only those that the text shows more than usual.
+        """
         first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
@@ -173,12 +194,12 @@ class ActReading:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Read what a segment's pages do; None where they say too little to judge."""
+    """Read the act of a segment's pages; None if they have too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Read what pages do as one document; None where they say too little to judge."""
+    """Read the act of pages as one document; None if they have too little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
@@ -186,7 +207,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V2's question: segments whose text has the forms of another type than the one claimed as PRIMARY.
+    """Answer V2's question: segments that have the forms of another type.
 
     Forms alone mislead: notes have doses in reports, and reports values in rows. The act must not be the claimed one's.
     """
@@ -217,7 +238,10 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
 def find_act_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> Iterator[Issue]:
-    """Raise V2-NO-ACT and V2-ACT-IN-OTHER: types whose act the segment's pages do not perform, or Other that does."""
+    """Raise V2-NO-ACT and V2-ACT-IN-OTHER.
+
+    For types whose act the segment's pages do not perform, and for Other that performs one.
+    """
     for segment in classification.segments:
         reading = read_act_of_segment(segment, bundle, weights)
         if segment.dominant_type is None or reading is None:
@@ -245,6 +269,7 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
         document_type=DocumentType.OTHER.value,
         page=page.page_num,
         quote=quote,
+        facts={"pages": segment.page_range_text, "other": kind.value, "parts": ACT_DESCRIPTIONS[kind]},
     )
 
 
@@ -265,13 +290,14 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
         document_type=claimed_type.value,
         page=page.page_num,
         quote=quote,
+        facts={"pages": segment.page_range_text, "parts": ACT_DESCRIPTIONS[claimed_type]}
+        | ({} if is_plain else {"other": likeliest_type.value}),
     )
 
 
 def _find_strongest_quotable_sign(
     reading: ActReading, kind: DocumentType, instead_of: DocumentType
 ) -> tuple[Page, str | None, str]:
-    """The strongest sign that can be shown: its page, its passage, and what it says in words."""
     for name in reading.rank_feature_names(kind, instead_of):
         for page in reading.pages:
             text = get_body_text(page)

@@ -1,6 +1,6 @@
-"""What the text itself looks like, by other features than the classifier's words.
+"""Signs of the types in the text, by features that the classifier does not use.
 
-The embedded model's second opinion. It looks at the form of what stands there: variant notation, measurements in
+The embedded model's second opinion. It looks at the form of the text: variant notation, measurements in
 three dimensions, result rows with reference ranges, doses, vital signs, lines to fill in. It shares no list with the
 lexicon, or it would agree with each of its mistakes.
 """
@@ -24,7 +24,7 @@ NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
 @dataclass(frozen=True)
 class TypeSign:
-    """A form that text of one type has."""
+    """A form that is typical of text of a type."""
 
     document_type: DocumentType
     name: str
@@ -35,7 +35,7 @@ class TypeSign:
     weight: float = 1.0
     is_case_sensitive: bool = False
     is_in_reports: bool = False
-    """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
+    """If reports begin or end with this sign of a note too, so that around a report it shows no note."""
 
     # Compiled when a text is searched: a program that searches none, as an expert's page, is half a megabyte smaller.
     @cached_property
@@ -45,7 +45,7 @@ class TypeSign:
 
     @cached_property
     def pattern_for_lowercase_text(self) -> re.Pattern[str] | None:
-        """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+        """The pattern for lower-case text, several times as fast; None if case matters."""
         if self.is_case_sensitive:
             return None
         lowercase_expression = re.sub(
@@ -54,7 +54,10 @@ class TypeSign:
         return re.compile(lowercase_expression, re.MULTILINE)
 
     def count_matches(self, text: str, lowercase_text: str) -> int:
-        """How often it is in the text, at most ``MAX_SIGN_COUNT`` times; ``lowercase_text``: the text in small letters."""
+        """Count its matches, at most ``MAX_SIGN_COUNT``.
+
+        ``lowercase_text``: the text in lower case.
+        """
         if not any(substring in lowercase_text for substring in self.prefilter_substrings.split(", ")):
             return 0
         matches = (
@@ -145,7 +148,7 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """How strongly the forms of some pages speak for each type, from 0."""
+    """Strength of the forms of some pages for each type, from 0."""
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
         """``counts_by_page``: of each page, how often it has each of ``TYPE_SIGNS``."""
@@ -166,7 +169,7 @@ class TypeSignStrengths:
         return leading_type if self._strengths[leading_type] else None
 
     def find_contradicting_type(self, claimed_type: DocumentType) -> DocumentType | None:
-        """The type that the text has the form of instead of this one, if any."""
+        """Find another type whose form the text has instead, if any."""
         leading_type = self.strongest_type
         if leading_type is None or leading_type is claimed_type:
             return None
@@ -178,7 +181,10 @@ class TypeSignStrengths:
         )
 
     def find_strongest_sign_match(self, kind: DocumentType, pages: Sequence[Page]) -> SignMatch:
-        """What on these pages, which the forms are of, speaks most for a type. ValueError where nothing does."""
+        """Find the match on these pages that speaks most for a type.
+
+        The strengths are those of ``pages``. ValueError if there is none.
+        """
         weighted_signs = [
             (count * sign.weight, sign)
             for sign, count in zip(TYPE_SIGNS, self._sign_counts, strict=True)
@@ -188,7 +194,7 @@ class TypeSignStrengths:
             for page in pages if strength else ():
                 if match := sign.pattern.search(page.text):
                     return SignMatch(sign, page, match.group().strip())
-        raise ValueError("no sign of that type stands on these pages")
+        raise ValueError("no sign of that type appears on these pages")
 
 
 def lower_ascii(text: str) -> str:
@@ -204,17 +210,17 @@ def count_type_signs(text: str) -> tuple[int, ...]:
 
 
 def measure_type_signs_in_text(text: str) -> TypeSignStrengths:
-    """The forms of a piece of text."""
+    """Measure the forms in a piece of text."""
     return TypeSignStrengths([count_type_signs(text)])
 
 
 def measure_type_signs_on_pages(pages: Iterable[Page]) -> TypeSignStrengths:
-    """The forms of these pages together."""
+    """Measure the forms of these pages together."""
     return TypeSignStrengths([count_type_signs(page.text) for page in pages])
 
 
 class NoteAroundReport(NamedTuple):
-    """What speaks of a note on both sides of a report."""
+    """Signs of a note on both sides of a report."""
 
     strength: float
     quote: str
@@ -222,7 +228,10 @@ class NoteAroundReport(NamedTuple):
 
 
 def find_note_around_report(text: str, report_type: DocumentType) -> NoteAroundReport | None:
-    """The note around the forms of a report, from the first of them to the last; None where not both sides have any."""
+    """Find the note around the first to last forms of a report.
+
+    None unless both sides have any.
+    """
     report_spans = [
         match.span()
         for sign in TYPE_SIGNS

@@ -1,8 +1,8 @@
-"""What the embedded model knows about the five types, and what of it speaks on a page.
+"""Knowledge of the five types, and what of it appears on a page.
 
 The knowledge is data: ``lexicon.toml``. Here it is loaded, checked and applied to one page at a time, without any
 opinion about the whole document: the result says which words were found where and what they weigh, so that a person
-can be told why. Nothing in a header or footer counts.
+can see why. Nothing in a header or footer counts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _normalise_phrase(phrase: str) -> str:
 
 def _check_unique_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
     if repeated := [phrase for phrase in phrases if phrases.count(phrase) > 1]:
-        raise ValueError(f"the phrase {repeated[0]!r} is there twice")
+        raise ValueError(f"the phrase {repeated[0]!r} appears twice")
     return phrases
 
 
@@ -73,7 +73,7 @@ _Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)],
 
 
 class CueGroup(StrictRecord):
-    """Words of one type that say the same thing equally loudly."""
+    """Words of a type that mean the same and weigh the same."""
 
     id: str
     document_type: DocumentType = Field(alias="type")
@@ -104,7 +104,7 @@ class CueGroup(StrictRecord):
 
 
 class BoundaryCue(StrictRecord):
-    """What stands where one document ends and the next one begins."""
+    """Words that appear where a document ends and the next one begins."""
 
     id: str
     place: PagePlace = Field(alias="where")
@@ -123,7 +123,7 @@ class Lexicon(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"entry {repeated[0]!r} is there twice")
+            raise ValueError(f"entry {repeated[0]!r} appears twice")
         return self
 
     @cached_property
@@ -133,7 +133,10 @@ class Lexicon(StrictRecord):
 
     @cached_property
     def phrase_index(self) -> dict[str, tuple[tuple[tuple[str, ...], CueGroup], ...]]:
-        """First token → the phrases that begin with it: one walk over a page's tokens finds them all."""
+        """Map of first tokens to the phrases that begin with them.
+
+        One walk over a page's tokens finds them all.
+        """
         return _index_by_first_word((phrase, group) for group in self.groups for phrase in group.phrases)
 
     @cached_property
@@ -166,12 +169,12 @@ class BeginningSign:
     id: str
     weight: float
     line: str
-    """The line it stands in: where the page before has the same, it is a running header."""
+    """Its line; if the page before has the same, it is a running header."""
 
 
 @dataclass(frozen=True)
 class LexiconReading:
-    """All that the lexicon has to say about one page."""
+    """All that the lexicon finds on a page."""
 
     page: Page
     cues: tuple[CueMatch, ...]
@@ -181,7 +184,7 @@ class LexiconReading:
     top_lines: tuple[str, ...]
     """The first lines that are not furniture."""
     beginning_signs: tuple[BeginningSign, ...]
-    """What looks like a document's beginning."""
+    """Signs of a document's beginning."""
     pagination_marks: tuple[tuple[int, int], ...]
     """Each "page 2 of 5" on it, header and footer included."""
     record_numbers: frozenset[str]
@@ -226,8 +229,8 @@ _TITLE_SMALL_WORDS = {
 
 @cache
 def load_lexicon() -> Lexicon:
-    """The shipped lexicon, loaded once."""
-    return parse_lexicon(_load_table("lexicon.toml"))
+    """Load the shipped lexicon, once."""
+    return parse_lexicon(_load_table("offline/lexicon.toml"))
 
 
 def _load_table(file_name: str) -> dict[str, Any]:
@@ -235,7 +238,10 @@ def _load_table(file_name: str) -> dict[str, Any]:
 
 
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
-    """Check the lexicon that the TOML data describes. UsageError naming the entry that is wrong."""
+    """Check the lexicon that the TOML data describes.
+
+    UsageError that names the wrong entry.
+    """
     try:
         return Lexicon.model_validate(data)
     except ValidationError as error:
@@ -269,7 +275,7 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
-    """Score each type: a word's repeats add less and less, and a group never more than its limit."""
+    """Score each type; repeats add less, and a group has a limit."""
     groups_by_id = load_lexicon().groups_by_id
     weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cue in cues:
@@ -286,13 +292,14 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 # ---------------------------------------------------------------------------------------------------- loading
 
 
-#: A word's beginning and letters that must stand there, none of them repeated, left out or one of several.
+#: A word's beginning and its mandatory letters: none repeated, optional or an alternative.
 _WORD_START_PATTERN = re.compile(r"\\b((?:\w|(?<=\w) (?=\w)|\\\.)+)(?![?*+{|\w])")
 
 
 def rewrite_word_start_for_speed(pattern: str) -> str:
-    r"""An expression that finds the same: where it begins with a word's first letters, they are looked for before it is
-    asked whether a word begins there. Python's engine leaps to letters, but tries a word's beginning at every place.
+    r"""Rewrite an expression that begins with ``\b`` and letters to a faster one.
+
+    Python's engine leaps to letters, but tries a word's beginning at every place.
 
     >>> print(*map(rewrite_word_start_for_speed, (r"\brs\d{4,}", r"\bcolou?r", r"\b(?:rs|chr)\d")))
     rs(?<=\brs)\d{4,} \bcolou?r \b(?:rs|chr)\d
@@ -313,7 +320,7 @@ def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tu
 
 
 def _tokenise(text: str) -> list[TokenSpan]:
-    """Words in normal form: small letters, without the plural's s."""
+    """Split into words in normal form: lower case, without the plural's s."""
     return [(_normalise_word(match[0]), *match.span()) for match in _TOKEN_PATTERN.finditer(text)]
 
 
@@ -324,7 +331,6 @@ def _normalise_word(word: str) -> str:
 
 
 def _locate_visible_blocks(page: Page) -> list[tuple[int, Span]]:
-    """Where each visible block stands in the page's text, in order."""
     spans: list[tuple[int, Span]] = []
     cursor = 0
     for number, block in enumerate(page.blocks):
@@ -350,7 +356,7 @@ def _split_line_spans(text: str) -> Iterator[Span]:
 
 
 def find_body_spans(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
-    """Find what is between headers and footers: start and end of each piece of text that is not empty."""
+    """Find the text between headers and footers: spans that are not empty."""
     edges = [0, *chain.from_iterable(furniture_spans), len(text)]
     return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
 
@@ -361,7 +367,10 @@ def _find_top_line_spans(text: str, furniture_spans: Sequence[Span]) -> list[Spa
 
 
 def _find_title_spans(text: str, top_spans: Iterable[Span]) -> list[Span]:
-    """Where a title may begin: near the start of a short line at the top that is no sentence and no tick box."""
+    """Find places for a title: near the start of a short line at the top.
+
+    The line is no sentence and no tick box.
+    """
     return [
         (start, end)
         for start, end in top_spans
@@ -377,7 +386,10 @@ def _is_title_like(line: str) -> bool:
 
 
 def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, Span]]) -> tuple[set[int], set[int]]:
-    """Where a section heading or label, or one of its parts ("FINDINGS / IMPRESSION"), begins and ends."""
+    """Find starts and ends of section headings and labels, and their parts.
+
+    "FINDINGS / IMPRESSION" has two parts.
+    """
     text = page.text
     # One try at each line's start: searching would begin anew at every character of a long line.
     line_matches = [_LABEL_PATTERN.match(text, start, end) for start, end in _split_line_spans(text)]
@@ -399,7 +411,6 @@ def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, S
 
 
 def _split_label(text: str, start: int, end: int) -> Iterator[Span]:
-    """The label and its parts, each from its first word's start to its last word's end."""
     cut_spans = [
         (start, start),
         *(match.span() for match in _LABEL_SEPARATOR_PATTERN.finditer(text, start, end)),
@@ -470,7 +481,10 @@ def _find_cues(
 
 
 def _keep_heaviest_cues(cues: Iterable[CueMatch], text_length: int) -> tuple[CueMatch, ...]:
-    """Of a type's overlapping cues the heaviest, else the longest; titles only until one of another type."""
+    """Keep the heaviest, else longest, of a type's overlapping cues.
+
+    Titles count only until a title of another type.
+    """
     taken = {kind: bytearray(text_length) for kind in DocumentType}
     resolved_cues: list[CueMatch] = []
     for cue in sorted(cues, key=lambda cue: (-cue.weight, cue.start - cue.end, cue.start, cue.group_id)):
@@ -507,7 +521,7 @@ def _find_beginning_signs(
 
 
 def _mask_running_numbers(line: str, is_furniture: bool) -> str:
-    """The line as it may come back on the next page: in a running header the numbers change."""
+    """Mask the line's numbers, which change from page to page in a header."""
     return re.sub(r"\d+", "#", line) if is_furniture else line
 
 
@@ -527,7 +541,9 @@ def _has_sign_off_at_end(text: str, furniture_spans: Sequence[Span], lexicon: Le
 
 
 def _find_vendors(page: Page, block_spans: Sequence[tuple[int, Span]]) -> tuple[str, ...]:
-    """Vendors in the letterhead, in a heading or in a line that says who performed the test, in order of appearance.
+    """Find vendors in order of appearance.
+
+    In the letterhead, in a heading, or in a line that names the performing laboratory.
 
     A letterhead that repeats is furniture, and names the vendor; a fax stamp names who sent the page.
     """

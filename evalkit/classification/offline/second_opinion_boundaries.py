@@ -2,7 +2,7 @@
 
 The embedded model's second opinion on boundaries, by rules of its own and without anything learned: whose page it is and
 of what day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
-(:mod:`~evalkit.classification.second_opinion_types`). The classifier weighs some of these too, among others.
+(:mod:`~evalkit.classification.offline.second_opinion_types`). The classifier weighs some of these too, among others.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
-from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.documents.identity.file_persons import (
@@ -33,14 +33,14 @@ from evalkit.issue import Issue, IssueSeverity
 BOUNDARY_DOUBT_CODE: Final = "V2-BOUNDARY-DOUBT"
 
 BEGINNING_THRESHOLD = 3.0
-"""From here on a page begins a document, whatever the answer says."""
+"""From this weight on a page begins a document, against any answer."""
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
 UNSUPPORTED_THRESHOLD = 0.0
 """From here down nothing shows that a document begins on the page, if the one before it is of the same type."""
 
 _LOOKBACK_PAGES = 30
-"""So many pages back, and to the document's first one, it is asked what was said before."""
+"""Pages before that are compared, besides the document's first one."""
 _HEAD_LINES, _FOOT_LINES = 8, 4
 """Lines of a page in which its head and its end are looked for."""
 
@@ -113,9 +113,11 @@ def collect_boundary_signs(
     contained_types: Container[DocumentType] = frozenset(),
     running_pagination: Container[tuple[int, int]] = frozenset(),
 ) -> list[BoundarySign]:
-    """What speaks for and against a new document on ``page``, after these pages of one.
+    """Collect the signs for and against a new document on ``page``.
 
-    ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_pagination``:
+    ``previous_pages`` are the pages before it of the document so far.
+
+    ``contained_types``: types of which the document has whole pages besides its own, by the answer. ``running_pagination``:
     page counts that are the file's own, as ``find_running_pagination`` gives them.
     """
     return [
@@ -131,7 +133,9 @@ def collect_boundary_signs(
 
 
 def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-BOUNDARY-DOUBT: beginnings inside a segment, and segments that nothing shows to begin where they do.
+    """Raise V2-BOUNDARY-DOUBT for doubtful beginnings.
+
+    Beginnings inside a segment, and segments that no sign shows to begin where they do.
 
     What the classifier says of its own doubts, ``v2_consistency`` raises.
     """
@@ -162,7 +166,10 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_number: int) -> float:
-    """Return how much the signs on a page speak for a new document after the segment's pages before it, or against it."""
+    """Weigh the signs for (above 0) and against a new document on a page.
+
+    After the pages of the segment before it.
+    """
     earlier_pages = _drop_blank_pages(bundle.iter_pages(page_number - _LOOKBACK_PAGES, page_number - 1))
     if not earlier_pages:
         return 0.0
@@ -181,7 +188,7 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
 
 
 def get_contained_types(segment: Segment) -> set[DocumentType]:
-    """Return the types of which the segment is said to contain text, besides the one that it is."""
+    """Get the types of which the segment contains text, besides its own."""
     return {
         presence.document_type
         for presence in segment.segment_composition
@@ -191,7 +198,6 @@ def get_contained_types(segment: Segment) -> set[DocumentType]:
 
 
 def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Page]) -> list[Page]:
-    """The pages of the segment that the last of them is in."""
     last_page_number = pages[-1].page_num
     first_page_number = max(
         (
@@ -205,7 +211,7 @@ def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Pag
 
 
 def _drop_blank_pages(pages: Iterable[Page]) -> list[Page]:
-    """Those that say something: a blank page interrupts no document."""
+    """Drop blank pages, which interrupt no document."""
     return [page for page in pages if page.text.strip()]
 
 
@@ -235,6 +241,7 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
         segment_index=segment_index,
         page=page_number,
         quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
+        facts={"doubt": "new" if is_beginning else "continues", "sign": description.partition(", ")[0]},
     )
 
 
@@ -248,7 +255,10 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
+    """Find "page i of n" and its line, at the head and the foot of a page.
+
+    In the middle of a page it belongs to something else.
+    """
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
@@ -259,7 +269,10 @@ def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
-    """Find page counts that run through all pages of a file, as a print-out of a whole record has: offset and total."""
+    """Find page counts that run through all pages of a file: offset and total.
+
+    A print-out of a whole record has them.
+    """
     pages = _drop_blank_pages(bundle.pages)
     occurrences = Counter(
         (number - page.page_num, total)
@@ -272,7 +285,7 @@ def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]
 def _compare_pagination_marks(
     previous_page: Page, page: Page, total_pages: int, running_pagination: Container[tuple[int, int]] = frozenset()
 ) -> Iterator[BoundarySign]:
-    """How the document counts its pages; the file's own count tells nothing."""
+    """Compare the document's own page counts; the file's count is no sign."""
 
     def find_own_counts(counted_page: Page) -> list[tuple[int, int, str]]:
         return [
@@ -307,7 +320,6 @@ def _compare_pagination_marks(
 
 
 def _is_same_running_line(line: str, next_line: str) -> bool:
-    """Whether both are one running line, numbers apart."""
     letters, next_letters = (re.sub(r"[\W\d_]+", "", text).casefold() for text in (line, next_line))
     return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
 
@@ -315,9 +327,9 @@ def _is_same_running_line(line: str, next_line: str) -> bool:
 def is_continuation_page_of_document(
     previous_pages: Sequence[Page], page: Page, total_pages: int, *, after_interruption: bool = False
 ) -> bool:
-    """Whether a page goes on with a document, whoever it says that it is about.
+    """Tell if a page continues a document, whatever patient it names.
 
-    ``after_interruption``: pages of somebody else lie between; then it is enough that nothing begins on the page.
+    ``after_interruption``: another patient's pages lie between; then it is enough that nothing begins on the page.
     """
     if not previous_pages:
         return False
@@ -334,13 +346,13 @@ def is_continuation_page_of_document(
 
 
 def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page is about another patient than the last page before that names one."""
+    """Compare the patient with that of the last page before that names one."""
     identity = get_page_patient_identity(page)
     previous_identity = next(filter(None, map(get_page_patient_identity, reversed(previous_pages))), None)
     if identity is None or previous_identity is None:
         return
     comparison = compare_page_patients(previous_identity, identity)
-    # Packets are stamped with numbers of their own: one that stands anywhere on the other's pages is no other patient's.
+    # Packets are stamped with numbers of their own: a number anywhere on the other's pages is no other patient's.
     is_other_number = have_disjoint_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
         number.kind == "mrn" and number.value in text
         for numbers, text in (
@@ -360,7 +372,6 @@ _SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS
 
 
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page has the number of another specimen or examination."""
     numbers, previous_numbers = (
         {
             number.normal: number.value
@@ -375,14 +386,13 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
     if not previous_numbers.keys().isdisjoint(numbers):
         yield BoundarySign(-2.0, "has the same accession number as the pages before")
         return
-    # A page has one number of its own: a report of several specimens names the others beside it.
+    # A page has one number of its own: a report of several specimens names the others as well.
     previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
     if not any(value in previous_text for value in numbers.values()):
         yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())))
 
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether the page is of another day: by its labelled date, or by the dates at its head."""
     dates = _map_report_dates_to_text(page) or _map_head_dates_to_text(page)
     previous_dates = next(
         filter(
@@ -412,12 +422,11 @@ def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[Bound
 
 
 def _map_report_dates_to_text(page: Page) -> dict[str, str]:
-    """The page's labelled date: ISO 8601 → as it is written."""
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
 def _map_head_dates_to_text(page: Page) -> dict[str, str]:
-    """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
+    """Map dates in the first lines, except birth dates: ISO 8601 → as written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
     written_dates = [
         match.group()
@@ -430,11 +439,10 @@ def _map_head_dates_to_text(page: Page) -> dict[str, str]:
 
 
 def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whether headings that the pages before have in their text come again, or a new line follows their conclusion."""
     headings = _find_headings(page.text)
     previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
     repeated = headings & frozenset().union(*previous_headings)
-    # What stands on every page is a running head or a form's labels.
+    # A line on every page is a running head or a form's labels.
     if len(previous_pages) > 1:
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
@@ -457,7 +465,6 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
 
 @lru_cache(maxsize=512)
 def _find_conclusions(text: str) -> frozenset[str]:
-    """The kinds of conclusion that a page has a heading for, at the beginning of a line or sentence."""
     return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))
 
 
@@ -475,7 +482,6 @@ def _find_last_heading(text: str) -> str | None:
 
 
 def _is_heading_like(line: str) -> bool:
-    """Few words, no sentence, each longer one with a capital letter."""
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
     return (
         0 < len(line.split()) <= _MAX_HEADING_WORDS
@@ -525,7 +531,7 @@ def _normalise_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Short, and written like a title: capitals, or a capital at each longer word."""
+    """Tell if the line is short and capitalised like a title."""
     if len(line) > _MAX_TITLE_LENGTH or not _TITLE_PATTERN.fullmatch(line):
         return False
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
@@ -533,7 +539,6 @@ def _is_title(line: str) -> bool:
 
 
 def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
-    """Whether the page before was signed, and whether a sentence runs over."""
     tail = "\n".join(_split_lines(get_body_text(previous_page))[-_FOOT_LINES:])
     if _CLOSING_PATTERN.search(tail):
         yield BoundarySign(1.0, "comes after a signature or greeting")
@@ -551,13 +556,13 @@ def _is_note(page: Page) -> bool:
 def _compare_text_forms(
     previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
 ) -> Iterator[BoundarySign]:
-    """Whether the text turns from the forms of one type to those of another, which the document does not contain."""
+    """Check if the text changes to the forms of a type not contained in it."""
     page_forms, previous_forms = measure_type_signs_on_pages([page]), measure_type_signs_on_pages(previous_pages)
     new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
         return
     lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
-    # Notes have pages of results and medicines, and quote reports by the page; nobody copies a note into a report.
+    # Notes have pages of results and medicines, and quote reports by the page; notes are not copied into reports.
     is_copied = old_type is DocumentType.CLINICAL_NOTE or _is_note(previous_pages[0])
     example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:

@@ -25,15 +25,19 @@ from builders import (
     presence,
     segment,
 )
-from classification.test_acts import NOT_PERFORMED, PERFORMED, ROWS
+from classification.offline.test_acts import NOT_PERFORMED, PERFORMED, ROWS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.model_weights import EmbeddedModelWeights, load_embedded_weights
+from evalkit.classification.offline.model_weights import EmbeddedModelWeights, load_embedded_weights
+from evalkit.classification.offline.second_reading import (
+    SECOND_READING_CODE,
+    combine_readings,
+    find_second_reading_issues,
+)
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.classification.second_reading import SECOND_READING_CODE, combine_readings, find_second_reading_issues
 from evalkit.issue import Issue
 
 PANEL = f"LABORATORY REPORT\nPatient: J. Roe\n{ROWS}\nGlucose was measured in serum. Reference intervals are those of adults."

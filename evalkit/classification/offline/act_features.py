@@ -1,7 +1,7 @@
 """Measure how a text speaks: to whom, of whom, in which mood, with which gaps.
 
 Rows are data (``act_features.toml``): function words and shapes that show a text's register, none of them a title, a
-vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured beside
+vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured with
 them; the two together are what ``acts`` judges by.
 """
 
@@ -17,7 +17,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
+from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
 _MIN_WORDS = 60
@@ -29,7 +29,7 @@ class WordFeature(NamedTuple):
 
     name: str
     description: str
-    """What the text does if it has them; finishes "The text …"."""
+    """The end of the sentence "The text …" if it has them."""
     words: frozenset[str]
     """Single words, and pairs parted by a space."""
 
@@ -41,7 +41,7 @@ class PatternFeature(NamedTuple):
     description: str
     pattern: re.Pattern[str]
     is_case_sensitive: bool
-    """Whether it is searched in the text as it is, not in small letters."""
+    """If it is searched in the text as it is, not in lower case."""
 
 
 class ActFeatures(NamedTuple):
@@ -64,7 +64,7 @@ class ActFeatures(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One name for each number of a text: word features, form features, forms of the types."""
+        """Names of a text's numbers: word features, form features, types' forms."""
         return (
             *(feature.name for feature in self.word_features),
             *(feature.name for feature in self.pattern_features),
@@ -73,7 +73,7 @@ class ActFeatures(NamedTuple):
 
 
 class FeatureCounts(NamedTuple):
-    """How often a text shows each feature."""
+    """Counts of each feature in a text."""
 
     word_count: int
     word_and_pattern_counts: tuple[int, ...]
@@ -83,7 +83,7 @@ class FeatureCounts(NamedTuple):
 @cache
 def load_act_features() -> ActFeatures:
     """Load the shipped rows, once."""
-    rows = tomllib.loads((files("evalkit.classification") / "act_features.toml").read_text("utf-8"))
+    rows = tomllib.loads((files("evalkit.classification.offline") / "act_features.toml").read_text("utf-8"))
     word_features = tuple(
         WordFeature(row["name"], row["sign"], frozenset(word.replace("|", " ") for word in row["words"].split()))
         for row in rows["word"]
@@ -124,7 +124,10 @@ def count_features(text: str) -> FeatureCounts:
 
 
 def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
-    """Return for each of ``ActFeatures.names`` the logarithm of its count per hundred words."""
+    """Compute the logarithm of each feature's count per hundred words.
+
+    In the order of ``ActFeatures.names``.
+    """
     word_count = sum(counts.word_count for counts in counts_by_page)
     scale = 100 / max(word_count, _MIN_WORDS)
     columns = zip(
@@ -134,7 +137,10 @@ def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[f
 
 
 def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text shows a feature, in order; nothing but line breaks and the like shows none."""
+    """Iterate over the places where a text shows a feature, in order.
+
+    Matches of nothing but line breaks and the like are left out.
+    """
     features = load_act_features()
     words = next((feature.words for feature in features.word_features if feature.name == name), None)
     if words is not None:

@@ -1,7 +1,7 @@
-"""Which type are these pages, how probable is it, and what said so?
+"""Calibrated probabilities of the types of some pages, with their reasons.
 
 The lexicon's opinion and the learned terms are added up, divided by the temperature, and become probabilities that sum
-to 1. Every part of the sum can be named, so that a person can be told what spoke for and against a type.
+to 1. Every part of the sum can be named, so that a person can see what speaks for and against a type.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
-from evalkit.classification.model_weights import (
+from evalkit.classification.offline.lexicon import (
+    CueMatch,
+    LexiconReading,
+    Span,
+    apply_lexicon,
+    find_body_spans,
+    score_cues,
+)
+from evalkit.classification.offline.model_weights import (
     LEXICON_FEATURE_NAMES,
     EmbeddedModelWeights,
     TermWeights,
@@ -39,7 +46,7 @@ LexiconFeatures = dict[str, tuple[float, ...]]
 
 
 class Term(NamedTuple):
-    """A word or a pair of words, and where it stands in the page's text."""
+    """A word or a pair of words, and its place in the page's text."""
 
     text: str
     start: int
@@ -60,12 +67,12 @@ class ScoredPage:
 
     @cached_property
     def type_scores(self) -> ClassificationScores:
-        """What the page alone says of the types."""
+        """Scores of the types by this page alone."""
         return combine_page_scores([self])
 
     @cached_property
     def term_cues(self) -> tuple[CueMatch, ...]:
-        """The places where learned terms spoke, each for one type; looked for once, and only where they are needed."""
+        """Places where learned terms speak for a type; searched when first needed."""
         return tuple(_find_term_cues(self))
 
 
@@ -76,32 +83,35 @@ class ScoreContribution:
     name: str
     """A term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
-    """What it adds for each type, in the order of ``DocumentType``."""
+    """Its contribution to each type, in the order of ``DocumentType``."""
     is_term: bool
 
 
 @dataclass(frozen=True)
 class ClassificationScores:
-    """What pages say together."""
+    """Scores of some pages together."""
 
     lexicon_scores: Mapping[DocumentType, float]
     """The lexicon's."""
     lexicon_features: LexiconFeatures
-    """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
+    """Features of the lexicon: for each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
     unknown_word_count: int
-    """Of different words that were not learned from."""
+    """Number of different words that were not learned from."""
     model_weights: EmbeddedModelWeights
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """How probable each type is; they sum to 1. What says little, or is unlike all that was learned, is believed little."""
+        """Probability of each type; they sum to 1.
+
+        Near equal for pages of little text, or unlike all that was learned.
+        """
         return self._compute_probabilities(self.damping)
 
     @cached_property
     def damping(self) -> float:
-        """How much is believed of what was found, 0 to 1."""
+        """Trust in the scores, 0 to 1."""
         known_word_count = sum(" " not in term for term in self.terms)
         familiarity = compute_familiarity(
             known_word_count, known_word_count + self.unknown_word_count, self.model_weights.min_known_share
@@ -110,7 +120,7 @@ class ClassificationScores:
 
     @property
     def probabilities_undamped(self) -> dict[DocumentType, float]:
-        """As ``probabilities``, however little was said."""
+        """Probabilities without damping, however little text there is."""
         return self._compute_probabilities(1.0)
 
     def _compute_probabilities(self, damping: float) -> dict[DocumentType, float]:
@@ -134,7 +144,10 @@ class ClassificationScores:
 
     @property
     def iter_contributions(self) -> Iterator[ScoreContribution]:
-        """Everything that spoke; with the bias, heeded and divided by the temperature, its sum makes the probabilities."""
+        """Iterate over all contributions to the scores.
+
+        With the bias, damped and divided by the temperature, their sum makes the probabilities.
+        """
         for weight, (name, features) in zip(
             self.model_weights.lexicon_weights, self.lexicon_features.items(), strict=True
         ):
@@ -152,12 +165,17 @@ class ClassificationScores:
 
 
 def compute_damping_factor(lexicon_score_sum: float) -> float:
-    """How much is believed of what the lexicon's scores, which sum to ``lexicon_score_sum``, and the terms beside them say: 0 to 1."""
+    """Compute the trust in scores, 0 to 1, from the evidence there is.
+
+    ``lexicon_score_sum``: sum of the lexicon's scores; terms count besides them.
+    """
     return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
 
 def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
-    """How much is believed of words of which so many are known: less only where more are unknown than in learned texts.
+    """Compute the trust in words from the share of known ones, 0 to 1.
+
+    Below 1 only if fewer are known than in learned texts.
 
     >>> compute_familiarity(60, 100, 0.5), compute_familiarity(10, 100, 0.5), compute_familiarity(0, 0, 0.5)
     (1.0, 0.2, 1.0)
@@ -178,7 +196,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
-    """The page, read once for all that is asked of it."""
+    """Read the page once for all scores."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
     return ScoredPage(
@@ -191,7 +209,10 @@ def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None
 def find_weighted_terms_and_unknown_words(
     text: str, furniture_spans: Sequence[Span], model_weights: TermWeights
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """As :func:`extract_terms`, without places, which are rarely asked for; and the words that weigh nothing."""
+    """Find terms that have weights, and words that have none; without places.
+
+    Otherwise as :func:`extract_terms`.
+    """
     weighted_terms: dict[str, None] = {}
     unknown_words: set[str] = set()
     for start, end in find_body_spans(text, furniture_spans):
@@ -212,7 +233,10 @@ def find_weighted_terms_and_unknown_words(
 
 
 def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[Term]:
-    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
+    """Extract words of three letters or more, and pairs of neighbouring words.
+
+    The words of a pair have at least two letters. Page furniture is left out.
+    """
     for start, end in find_body_spans(text, furniture_spans):
         previous_word: Term | None = None
         for match in _WORD_PATTERN.finditer(text, start, end):
@@ -225,7 +249,7 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """What these pages, at least one, say of the types as one document."""
+    """Combine the scores of pages, at least one, to those of one document."""
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
     unknown_words = frozenset().union(*(page.unknown_words for page in pages))
@@ -233,12 +257,15 @@ def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
 
 
 def compute_term_weight(term_count: int) -> float:
-    """What each of so many different known terms counts."""
+    """Compute the weight of each of so many different known terms."""
     return 1 / math.sqrt(max(term_count, _MIN_TERM_COUNT))
 
 
 def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[DocumentType, float], LexiconFeatures]:
-    """The lexicon's scores of all pages together; and by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
+    """Compute the lexicon's scores of all pages, and features a type.
+
+    The features are those of ``LEXICON_FEATURE_NAMES``.
+    """
     total_length = sum(len(reading.page.text) for reading in readings)
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
     opening_cues: list[CueMatch] = []
@@ -266,12 +293,11 @@ def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
 
 
 def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
-    """The places where learned terms spoke for the type, of those that speak for it more than for any other."""
+    """Select the learned terms that speak for this type more than for others."""
     return (cue for cue in page.term_cues if cue.document_type is kind)
 
 
 def _find_term_cues(page: ScoredPage) -> Iterator[CueMatch]:
-    """Each learned term as a cue of the type that it speaks for most, if there is one alone."""
     document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
     reading = page.lexicon_reading
     for term in extract_terms(reading.page.text, reading.furniture_spans):

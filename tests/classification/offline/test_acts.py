@@ -32,12 +32,12 @@ from builders import (
     segment,
 )
 from builders import answer as compose_answer
-from classification.test_second_opinion_types import TEXTS
+from classification.offline.test_second_opinion_types import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.act_features import load_act_features
-from evalkit.classification.acts import (
+from evalkit.classification.offline.act_features import load_act_features
+from evalkit.classification.offline.acts import (
     ACT_DESCRIPTIONS,
     ACT_IN_OTHER_CODE,
     MIN_WORDS_TO_JUDGE,
@@ -48,8 +48,8 @@ from evalkit.classification.acts import (
     load_act_weights,
     read_act_of_segment,
 )
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import read_document
 from evalkit.issue import Issue

@@ -1,4 +1,4 @@
-"""Where one document ends and the next begins: a sequence of pages, read as a whole.
+"""Page segmentation: where a document ends and the next begins.
 
 At each join of two pages signs speak for a new document or against it; their weights were learned (``weights.json``).
 A document's pages are of one type, so a join is also where the types of the pages before and behind it differ. Both
@@ -16,16 +16,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evalkit.classification.lexicon import LexiconReading
+from evalkit.classification.offline.lexicon import LexiconReading
+from evalkit.classification.offline.type_scoring import ScoredPage
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.type_scoring import ScoredPage
 from evalkit.documents.bundle import IdentifierKind, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import have_disjoint_record_numbers
 
 #: A page that says less belongs to what is around it.
 MIN_PAGE_SCORE = 1.0
-#: Of so many letters and digits a page that is thin is not empty: nobody can tell what it is. Thin pages of the known
+#: Of so many letters and digits a page that is thin is not empty, but its type cannot be told. Thin pages of the known
 #: texts have at most 217.
 _MUCH_TEXT_BYTES = 250
 #: From here on a join is a document's beginning.
@@ -96,24 +96,24 @@ JOIN_SIGNS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class PageTransition:
-    """Between a page and the last page before it that says anything."""
+    """The join of a page with the last page before it that has text."""
 
     page_num: int
-    """Of the page behind it."""
+    """Number of the page behind it."""
     signs: Mapping[str, float]
-    """What was seen there, of ``JOIN_SIGNS``."""
+    """Signs seen there, of ``JOIN_SIGNS``."""
     probability: float
     """That a document begins on the page."""
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether an expert must look at it."""
+        """If an expert must look at it."""
         return _DOUBTFUL_RANGE[0] <= self.probability <= _DOUBTFUL_RANGE[1]
 
 
 @dataclass(frozen=True)
 class PageSegmentation:
-    """How the pages follow each other."""
+    """The documents among the pages, and the joins between pages."""
 
     document_index_ranges: tuple[tuple[int, int], ...]
     """The documents as index ranges, end exclusive: every page once, in order."""
@@ -124,7 +124,7 @@ class PageSegmentation:
 
 
 def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
-    """The documents among these pages."""
+    """Segment the pages into documents."""
     if not pages:
         return PageSegmentation((), (), ())
     model_weights = pages[0].model_weights
@@ -157,7 +157,10 @@ def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
 
 
 def is_uninformative(reading: LexiconReading) -> bool:
-    """Hardly anything is said: such a page, a blank one for instance, belongs to what is around it."""
+    """Tell if the page has hardly any text, such as a blank one.
+
+    Such a page belongs to its neighbours.
+    """
     return (
         sum(reading.scores.values()) < MIN_PAGE_SCORE
         and sum(sign.weight for sign in reading.beginning_signs) < _MIN_BEGINNING_WEIGHT
@@ -165,9 +168,9 @@ def is_uninformative(reading: LexiconReading) -> bool:
 
 
 def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
-    """Where pages that say something and pages of much text that says nothing take turns.
+    """Find where readable pages and pages of unreadable text alternate.
 
-    What the embedded model cannot read, another language for instance, is not of the type that is beside it.
+    Text that the embedded model cannot read, such as another language, does not take its neighbours' type.
     """
     readings = [page.lexicon_reading for page in pages]
     has_much_to_say = [
@@ -194,7 +197,10 @@ def _count_letter_bytes(text: str) -> int:
 
 
 def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
-    """How much better each type explains the page than the average of all: logarithms, less where it says little."""
+    """Compute how much better each type explains the page than the average.
+
+    Logarithms; smaller for pages of little text.
+    """
     type_scores = page.type_scores
     probabilities = (
         max(probability, _MIN_TYPE_PROBABILITY) for probability in type_scores.probabilities_undamped.values()
@@ -246,11 +252,14 @@ def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
     return [value / total for value in values]
 
 
-# ------------------------------------------------------------------------------------------------ what stands at a join
+# --------------------------------------------------------------------------------------------------- signs at a join
 
 
 def collect_transition_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
-    """What speaks at each join of these pages, 1 for what is there; names are of ``JOIN_SIGNS``."""
+    """Collect the signs at each join of these pages: 1 if present.
+
+    Names are those of ``JOIN_SIGNS``.
+    """
     packet_counts, stamps = _find_packet_pagination(readings, total_pages), _find_furniture_on_all_pages(readings)
     counts_by_page = [
         [
@@ -279,7 +288,7 @@ def _compute_pagination_offset(page: Page, page_count: tuple[int, int]) -> tuple
 
 
 def _find_packet_pagination(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
-    """Counts that run through all pages are the packet's own and say nothing of where documents begin."""
+    """Find counts that run through all pages: they are the packet's own."""
     occurrences = Counter(
         _compute_pagination_offset(reading.page, count)
         for reading in readings
@@ -345,7 +354,10 @@ def _detect_identity_signs(previous_page: Page, reading: LexiconReading, new_sig
 
 
 def _detect_same_or_other_patient(previous_page: Page, page: Page) -> tuple[bool, bool]:
-    """Whether both pages name one patient, and whether they name two; a stamped record number tells nothing."""
+    """Detect if both pages name the same patient, and if they name two.
+
+    A stamped record number is no sign.
+    """
     previous_identity, identity = get_page_patient_identity(previous_page), get_page_patient_identity(page)
     if previous_identity is None or identity is None:
         return False, False
@@ -366,7 +378,10 @@ def _get_report_date(page: Page) -> str | None:
 
 
 def _has_stamped_record_number(page: Page) -> bool:
-    """The record number is in a header or footer, where whoever put the packet together may have stamped one."""
+    """Tell if the record number is in a header or footer.
+
+    It may have been stamped when the packet was put together.
+    """
     return _has_furniture_containing(
         page, [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"]
     )
@@ -394,7 +409,6 @@ def _detect_text_signs(previous_reading: LexiconReading, reading: LexiconReading
 
 
 def _find_list_numbers(lines: Iterable[str]) -> list[int]:
-    """The numbers with which lines of a list begin."""
     return [int(match[1]) for line in lines if (match := _NUMBERED_LINE_PATTERN.match(line))]
 
 
@@ -426,7 +440,7 @@ def _find_layout_signs(previous_page: Page, page: Page, packet_furniture_lines: 
 
 
 def _measure_text_bottom(page: Page) -> float | None:
-    """Where the text ends, 0 (top) to 1; None where nobody knows."""
+    """Measure where the text ends, 0 (top) to 1; None if unknown."""
     boxes = {block.box for block in page.blocks if not (block.furniture or block.hidden)}
     return max(box[3] for box in boxes) if len(boxes) > 1 else None
 
@@ -442,19 +456,19 @@ def _collect_masked_furniture_lines(page: Page) -> set[str]:
 
 
 def _find_furniture_on_all_pages(readings: Sequence[LexiconReading]) -> AbstractSet[str]:
-    """What runs through all pages is the packet's own and says nothing of where documents begin."""
+    """Find lines on all pages: they are the packet's own, no sign of a join."""
     if len(readings) <= _TOO_FEW_PAGES:
         return frozenset()
     return frozenset.intersection(*(frozenset(_collect_masked_furniture_lines(reading.page)) for reading in readings))
 
 
 def _measure_word_height(page: Page) -> float:
-    """The usual height of its words, in ten-thousandths of the page; 0 without any."""
+    """Measure the usual word height, in ten-thousandths of the page, or 0."""
     heights = sorted(word[5] - word[3] for word in page.words[::_WORD_SAMPLE_STEP])
     return heights[len(heights) // 2] if heights else 0.0
 
 
 def _measure_left_margin(page: Page) -> float:
-    """Where most blocks begin from the left; 0 where nobody knows."""
+    """Measure where most blocks begin from the left; 0 if unknown."""
     left_edges = sorted(block.box[0] for block in page.blocks if not (block.furniture or block.hidden))
     return left_edges[len(left_edges) // 2] if len(set(left_edges)) > 1 else 0.0

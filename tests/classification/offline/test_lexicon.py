@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.lexicon import (
+from evalkit.classification.offline.lexicon import (
     CueMatch,
     apply_lexicon,
     load_lexicon,
@@ -45,7 +45,7 @@ def make_page(*paragraphs: str, kind: BlockType = "paragraph") -> Page:
 @pytest.fixture
 def data() -> dict[str, Any]:
     """The shipped file, free to be spoilt."""
-    return copy.deepcopy(tomllib.loads((files("evalkit.classification") / "lexicon.toml").read_text("utf-8")))
+    return copy.deepcopy(tomllib.loads((files("evalkit.classification.offline") / "lexicon.toml").read_text("utf-8")))
 
 
 # ------------------------------------------------------------------------------------------------------- loading
@@ -69,7 +69,7 @@ def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
         ("group", {"limit": -1}, "limit: Input should be greater than 0"),
         ("group", {"type": "Letter"}, "type: Input should be 'Clinical Note'"),
         ("group", {"zone": "margin"}, "zone: Input should be 'title'"),
-        ("group", {"phrases": ["gene", "Genes"]}, "phrases: the phrase 'gene' is there twice"),
+        ("group", {"phrases": ["gene", "Genes"]}, "phrases: the phrase 'gene' appears twice"),
         ("group", {"phrases": ["--"]}, "phrases → 0: the phrase '--' has no word"),
         ("group", {"phrases": [3]}, "phrases → 0: Input should be a valid string"),
         ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is no regular expression"),
@@ -101,7 +101,7 @@ def test_an_entry_without_a_name_is_numbered(data: dict[str, Any]) -> None:
 
 def test_two_entries_of_one_name(data: dict[str, Any]) -> None:
     data["group"].append(data["group"][0])
-    with pytest.raises(UsageError, match="is there twice"):
+    with pytest.raises(UsageError, match="appears twice"):
         parse_lexicon(data)
 
 

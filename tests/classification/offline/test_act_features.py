@@ -10,13 +10,13 @@ from builders import page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.act_features import (
+from evalkit.classification.offline.act_features import (
     compute_log_feature_rates,
     count_features,
     iter_feature_spans,
     load_act_features,
 )
-from evalkit.classification.second_opinion_types import TYPE_SIGNS, measure_type_signs_on_pages
+from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, measure_type_signs_on_pages
 
 FEATURES = load_act_features()
 REGISTER = (*FEATURES.word_features, *FEATURES.pattern_features)

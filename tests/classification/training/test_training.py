@@ -19,44 +19,54 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
-from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_embedded_weights, parse_weights_json
-from evalkit.classification.primary_classifier import classify_by_embedded_model
-from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import (
-    CANDIDATE_THRESHOLDS,
-    ActJudgements,
-    FittedWeights,
-    LabelledText,
-    TrainingSet,
-    assign_folds_to_groups,
-    build_pages_from_text,
-    build_training_set,
-    calibrate_probabilities,
-    compute_probabilities,
-    create_text_variants,
-    find_proper_names,
-    fit_weights,
-    list_source_parts_by_variant,
-    main,
-    mark_independent_rows,
-    predict_out_of_fold_sums,
-    read_labelled_texts,
-    simulate_ocr_errors,
-    train_model_with_held_out_sums,
+from evalkit.classification.offline.model_weights import (
+    LEXICON_FEATURE_NAMES,
+    load_embedded_weights,
+    parse_weights_json,
 )
-from evalkit.classification.type_scoring import (
+from evalkit.classification.offline.type_scoring import (
     combine_page_scores,
     compute_damping_factor,
     extract_terms,
     read_page_for_scoring,
     softmax,
 )
+from evalkit.classification.primary_classifier import classify_by_embedded_model
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.training.__main__ import main
+from evalkit.classification.training.calibration import (
+    CANDIDATE_THRESHOLDS,
+    ActJudgements,
+    calibrate_probabilities,
+    compute_probabilities,
+)
+from evalkit.classification.training.fitting import (
+    FittedWeights,
+    find_proper_names,
+    fit_weights,
+    predict_out_of_fold_sums,
+)
+from evalkit.classification.training.labelled_texts import (
+    LabelledText,
+    build_pages_from_text,
+    create_text_variants,
+    read_labelled_texts,
+    simulate_ocr_errors,
+)
+from evalkit.classification.training.training_set import (
+    TrainingSet,
+    assign_folds_to_groups,
+    build_training_set,
+    list_source_parts_by_variant,
+    mark_independent_rows,
+)
+from evalkit.classification.training.weights_file import train_model_with_held_out_sums
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
-INVENTED = Path(__file__).parent / "invented.toml"
+INVENTED = Path(__file__).parents[1] / "invented.toml"
 
 
 def bundle_of(text: str) -> DocumentBundle:
@@ -75,14 +85,14 @@ def bundle_of(text: str) -> DocumentBundle:
 @pytest.fixture
 def data() -> dict[str, Any]:
     """The shipped file, free to be spoilt."""
-    return copy.deepcopy(json.loads((files("evalkit.classification") / "weights.json").read_text("utf-8")))
+    return copy.deepcopy(json.loads((files("evalkit.classification.offline") / "weights.json").read_text("utf-8")))
 
 
 # ------------------------------------------------------------------------------------------------------- the file
 
 
 def test_the_shipped_file_is_small_and_has_no_names() -> None:
-    file = files("evalkit.classification") / "weights.json"
+    file = files("evalkit.classification.offline") / "weights.json"
     assert len(file.read_bytes()) < 4_000_000
     assert load_embedded_weights() is load_embedded_weights()
     assert all(count >= 3 for count in load_embedded_weights().training_group_counts.values())
@@ -419,7 +429,7 @@ def test_texts_with_fewer_known_words_than_learned_are_believed_less() -> None:
 def test_unknown_words_make_an_answer_less_sure() -> None:
     note = "The patient was seen today. Assessment and plan: hypertension, continue lisinopril. Physical examination."
     weights = parse_weights_json(
-        json.loads((files("evalkit.classification") / "weights.json").read_text()) | {"familiar": 0.5}
+        json.loads((files("evalkit.classification.offline") / "weights.json").read_text()) | {"familiar": 0.5}
     )
     strange = f"{note} " + " ".join(f"qx{'abcdefghij'[n % 10] * 3}{'klmnopqrst'[n // 10] * 3}" for n in range(99))
     familiar, unfamiliar = (
@@ -525,7 +535,7 @@ def test_the_command_says_what_is_wrong_and_writes_nothing(
 
 def test_weights_that_are_no_json_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "weights.json").write_text("{", "utf-8")
-    monkeypatch.setattr("evalkit.classification.model_weights.files", lambda _: tmp_path)
+    monkeypatch.setattr("evalkit.classification.offline.model_weights.files", lambda _: tmp_path)
     with pytest.raises(UsageError, match="cannot be read as JSON") as error:
         load_embedded_weights.__wrapped__()
     assert "Restore" in error.value.remedy

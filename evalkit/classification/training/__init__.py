@@ -1,0 +1,1 @@
+"""Learning of the embedded model: never imported when evalkit runs."""

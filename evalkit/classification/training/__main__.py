@@ -1,0 +1,52 @@
+"""Learn ``weights.json``, the embedded model's weights, from labelled texts.
+
+    python -m evalkit.classification.training PATH… --to weights.json
+
+A PATH is a file of JSON Lines or TOML, one labelled text each, or a folder with one sub-folder a type that holds .txt
+files. Records of one patient or one source are one ``group``: what is judged is never judged by what was learned from
+its own group. Only terms that several groups share are kept, letters only and no names, so that no patient's data is in the
+file. Where documents begin is learned by ``tests/benchmarks/join_weights.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from evalkit.classification.offline.model_weights import load_embedded_weights, parse_weights_json
+from evalkit.classification.training.calibration import compute_probabilities
+from evalkit.classification.training.labelled_texts import read_labelled_texts
+from evalkit.classification.training.weights_file import format_weights_json, train_model_with_held_out_sums
+from evalkit.errors import UsageError
+
+
+def main() -> None:
+    """Learn from labelled texts; where documents begin is taken from the shipped file."""
+    parser = argparse.ArgumentParser(prog="python -m evalkit.classification.training", description=main.__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines, TOML, or a folder by types")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
+    arguments = parser.parse_args()
+    shipped_weights = load_embedded_weights()
+    try:
+        examples = read_labelled_texts(arguments.paths)
+    except UsageError as error:
+        parser.error(str(error))
+    data, type_sums, training_set = train_model_with_held_out_sums(
+        examples, {**shipped_weights.transition_weights, "types": shipped_weights.page_type_influence}
+    )
+    parse_weights_json(data)
+    arguments.to.write_text(format_weights_json(data), "utf-8")
+    is_whole_text = np.array([variant.name == "whole" for variant in training_set.variants])
+    probability_rows = compute_probabilities(type_sums, data["temperature"])[is_whole_text]
+    is_right = probability_rows.argmax(axis=1) == training_set.true_types[is_whole_text]
+    is_decided = probability_rows.max(axis=1) >= data["least"]
+    print(  # noqa: T201 - what the command is asked for
+        f"{arguments.to}: {len(data['terms'])} terms, version {data['version']}. Of {len(is_right)} texts, judged without their "
+        f"groups: {int((is_right & is_decided).sum())} right, {int((~is_right & is_decided).sum())} wrong, {int((~is_decided).sum())} cannot tell"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Issues in plain sentences for the screen; data: ``plain_sentences.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from evalkit.issue import Issue
+
+MAX_SENTENCE_LENGTH = 160
+#: Characters of words from a fact or quote; fewer if the sentence would be too long.
+_MAX_WORDS_LENGTHS = (64, 32, 16)
+
+
+@cache
+def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
+    """Load the table: code → its rows (``text``, perhaps ``when``), in the order in which they are tried."""
+    table = tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))
+    rows_by_code = defaultdict(list)
+    for row in table["sentence"]:
+        rows_by_code[row["code"]].append(row)
+    return rows_by_code
+
+
+def describe_issue(issue: Issue) -> str:
+    """Describe an issue for a clinician: what is in doubt, and what is asked.
+
+    At most ``MAX_SENTENCE_LENGTH`` characters.
+
+    Returns the issue's message for a code without a sentence (a site's own verifier) or if a fact is missing.
+    """
+    fallback_code = "GRADER-MODEL" if issue.agent == "grader" else ""  # its model names kinds of doubt of its own
+    rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
+    fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
+    known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
+    page_note = f" (Pages counted from page {known['counted_from']}.)" if "counted_from" in known else ""
+    for row in rows:
+        if row.get("when", {}).items() <= known.items():
+            with suppress(KeyError):
+                return _fill_in(row["text"] + page_note, known)
+    return issue.message
+
+
+def _fill_in(text: str, known: Mapping[str, Any]) -> str:
+    filled = ""
+    for max_length in _MAX_WORDS_LENGTHS:
+        filled = text.format_map({name: _shorten(value, max_length) for name, value in known.items()})
+        filled = filled[:1].upper() + filled[1:]
+        if len(filled) <= MAX_SENTENCE_LENGTH:
+            break
+    return filled
+
+
+def _shorten(value: object, max_length: int) -> str:
+    words = " ".join(str(value).split())
+    return words if len(words) <= max_length else words[: max_length - 1].rstrip() + "…"
