@@ -2,11 +2,14 @@
 // to it (`view`), and its answer is shown.
 
 const SEARCH_PAUSE = 250;
-const AGENTS = { "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer" };
+const AGENTS = {
+  V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes",
+  "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer",
+};
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],
   ["dominant_type", "Type", {}],
-  ["agent", "Raised by", { V1: "V1 structure", V2: "V2 consistency", V3: "V3 domain traps", V4: "V4 evidence", ...AGENTS }],
+  ["agent", "Raised by", AGENTS],
   ["review_reason", "Reason", {}],
   ["age", "Age", { day: "last 24 hours", week: "1 to 7 days", older: "over 7 days" }],
   ["source", "Answer from", {}],
