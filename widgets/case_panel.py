@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import traitlets
@@ -72,7 +73,7 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
-        "headline": format_blind_headline(packet) if case.is_blind else format_headline(packet),
+        "headline": format_blind_headline(packet) if case.is_blind else format_headline(packet, packet.open_issues),
         "subline": "The program's answer is hidden until you have given yours."
         if case.is_blind
         else format_case_summary_line(packet),
@@ -153,10 +154,10 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
     ]
 
 
-def format_headline(packet: SMEPacket) -> str:
-    """Format the worst open issue as headline; else why a person is asked."""
-    if packet.open_issues:
-        return describe_issue_to_expert(packet.open_issues[0])
+def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
+    """Format the first issue, which is open first, as headline; else why a person is asked."""
+    if issues:
+        return describe_issue_to_expert(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
     return f"{reason_words.get(packet.review_reason, 'A person is asked')}: {packet.decision_reason}"
 

@@ -63,10 +63,11 @@ class FieldPanel(CasePanelWidget):
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
     """Render what of a case about fields stays as it is while the case is open."""
     packet = case.packet
+    first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
     asked_words = f"{asked_count} of {len(packet.extractions)} reports and forms" if len(packet.extractions) > 1 else ""
     return {
-        "headline": format_headline(packet),
+        "headline": format_headline(packet, case.get_target(first_target_id).issues if first_target_id else ()),
         "subline": " · ".join(filter(None, [format_issue_counts(packet), asked_words])),
         "told": list_colleague_messages(case),
         "refusal": case.explain_permanent_validation_block() or "",

@@ -3,7 +3,8 @@
 
 const SEARCH_PAUSE = 250;
 const AGENTS = {
-  V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes",
+  V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes", classifier: "no answer", reader: "page not read",
+  extractor: "field values", evaluator: "field checks", grader: "form checks",
   "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer",
 };
 const FILTERS = [

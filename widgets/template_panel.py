@@ -84,7 +84,9 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     sentence_by_issue_id = {issue.issue_id: describe_issue_to_expert(issue) for issue in packet.issues}
     hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
     return {
-        "headline": format_headline(packet),
+        "headline": format_headline(
+            packet, [issue for issue in packet.open_issues if issue.issue_id == case.choose_first_target_id()]
+        ),
         "subline": f"{template_name} · {format_issue_counts(packet)}",
         "told": list_colleague_messages(case),
         "recommendation": escalation.recommendation,
