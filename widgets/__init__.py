@@ -1,1 +1,1 @@
-"""The expert's screen, in Voilà and in JupyterLab. Thin: no decision is taken here, but in ``evalkit.review``."""
+"""The expert's screen, in Voilà and in JupyterLab; see ``widgets/README.md``."""

@@ -1,4 +1,4 @@
-"""What the browser gets: each widget's own file behind the two that all share. No build step."""
+"""Scripts and styles of the widgets, put together without a build step."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ _WIDGETS_FOLDER = Path(__file__).parent
 
 
 def read_widget_script(widget_stem: str, *shared_stems: str) -> str:
-    """The module of a widget: the shared ``dom.js``, then its own parts and its own file."""
+    """Read a widget's script: the shared ``dom.js``, then its parts and its own file."""
     return "".join(_read_asset(f"{script_stem}.js") for script_stem in ("dom", *shared_stems, widget_stem))
 
 
 def read_widget_style(widget_stem: str, *, include_theme: bool = False) -> str:
-    """The style of a widget: its own file, for the first widget on the screen behind the shared ``theme.read_widget_style``."""
+    """Read a widget's style; the first widget on the screen brings the shared theme."""
     return (_read_asset("theme.css") if include_theme else "") + _read_asset(f"{widget_stem}.css")
 
 

@@ -1,4 +1,4 @@
-// Why a person is asked: the arbiter's sentence, and each issue with what the document says.
+// Why a person is asked, and each issue with the document's own text.
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-case-panel");
@@ -14,9 +14,9 @@ function render({ model, el: root }) {
   const context = (shown) => el("div", { class: "ek-context" },
     shown.note ? el("p", { class: "ek-muted", text: shown.note }) : null,
     el("div", { class: "ek-quote ek-window" }, shown.paragraphs.map(paragraph)),
-    shown.reasoning ? el("p", { class: "ek-muted", text: `The agent's reasoning: ${shown.reasoning}` }) : null);
+    shown.reasoning ? el("p", { class: "ek-muted", text: `The program's reasoning: ${shown.reasoning}` }) : null);
 
-  const verdicts = ({ issue_id: id, question }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"), question ? ["No, another patient", "Yes, the same"] : undefined);
+  const verdicts = ({ issue_id: id, answers }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"), answers.length ? answers : undefined);
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
@@ -35,12 +35,11 @@ function render({ model, el: root }) {
       el("span", { class: "ek-grow" }),
       issue.status === "repaired" ? el("span", { class: "ek-muted", text: "repaired" }) : null,
       seen ? el("span", { class: "ek-seen", text: "seen" }) : null),
-    el("p", { class: "ek-message", text: issue.question || issue.message }),
-    issue.question ? el("p", { class: "ek-muted", text: issue.message }) : null,
-    issue.fix && !issue.question ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
+    el("p", { class: "ek-message", text: issue.message }),
+    issue.fix && !issue.answers.length ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
     issue.quote ? el("div", { class: "ek-quote", text: `“${issue.quote}”` }) : null,
     issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
-    selected && !issue.question && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
+    selected && !issue.answers.length && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
     model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null,
     selected ? verdicts(issue) : null);
   };
@@ -94,11 +93,11 @@ function render({ model, el: root }) {
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "No check found anything. Decide as if nobody had." }),
+      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "No check found anything. Decide as if none had been made." }),
       definitions(),
-      shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the agent claims" }),
+      shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
-          el("b", { text: `Segment ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
+          el("b", { text: `Document ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
           claim.reasoning ? el("p", { class: "ek-muted", text: claim.reasoning }) : null,
           claim.types.map((one) => el("div", {},
             el("span", { text: `${one.type} · ${one.presence} · confidence ${one.confidence} · share ${one.share}` }),

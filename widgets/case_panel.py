@@ -1,10 +1,10 @@
-"""Why a person is asked: the arbiter's sentence, and each issue with what the document says."""
+"""A case about documents: its headline, and each issue with the document's text."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import anywidget
 import traitlets
 
 from evalkit.classification.patient_check import PATIENT_CODES
@@ -12,10 +12,11 @@ from evalkit.classification.schema import DocumentType, PresenceLevel, load_type
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
+from evalkit.review.field_case import FOUND_VERDICTS, HighlightStyle
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
-from widgets.panel_traits import CaseTraits
+from widgets.screen_widget import CasePanelWidget
 
 ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}
 QUOTE_VERDICT_SENTENCES = {
@@ -29,45 +30,50 @@ QUOTE_VERDICT_SENTENCES = {
 UNREADABLE_PAGE_SENTENCE = "Page {page} could not be read as text: look at the picture"
 
 
-#: What a draft's flags are called.
+#: The names of a draft's flags.
 FLAG_WORDS = {"other_patient": "other patient", "duplicate": "duplicate", "out_of_order": "out of order"}
+#: How much of a document is of a type.
+PRESENCE_WORDS = {
+    PresenceLevel.PRIMARY: "main content",
+    PresenceLevel.EMBEDDED_RAW: "contained",
+    PresenceLevel.MENTION_ONLY: "only mentioned",
+    PresenceLevel.NO_EVIDENCE: "no evidence",
+}
 
 
 def _list_type_definitions() -> list[dict[str, Any]]:
     definition_parts = ("definition", "includes", "excludes")
     return [
-        {
-            "type": document_type.value,
-            **{
-                definition_part: load_type_definitions()[document_type.value][definition_part]
-                for definition_part in definition_parts
-            },
-        }
+        {"type": document_type.value}
+        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
         for document_type in DocumentType
     ]
 
 
-class CasePanel(CaseTraits, anywidget.AnyWidget):
-    """Shows one case; says what was chosen (custom messages ``select``, ``verdict``, ``evidence``)."""
+class CasePanel(CasePanelWidget):
+    """One case about the documents in a file."""
 
     _esm = read_widget_script("case_panel")
     _css = read_widget_style("case_panel")
 
-    context = traitlets.Dict().tag(sync=True)
-    """``surroundings(context)`` of the selected issue; empty without one."""
-    is_repair_applied = traitlets.Bool(default_value=False).tag(sync=True)
-    """Whether the expert has accepted what validating will repair."""
-    types = traitlets.List(trait=traitlets.Dict(), default_value=_list_type_definitions()).tag(sync=True)
-    """What the five types mean: ``{type, definition, includes, excludes}``."""
+    context = traitlets.Dict(help="The text around the selected issue, see ``render_issue_context``; else empty.")
+    is_repair_applied = traitlets.Bool(
+        default_value=False, help="Whether the expert has accepted what validating will repair."
+    )
+    types = traitlets.List(
+        trait=traitlets.Dict(),
+        default_value=_list_type_definitions(),
+        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
+    )
 
 
 def render_case(case: ReviewCase) -> dict[str, Any]:
-    """A case in the words of the screen; of a blind one nothing that the agent or a check has said."""
+    """Render a case; of a blind one nothing of the program's answer or checks."""
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
-        "headline": format_blind_case_reason(packet) if case.is_blind else format_case_reason(packet),
-        "subline": "What the agent said is hidden until you have given your answer."
+        "headline": format_blind_headline(packet) if case.is_blind else format_headline(packet, packet.open_issues),
+        "subline": "The program's answer is hidden until you have given yours."
         if case.is_blind
         else format_case_summary_line(packet),
         "is_blind": case.is_blind,
@@ -85,16 +91,16 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
             for repair in packet.proposed_repairs
         ],
         "issues": [_render_issue(issue) for issue in issues],
-        "claims": [] if case.is_blind else _render_agent_claims(packet),
+        "claims": [] if case.is_blind else _render_program_claims(packet),
         "earlier": list_earlier_reviews(case),
     }
 
 
 def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
-    """What was said about the case before."""
+    """List the earlier reviews of the case."""
     return [
         {
-            # Whoever decides between two answers, or gives a second one, should not know whose the others are.
+            # An expert who decides between two answers, or gives a second one, should not know whose the others are.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
             "when": review.submitted_at[:16].replace("T", " "),
             "outcome": review.outcome,
@@ -105,7 +111,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
-    """What colleagues left for whoever opens the case, a sentence each."""
+    """List what colleagues left for the expert who opens the case, a sentence each."""
     sentences = [case.feedback] if case.feedback else []
     if case.second_opinion_reason:
         sentences.append(f"A colleague asks: {case.second_opinion_reason}")
@@ -117,7 +123,6 @@ def list_colleague_messages(case: ReviewCase) -> list[str]:
 
 
 def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
-    """The answers between which an adjudication decides, side by side; what only one of them says is marked."""
     segment_keys_by_opinion = [
         {(segment.start_page, segment.end_page, segment.dominant_type) for segment in opinion.draft.segments}
         for opinion in case.opinions
@@ -126,7 +131,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
     return [
         {
             "name": opinion.label,
-            "overall": "undeterminable"
+            "overall": "nobody can tell"
             if opinion.outcome == "undeterminable"
             else opinion.draft.dominant_type or "cannot tell",
             "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
@@ -148,31 +153,43 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
     ]
 
 
-def format_case_reason(packet: SMEPacket) -> str:
-    """Why a person is asked, in the arbiter's words."""
-    reason_words = {"escalated": "Escalated", "audit": "Audit of an accepted case", "sample": "Drawn for review"}
-    return f"{reason_words.get(packet.review_reason, 'Asked for')}: {packet.decision_reason}"
+def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
+    """Format the first issue, which is open first, as headline; else why a person is asked."""
+    if issues:
+        return describe_issue_to_expert(issues[0])
+    reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
+    return f"{reason_words.get(packet.review_reason, 'A person is asked')}: {packet.decision_reason}"
 
 
-def format_blind_case_reason(packet: SMEPacket) -> str:
-    """Why a person is asked who must not know what the agent says, or whether a check complained."""
+def describe_issue_to_expert(issue: Issue) -> str:
+    """Describe an issue in one sentence or question, wherever the screen shows it."""
+    return _format_patient_question(issue) or strip_grader_tag(issue.message)
+
+
+def strip_grader_tag(message: str) -> str:
+    """Remove a grader's mark for programs, ``[ERROR:wrong_year:2020] …``."""
+    return re.sub(r"^\[[A-Z]+:[^\]]*\]\s*", "", message)
+
+
+def format_blind_headline(packet: SMEPacket) -> str:
+    """Format a headline that reveals neither the program's answer nor an issue."""
     return "Audit: which documents are these?" if packet.review_reason == "audit" else "A second opinion is asked for"
 
 
 def format_case_summary_line(packet: SMEPacket) -> str:
-    """How much there is, in one line."""
+    """Format issue counts, the program's answer and its quality in one line."""
     classification = packet.classification
-    agent_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
+    program_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
     score = score_evidence(classification, packet.open_issues)
     score_words = "" if score is None else f" {score:.2f},"
     quality_words = (
         f" · evidence quality{score_words} {describe_evidence_quality_score(score)}" if classification else ""
     )
-    return f"{format_issue_counts(packet)} · the agent says: {agent_type}{quality_words}"
+    return f"{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:
-    """How many open issues there are of each severity."""
+    """Format the number of open issues of each severity."""
     noun_by_severity = {"BLOCKER": "blocking issue", "MAJOR": "major issue", "MINOR": "minor remark"}
     counted_nouns = [
         (sum(issue.severity is severity for issue in packet.open_issues), noun_by_severity[severity])
@@ -182,15 +199,15 @@ def format_issue_counts(packet: SMEPacket) -> str:
 
 
 def _render_issue(issue: Issue) -> dict[str, Any]:
-    location_parts = [f"segment {issue.segment_index}" if issue.segment_index is not None else None]
-    location_parts.append(f"page {issue.page}" if issue.page else None)
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
         "group": ISSUE_GROUP_WORDS.get(issue.ig_id, issue.ig_id),
-        "where": " · ".join(location_part for location_part in location_parts if location_part),
-        "message": issue.message,
-        "question": format_patient_question(issue),
+        "where": " · ".join(
+            f"{noun} {number}" for noun, number in (("document", issue.segment_index), ("page", issue.page)) if number
+        ),
+        "message": describe_issue_to_expert(issue),
+        "answers": ["No, another patient", "Yes, the same"] if issue.code in PATIENT_CODES else [],
         "fix": issue.suggested_fix,
         "quote": issue.quote or "",
         "verdict": issue.verdict.value if issue.verdict else "",
@@ -199,8 +216,8 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
     }
 
 
-def format_patient_question(issue: Issue) -> str:
-    """What is asked where pages may be another patient's; empty for any other issue."""
+def _format_patient_question(issue: Issue) -> str:
+    """Ask whether a page is about another patient; empty for any other issue."""
     if issue.code not in PATIENT_CODES:
         return ""
     differing = issue.facts.get("differing")
@@ -212,7 +229,7 @@ def format_patient_question(issue: Issue) -> str:
 
 
 def describe_quote_verdict(issue: Issue) -> str:
-    """What comparing its quote with the document found, in a sentence; empty without a quote."""
+    """Describe how an issue's quote compares with the document; empty without a quote."""
     if issue.verdict is None:
         return ""
     sentence_format = QUOTE_VERDICT_SENTENCES[issue.verdict]
@@ -224,7 +241,7 @@ def describe_quote_verdict(issue: Issue) -> str:
     )
 
 
-def _render_agent_claims(packet: SMEPacket) -> list[dict[str, Any]]:
+def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
     return [
         {
             "segment": segment.segment_index,
@@ -235,7 +252,7 @@ def _render_agent_claims(packet: SMEPacket) -> list[dict[str, Any]]:
             "types": [
                 {
                     "type": presence.document_type,
-                    "presence": presence.presence_level,
+                    "presence": PRESENCE_WORDS[presence.presence_level],
                     "confidence": f"{presence.confidence:.2f}",
                     "share": f"{presence.segment_share:.2f}",
                     "evidence": [{"page": quote.page, "snippet": quote.snippet} for quote in presence.top_evidence],
@@ -249,35 +266,36 @@ def _render_agent_claims(packet: SMEPacket) -> list[dict[str, Any]]:
 
 
 def render_issue_context(context: IssueContext) -> dict[str, Any]:
-    """The context of an issue: two paragraphs before, the matched ones with the match marked, three after."""
+    """Render the text around an issue, with the match marked."""
     style = choose_highlight_style(context.verdict)
-    paragraphs_before = [{"text": paragraph.text} for paragraph in context.paragraphs_before]
     paragraphs_matched = [
         {"text": paragraph.text, "mark": _convert_to_utf16_span(paragraph), "style": style}
         for paragraph in context.paragraphs_matched
     ]
-    paragraphs_after = [{"text": paragraph.text} for paragraph in context.paragraphs_after]
     return {
         "issue_id": context.issue.issue_id,
         "note": context.note,
         "reasoning": context.reasoning,
-        "paragraphs": [*paragraphs_before, *paragraphs_matched, *paragraphs_after],
+        "paragraphs": [
+            *({"text": paragraph.text} for paragraph in context.paragraphs_before),
+            *paragraphs_matched,
+            *({"text": paragraph.text} for paragraph in context.paragraphs_after),
+        ],
     }
 
 
 def _convert_to_utf16_span(paragraph: ContextParagraph) -> tuple[int, ...]:
-    """The mark in UTF-16 units, which is how a browser counts; empty without one."""
+    """Convert a match to UTF-16 units, in which a browser counts."""
     return tuple(len(paragraph.text[:offset].encode("utf-16-le")) // 2 for offset in paragraph.match_span or ())
 
 
-def choose_highlight_style(verdict: QuoteVerdict | None) -> str:
-    """How a place is lit: filled only if it is the quote, wherever it stands; else outlined."""
-    found_verdicts = (None, QuoteVerdict.VERBATIM, QuoteVerdict.NOISY, QuoteVerdict.WRONG_PAGE)
-    return "found" if verdict in found_verdicts else "near"
+def choose_highlight_style(verdict: QuoteVerdict | None) -> HighlightStyle:
+    """Choose how a place is highlighted: filled if it is the quote, else outlined."""
+    return "found" if verdict in FOUND_VERDICTS else "near"
 
 
 def build_page_marks(boxes: tuple[PageBox, ...], style: str) -> list[dict[str, Any]]:
-    """Boxes as the page pane takes them."""
+    """Build ``PagePane.marks`` from boxes."""
     return [{"page": page, "x0": x0, "y0": y0, "x1": x1, "y1": y1, "style": style} for page, x0, y0, x1, y1 in boxes]
 
 

@@ -5,7 +5,7 @@ const el = (tag, props = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined) continue;
-    if (name.startsWith("aria-")) { node.setAttribute(name, String(value)); continue; } // "false" says something there
+    if (name.startsWith("aria-")) { node.setAttribute(name, String(value)); continue; } // "false" has a meaning there
     if (value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "text") node.textContent = value;
@@ -20,7 +20,7 @@ const kbd = (text) => el("kbd", { "aria-hidden": true, text });
 const there = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
 const fill = (node, ...children) => node.replaceChildren(...there(children));
 
-// To the kernel; where there is none any more, the bar must say so at once.
+// To the kernel; if it is gone, the bar must show that at once.
 const say = (model, message) => {
   try {
     model.send(message);
@@ -43,8 +43,8 @@ const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "");
 
-// A sender that counts its presses: the keyboard waits, while `busy` stands at the root, for the answer to the last one.
-// `token` gives that of the case that is drawn: a press means what was on screen, also when the next case has arrived.
+// A sender that counts its presses: while the root is marked `busy`, the keyboard waits for the answer to the last one.
+// `token` is that of the case that is drawn: a press means what was on screen, even if the next case has arrived.
 const counted = (model, root, token) => {
   let sent = model.get("answered"); // a view drawn again goes on counting
   model.on("change:answered", () => { if (model.get("answered") >= sent) delete root.dataset.busy; });
@@ -55,7 +55,7 @@ const counted = (model, root, token) => {
   };
 };
 
-// What an expert says of an issue, and takes back by pressing it again; `said` is `confirmed`, `dismissed` or nothing.
+// The expert's verdict on an issue, taken back by a second press; `said` is `confirmed`, `dismissed` or nothing.
 const verdictButtons = (issueId, said, send, isLocked, names = ["Confirm", "Dismiss"]) => {
   const button = (verdict, text, letter) => el("button", {
     "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
@@ -68,8 +68,8 @@ const earlierReviews = (reviews) => (reviews.length
     reviews.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
   : null);
 
-// Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words; and
-// each thing that tells has a region of its own, so that none takes away the other's words.
+// Read out by screen readers. They read changes in a region that stays, not a region that appears with its words; each
+// trait has a region of its own, so that none replaces the words of another.
 const announce = (model, name) => {
   const found = document.querySelector(`.ek-announced[data-of="${name}"]`);
   const region = found || el("div", { class: "ek ek-announced", role: "status", "data-of": name });
@@ -77,15 +77,15 @@ const announce = (model, name) => {
   model.on(`change:${name}`, () => { region.textContent = model.get(name); });
 };
 
-// Draw now and on every change of the model, and leave the focus on the control that had it: `data-focus` or the key
-// tells which. Between press and release of the mouse, or of the space bar, nothing is exchanged: a new button under the
-// finger would swallow the click. Returns what ends it.
+// Draw now and on every change of the model, and keep the focus on its control, found by `data-focus` or its key.
+// Between press and release of the mouse, or of the space bar, nothing is redrawn: a new button under the finger would
+// swallow the click. Returns a function that ends it.
 const drawnOnChange = (model, root, draw) => {
   const redraw = () => {
     const held = root.contains(document.activeElement) ? document.activeElement : null;
     draw();
     if (!held) return;
-    if (held.isConnected) { // drawn around, or taken out and put back, which takes the focus away: keys would no longer be words
+    if (held.isConnected) { // taken out and put back, which takes the focus away: keys would no longer be typed
       if (document.activeElement === document.body) held.focus({ preventScroll: true });
       return;
     }
@@ -112,7 +112,7 @@ const drawnOnChange = (model, root, draw) => {
     });
   };
   const PRESSES = ["pointerdown", "keydown"];
-  // A menu of the browser, or another window, keeps the release for itself.
+  // A browser menu, or another window, does not pass on the release.
   const RELEASES = ["pointerup", "pointercancel", "keyup", "dragend", "contextmenu", "blur"];
   PRESSES.forEach((name) => root.addEventListener(name, pressed));
   RELEASES.forEach((name) => window.addEventListener(name, released));

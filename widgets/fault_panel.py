@@ -1,24 +1,20 @@
-"""When a case or the queue cannot be shown: what is, what to do, and an id to find it in the log."""
+"""The error screen: what happened, what to do, and an id to find it in the log."""
 
 from __future__ import annotations
 
-import anywidget
 import traitlets
 
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.screen_widget import ScreenWidget
 
 
-class FaultPanel(anywidget.AnyWidget):
-    """In place of queue or case; says whether to try again (custom messages ``retry``, ``queue``)."""
+class FaultPanel(ScreenWidget):
+    """An error in place of the queue or the case."""
 
     _esm = read_widget_script("fault_panel")
     _css = read_widget_style("fault_panel")
 
-    what = traitlets.Unicode().tag(sync=True)
-    """What is, in one sentence."""
-    reason = traitlets.Unicode().tag(sync=True)
-    """What went wrong and what mends it, for whoever looks after the server."""
-    error_id = traitlets.Unicode().tag(sync=True)
-    """What to tell whoever looks after the server."""
-    has_queue = traitlets.Bool(default_value=True).tag(sync=True)
-    """Whether there is a queue to go back to."""
+    what = traitlets.Unicode(help="What happened, in one sentence.")
+    reason = traitlets.Unicode(help="What went wrong and how to fix it, for the people who run the server.")
+    error_id = traitlets.Unicode(help="The id under which the error is in the log.")
+    has_queue = traitlets.Bool(default_value=True, help="Whether there is a queue to go back to.")

@@ -1,5 +1,5 @@
-// The fields of reports and forms beside their pages. Whether a value is well written is only ever asked (`field_check`);
-// what stands in a line while it is being typed stays there, whatever is drawn around it.
+// The fields of reports and forms. The format of a value is checked by the kernel (`field_check`); a value that is being
+// typed stays in its line, whatever is drawn around it.
 
 const TYPING = 200;
 const MARKS = { found: "✓", not_present: "∅", ambiguous: "?" };
@@ -21,8 +21,8 @@ function render({ model, el: root }) {
     type: "text", class: "ek-value-input", autocomplete: "off", spellcheck: false,
     oninput: () => { tellCheck(); clearTimeout(typing); typing = setTimeout(check, TYPING); },
     onkeydown: (event) => {
-      if (event.isComposing || input.readOnly) return; // the key belongs to the sign that is being put together, or is a command
-      // Held since it opened the line, it says nothing about what stands there.
+      if (event.isComposing || input.readOnly) return; // the key belongs to a character that is being composed, or is a command
+      // Held since it opened the line, it decides nothing about the value.
       if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) keep(); }
       if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave(); }
     },
@@ -33,7 +33,7 @@ function render({ model, el: root }) {
       el("button", { type: "button", class: "ek-primary", onclick: () => keep() }, "Keep", kbd("⏎")),
       el("button", { type: "button", onclick: () => leave() }, "Leave as it was", kbd("Esc"))));
   const check = () => { if (editing) ask("field_check", { field: editing, text: input.value }); };
-  // Until it is kept or refused, what is pressed is no longer part of the value: it is done after it.
+  // Until it is kept or refused, keys are no longer part of the value: they are handled after it.
   const keep = () => {
     clearTimeout(typing);
     if (!editing) return;
@@ -89,7 +89,7 @@ function render({ model, el: root }) {
 
   const values = () => model.get("values");
   const select = (name) => {
-    if (editing && editing !== name) { input.focus(); return; } // what is being typed is kept or left first
+    if (editing && editing !== name) { input.focus(); return; } // the typed value is kept or left first
     send("select", { issue_id: name });
   };
   const status = (name, to) => (to === "found" && !values()[name].value && values()[name].status !== "found" && !agentHas(name)
@@ -148,10 +148,10 @@ function render({ model, el: root }) {
           el("span", { class: `ek-status ek-status-${now.status}` }, el("i", { "aria-hidden": "true", text: MARKS[now.status] }),
             now.status === "found" && !isOpen ? "" : ` ${now.words}`))),
       now.is_yours || (item.issues.length && !isOpen) ? el("div", { class: "ek-field-tags" },
-        now.is_yours ? el("span", { class: "ek-yours", text: `yours; the agent: ${item.agent}` }) : null,
+        now.is_yours ? el("span", { class: "ek-yours", text: `yours; the program: ${item.agent}` }) : null,
         isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
-        el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The agent is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
+        el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The program is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
         item.raw ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
         item.quote ? el("div", { class: "ek-quote", text: item.quote }) : null,
         item.issues.map((one) => issueOf(one, one === item.issues[0])),
@@ -187,9 +187,9 @@ function render({ model, el: root }) {
 
   const attempt = (one) => el("li", {}, el("b", { text: one.title }),
     one.found.length ? el("ul", {}, one.found.map((text) => el("li", { text }))) : el("p", { class: "ek-muted", text: "Nothing was found wrong with it." }),
-    one.feedback ? el("details", {}, el("summary", { class: "ek-muted", "data-focus": `told ${one.title}`, text: "What the next attempt was told" }),
+    one.feedback ? el("details", {}, el("summary", { class: "ek-muted", "data-focus": `told ${one.title}`, text: "Hints for the next reading" }),
       el("div", { class: "ek-feedback", text: one.feedback })) : null,
-    one.reasoning ? el("p", { class: "ek-muted", text: `The reader's reasoning: ${one.reasoning}` }) : null);
+    one.reasoning ? el("p", { class: "ek-muted", text: `The program's reasoning: ${one.reasoning}` }) : null);
   const form = (one, number) => {
     const items = one.items.map((item) => {
       const node = el("div", {
@@ -205,7 +205,7 @@ function render({ model, el: root }) {
         el("p", { class: one.is_asked ? "ek-asked" : "ek-seen", text: one.decision })),
       el("div", { role: "list", "aria-label": `fields of ${one.title}` }, items),
       one.history.length ? el("details", { class: "ek-claims" },
-        el("summary", { "data-focus": `history ${number}`, text: `How it was read: ${plural(one.history.length, "attempt")}` }),
+        el("summary", { "data-focus": `history ${number}`, text: `How it was read: ${plural(one.history.length, "reading")}` }),
         el("ol", { class: "ek-history" }, one.history.map(attempt)), el("p", { class: "ek-muted", text: one.stopped })) : el("p", { class: "ek-muted", text: one.stopped }));
   };
   const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
@@ -275,9 +275,9 @@ function render({ model, el: root }) {
     }
     if (revealed !== row.said) reveal();
   };
-  // The open field is in sight when it is opened and when it grows; afterwards whoever scrolls has their way.
+  // The open field is brought into view when it is opened and when it grows, not after scrolling.
   let revealed = "";
-  let isReadFirst = false; // what colleagues have said stands above the open field
+  let isReadFirst = false; // colleagues' messages are above the open field
   const reveal = () => {
     const row = rows.get(drawnFor);
     if (!row || isReadFirst) return;
@@ -288,7 +288,7 @@ function render({ model, el: root }) {
     if (below > 0) root.scrollTop += Math.min(below, -above);
     else if (above > 0) root.scrollTop -= above;
   };
-  // What is typed and not kept would be gone with the page: the browser asks first.
+  // A typed value that is not kept would be lost with the page: the browser asks first.
   const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
   document.addEventListener("evalkit-leaving", leaving);
   const resized = new ResizeObserver(reveal);

@@ -1,11 +1,9 @@
-"""The fields of reports and forms beside their pages: what was read, where it stands, what is wrong with it."""
+"""A case about the fields of reports and forms: values, places, issues."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-import anywidget
 import traitlets
 
 from evalkit.core.grouping import split_into_runs
@@ -25,53 +23,51 @@ from evalkit.review.field_case import FieldReviewCase, ReviewTarget
 from evalkit.review.packet import explain_extraction_escalation, is_extraction_review_required
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
+    describe_issue_to_expert,
     describe_quote_verdict,
-    format_case_reason,
+    format_headline,
     format_issue_counts,
     list_colleague_messages,
     list_earlier_reviews,
+    strip_grader_tag,
 )
-from widgets.panel_traits import CaseTraits
+from widgets.screen_widget import CasePanelWidget
 
-#: What a grader writes before its sentence, for programs.
-_GRADER_TAG_PATTERN = re.compile(r"^\[[A-Z]+:[^\]]*\]\s*")
-#: Why a loop ended, by how its own reason begins, for a clinician; any other reason is said as it is.
+#: Why the program stopped reading, by how its own reason begins; any other reason is shown as it is.
 _STOP_REASON_WORDS = {
-    "Accepted by the grader": "the checks of the form as a whole were content",
-    "Quality threshold met": "the points were enough",
-    "Max": "no further attempt is made",
-    "Improvement": "another attempt gained too little",
+    "Accepted by the grader": "the form as a whole passed its checks",
+    "Quality threshold met": "the quality score reached the threshold",
+    "Max": "it was read as often as allowed",
+    "Improvement": "reading it again improved too little",
     "Timeout": "the time was up",
-    "Wrong tax year": "another attempt would not change the year",
+    "Wrong tax year": "reading it again would not change the year",
     "Blank form": "there is nothing to read",
 }
 _MAX_SHOWN_CHARACTERS = 240
-"""Characters of a value or passage that are shown."""
 
 
-class FieldPanel(CaseTraits, anywidget.AnyWidget):
-    """Shows one case about fields; says what was pressed (``select``, ``field_status``, ``field_check``, …)."""
+class FieldPanel(CasePanelWidget):
+    """One case about fields."""
 
     _esm = read_widget_script("field_panel")
     _css = read_widget_style("field_panel")
 
-    place = traitlets.Unicode().tag(sync=True)
-    """Where the open item stands, in a sentence."""
-    values = traitlets.Dict().tag(sync=True)
-    """key → ``{value, status, words, is_yours}`` as it stands now."""
-    wanted = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """Items that must be seen before one press may validate, and were not yet."""
-    checked = traitlets.Dict().tag(sync=True)
-    """``{field, text, value, problem, is_kept}``: what became of a value that is being typed."""
+    place = traitlets.Unicode(help="Where the open target is on the page, in a sentence.")
+    values = traitlets.Dict(help="key → ``{value, status, words, is_yours}`` as it is now.")
+    wanted = traitlets.List(
+        trait=traitlets.Unicode(), help="The targets that must still be seen before one press may validate."
+    )
+    checked = traitlets.Dict(help="``{field, text, value, problem, is_kept}`` of a value that is being typed.")
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
-    """A case about fields in the words of the screen; what changes while it is open is told apart."""
+    """Render what of a case about fields stays as it is while the case is open."""
     packet = case.packet
+    first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
     asked_words = f"{asked_count} of {len(packet.extractions)} reports and forms" if len(packet.extractions) > 1 else ""
     return {
-        "headline": format_case_reason(packet),
+        "headline": format_headline(packet, case.get_target(first_target_id).issues if first_target_id else ()),
         "subline": " · ".join(filter(None, [format_issue_counts(packet), asked_words])),
         "told": list_colleague_messages(case),
         "refusal": case.explain_permanent_validation_block() or "",
@@ -84,7 +80,7 @@ def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
 
 
 def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[str, Any]]:
-    """``FieldPanel.values`` of a draft."""
+    """Render ``FieldPanel.values`` of a draft."""
     return {
         target.target_id: _render_field_value(case.get_current_value(draft, target.target_id))
         | {"is_yours": target.target_id in draft.fields}
@@ -94,24 +90,25 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 
 
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
-    """Where an item stands, in a sentence: what is lit, or that nothing is."""
+    """Describe in a sentence what is highlighted for a target, or why nothing is."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
+    form_pages = _format_page_range(case.packet.extractions[target.extraction_index])
+    if place.boxes and place.style == "found":
+        return f"Highlighted on page {place.page}{': what the program read' if target_id in draft.fields else ''}."
     if place.boxes:
-        if place.style == "found":
-            return f"Lit on page {place.page}{': what the agent read' if target_id in draft.fields else ''}."
-        return f"The passage most like it is outlined on page {place.page}; the value itself stands nowhere."
+        return f"The nearest passage is outlined on page {place.page}; the value itself was not found."
     if not target.field_name:
-        return f"It is about the whole of {_format_page_range(case.packet.extractions[target.extraction_index])}; nothing is lit."
+        return f"It is about the whole of {form_pages}; nothing is highlighted."
     current_value = case.get_current_value(draft, target_id)
     if target_id in draft.fields and current_value.value:
-        return "The place of your value is looked for when you submit; nothing is lit."
+        return "Your value is looked for on the page when you submit; nothing is highlighted."
     if current_value.value:
-        return f"The agent read it on page {place.page}, but not where; nothing is lit."
-    return f"It was found nowhere on {_format_page_range(case.packet.extractions[target.extraction_index])}; nothing is lit."
+        return f"The program read it on page {place.page} without its position; nothing is highlighted."
+    return f"It was not found on {form_pages}; nothing is highlighted."
 
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
-    """All pages as runs, by the report or form that they belong to; of several on one page the first."""
+    """Build all pages as runs by report or form; of several on a page the first."""
     form_by_page: dict[int, tuple[int, str]] = {}
     for form_index, extraction in enumerate(case.packet.extractions):
         for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
@@ -143,7 +140,7 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
         ),
         "decision": f"You are asked because {explain_extraction_escalation(extraction)}."
         if is_extraction_review_required(extraction)
-        else "Accepted by the programs.",
+        else "Accepted by the program.",
         "is_asked": is_extraction_review_required(extraction),
         "items": [
             _render_target(target, extraction) for target in case.targets if target.extraction_index == form_index
@@ -152,7 +149,7 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
             _render_attempt(extraction, record, is_last=record is extraction.history[-1])
             for record in extraction.history
         ],
-        "stopped": f"It ended there: {format_stop_reason(extraction.stopped_reason)}.",
+        "stopped": f"Stopped: {format_stop_reason(extraction.stopped_reason)}.",
     }
 
 
@@ -183,7 +180,7 @@ def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, An
         "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
         "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
-        # What an empty form has a dozen of: shown when it is asked for.
+        # An empty form has a dozen of these: shown on demand.
         "is_minor": field_value.status is FieldStatus.NOT_PRESENT and not issues and not is_needed,
     }
 
@@ -192,7 +189,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
-        "message": strip_grader_tag(issue.message),
+        "message": describe_issue_to_expert(issue),
         "fix": issue.suggested_fix,
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),
@@ -200,7 +197,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
 
 
 def format_stop_reason(raw_stop_reason: str) -> str:
-    """Why the loop ended, behind "It ended there:"."""
+    """Format why the program stopped reading."""
     return next(
         (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
         raw_stop_reason,
@@ -217,20 +214,16 @@ def _render_attempt(extraction: Extraction, record: IterationRecord, *, is_last:
             if float(point_difference)
             else ", as before"
         )
-    message_by_issue_id = {issue.issue_id: strip_grader_tag(issue.message) for issue in extraction.issues}
+    sentence_by_issue_id = {issue.issue_id: describe_issue_to_expert(issue) for issue in extraction.issues}
     return {
-        "title": f"Attempt {record.iteration}: read as {template.display_name if template else record.template}; {score_words}",
-        "found": [
-            message_by_issue_id.get(issue_reference, strip_grader_tag(issue_reference))
-            for issue_reference in record.issues
-        ],
+        "title": f"Reading {record.iteration}: as {template.display_name if template else record.template}; {score_words}",
+        "found": [sentence_by_issue_id.get(reference, strip_grader_tag(reference)) for reference in record.issues],
         "feedback": "" if is_last else record.feedback,
         "reasoning": record.reasoning,
     }
 
 
 def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
-    """The answers between which an adjudication decides; what only one of them says is marked."""
     answers_by_opinion = [
         {(field_key, answer) for field_key, answer in opinion.draft.fields.items()} for opinion in case.opinions
     ]
@@ -238,16 +231,19 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
     return [
         {
             "name": opinion.label,
-            "overall": "undeterminable"
+            "overall": "nobody can tell"
             if opinion.outcome == "undeterminable"
             else ""
             if opinion.draft.fields
-            else "as the agent said",
+            else "as the program read it",
             "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
             "notes": opinion.notes,
             "fields": [
                 {
-                    "label": _format_target_label(case, field_key),
+                    "label": format_field_label(
+                        case.packet.extractions[case.get_target(field_key).extraction_index],
+                        case.get_target(field_key).field_name,
+                    ),
                     "value": _shorten_text(format_field_value(answer)),
                     "differs": (field_key, answer) not in common_answers,
                 }
@@ -258,22 +254,12 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
     ]
 
 
-def _format_target_label(case: FieldReviewCase, target_id: str) -> str:
-    target = case.get_target(target_id)
-    return format_field_label(case.packet.extractions[target.extraction_index], target.field_name)
-
-
 def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]:
     return {
         "value": field_value.value or "",
         "status": field_value.status.value,
         "words": STATUS_WORDS[field_value.status],
     }
-
-
-def strip_grader_tag(message: str) -> str:
-    """An issue's sentence without what is meant for programs."""
-    return _GRADER_TAG_PATTERN.sub("", message)
 
 
 def _format_points(score: float | None) -> str:

@@ -1,5 +1,5 @@
-// What a template reads, over the page: boxes, columns, and edges that are moved by mouse or by the arrow keys. Where an
-// edge may lie is decided by the kernel; here it only follows the hand until the answer is there.
+// A template's boxes, columns and edges over the page; edges move by mouse or by arrow keys. The kernel decides where an
+// edge may be; until it answers, the edge follows the pointer.
 
 const NUDGE = 0.002; // of the page: about a point
 const PUSH = 0.02;
@@ -18,7 +18,7 @@ const templateFrames = (model, root, send) => {
   const at = (name) => (wanted?.name === name ? wanted.to : edgeOf(name)?.at ?? 0);
   const isWaiting = () => "busy" in root.dataset;
 
-  // One request is under way at a time; the hand is followed by the newest.
+  // One request is under way at a time; the newest position is requested next.
   const ask = () => {
     if (!wanted || isWaiting() || (asked && asked.name === wanted.name && asked.to === wanted.to)) return;
     asked = wanted;

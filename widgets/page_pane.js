@@ -1,22 +1,19 @@
-// The packet as a ribbon of pages, and one page large, with what is lit on it.
+// The file as a ribbon of pages, and one page large with its highlighted places.
 
 const drawnType = (type) => type || "no type yet";
 const KEPT = 24; // full-size pictures that stay here: some 12 MB
-const AT_ONCE = 1; // small pictures for one request: a press waits for no more than these
+const AT_ONCE = 1; // small pictures in one request: a press waits for no more than these
 const PATIENCE = 5000; // ms after which an unanswered request is forgotten
-const CALM = 200; // ms after a press within which nothing but pages is asked for
+const CALM = 200; // ms after a press in which only pages are requested
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 const WIDEST = 1000;
 const MARGIN = 48;
 const FLAGS = { other_patient: "other patient", duplicate: "duplicate", out_of_order: "out of order" };
-const LEVELS = {
-  PRIMARY: "primary", EMBEDDED_RAW: "embedded", MENTION_ONLY: "only mentioned", NO_EVIDENCE: "no evidence",
-};
 const words = (facts) => (facts.length < 2 ? facts.join("") : `${facts.slice(0, -1).join(", ")} and ${facts[facts.length - 1]}`);
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 const isBox = (box) => box[2] > box[0] && box[3] > box[1];
 
-// The pictures belong to the document, not to a view of it: what arrives before the pane is on screen is kept.
+// Pictures belong to the file, not to a view of it: those that arrive before the pane is on screen are kept.
 function pane() {
   const pictures = { page: new Map(), thumbnail: new Map(), preview: new Map() };
   let onArrival = () => {};
@@ -74,7 +71,7 @@ function pane() {
     const token = () => model.get("version");
     const send = counted(model, root, token);
 
-    // ---------------------------------------------------------------------------------------------- what stands where
+    // ---------------------------------------------------------------------------------------------- layout
 
     let zoom = 1;
     let isWhole = false; // fitted to the window's height, not to its width
@@ -166,7 +163,7 @@ function pane() {
 
     // ---------------------------------------------------------------------------------------------- turning
 
-    // One request is under way at a time: keys held down ask for where they stop, not for every page between.
+    // One request is under way at a time: held keys request the page where they stop, not every page between.
     const ask = () => {
       if (asking && Date.now() - asking.since < PATIENCE) return;
       asking = model.get("note") ? null : { page: target, since: Date.now() };
@@ -189,7 +186,7 @@ function pane() {
       if (asking?.page === page) {
         asking = null;
         if (target !== page) { ask(); return; } // pressed on meanwhile
-      } else if (!asking) root.dataset.asked = target = page; // an issue or a quote was opened; a press after it is still to be answered
+      } else if (!asking) root.dataset.asked = target = page; // an issue or a quote was opened; a later press is still to be answered
       unpaint();
       shown = page;
       lay();
@@ -202,7 +199,7 @@ function pane() {
       number.style.width = `${String(total()).length + 3}ch`;
       of.textContent = shown ? `of ${total()}` : "";
     };
-    // Nothing of another page, or of another patient, may stand beside what is said about this one.
+    // Nothing of another page, or of another patient, may be shown with the words about this one.
     const blank = () => {
       unpaint();
       leaves.forEach((one) => { one.turner.replaceChildren(); one.page = 0; });
@@ -217,7 +214,7 @@ function pane() {
       },
     }));
     const light = (one) => {
-      // Until the kernel has followed, its marks and its issue are those of another page.
+      // Until the kernel has answered, its marks and its issue are those of another page.
       const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
       one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
       const found = finder.hits.filter((hit) => hit.page === one.page);
@@ -229,7 +226,7 @@ function pane() {
       el("p", { text: why.remedy ? `${why.what}.` : why.what }),
       why.remedy ? el("p", { text: why.remedy }) : null,
       why.remedy ? el("button", { text: "Try again", onclick: () => fetchPage(page) }) : null,
-      el("small", { text: "What you see is no blank page: its content is unknown, and it does not count as seen." }));
+      el("small", { text: "This is not a blank page: its content is unknown, and it does not count as seen." }));
     const fillLeaf = (one, page) => {
       const why = missing(page);
       const image = why ? null : picture(page)?.image;
@@ -282,7 +279,7 @@ function pane() {
       }
     };
 
-    // A page counts as seen when it is painted and stays for a moment, not when it was asked for.
+    // A page counts as seen when it is painted and stays for a moment, not when it was requested.
     let painting = 0;
     const isInView = (one) => {
       if (!one.page || missing(one.page) || !one.turner.contains(picture(one.page)?.image || null)) return false;
@@ -315,7 +312,7 @@ function pane() {
           }));
           markSeen(one.page);
         }
-        // It does not count as seen, but who has been told that it cannot be shown may still decide, by key as by mouse.
+        // It does not count as seen, but an expert who was shown that it is missing may still decide.
         if (missing(page)) root.dataset.told = `${version}:${page}`;
       }, 150));
     };
@@ -323,7 +320,7 @@ function pane() {
 
     // ---------------------------------------------------------------------------------------------- pictures ahead
 
-    // In one lane, so that a press never waits behind more than one request; what is near comes first.
+    // In one lane, so that a press never waits behind more than one request; near pages come first.
     let lane = null; // {kind, pages, since}
     const around = () => [
       ...(isSpread ? [target + 1] : []), target + direction, target - direction, ...(isSpread ? [target + 2, target + 3] : []),
@@ -331,7 +328,7 @@ function pane() {
     const wishes = {
       page: () => {
         if (!asking) return around();
-        return asking.page === target ? around().slice(0, 1) : []; // drawn while the one that was asked for is painted
+        return asking.page === target ? around().slice(0, 1) : []; // drawn while the requested one is painted
       },
       preview: () => (contact.hidden ? [] : [...inSight.preview]),
       thumbnail: () => [...inSight.thumbnail],
@@ -389,7 +386,7 @@ function pane() {
       const [across, down] = [(x1 - x0) * image.naturalWidth, (y1 - y0) * image.naturalHeight];
       const by = Math.min(1, 340 / across, 90 / down);
       return el("div", {
-        class: "ek-cut", role: "img", "aria-label": "as it stands on the page",
+        class: "ek-cut", role: "img", "aria-label": "as it is on the page",
         style: {
           width: `${across * by}px`, height: `${down * by}px`, backgroundImage: `url("${image.src}")`,
           backgroundSize: `${image.naturalWidth * by}px ${image.naturalHeight * by}px`,
@@ -601,13 +598,13 @@ function pane() {
       const thumb = event.target.closest(".ek-thumb");
       const segment = sectionOf(Number((thumb || section.querySelector(".ek-thumb"))?.dataset.page));
       if (!segment) return;
-      const agent = [
+      const claim = [
         typeof segment.confidence === "number" ? `${Math.round(100 * segment.confidence)} % sure` : null,
-        segment.presence ? LEVELS[segment.presence] || segment.presence : null,
+        segment.presence || null,
       ].filter(Boolean).join(", ");
       fill(card, el("b", { class: typeClass(segment.type), text: drawnType(segment.type) }),
         el("span", { text: pages(segment.start, segment.end) }),
-        segment.is_yours ? el("span", { text: "yours" }) : agent ? el("span", { text: `the agent: ${agent}` }) : null,
+        segment.is_yours ? el("span", { text: "yours" }) : claim ? el("span", { text: `the program: ${claim}` }) : null,
         (segment.flags || []).length ? el("span", { text: segment.flags.map((flag) => FLAGS[flag] || flag).join(", ") }) : null,
         thumb ? el("span", { class: "ek-muted", text: about(Number(thumb.dataset.page)).filter((_, at) => at !== 1).join(" · ") }) : null);
       card.hidden = false;

@@ -1,11 +1,10 @@
-"""The packet as a ribbon of pages, and one page large, with what is lit on it."""
+"""The file as a ribbon of pages, and one page large with its highlighted places."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-import anywidget
 import traitlets
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
@@ -19,13 +18,12 @@ from evalkit.documents.search import SearchHit
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from widgets.assets import read_widget_script, read_widget_style
-from widgets.panel_traits import PressCounter
+from widgets.screen_widget import PressCounter
 
+#: A page's number to its picture as JPEG.
 PageImageRenderer = Callable[[int], bytes]
-"""A page's number to its picture as JPEG."""
-
+#: Of the page itself, in the ribbon, among all pages.
 PageImageSize = Literal["page", "thumbnail", "preview"]
-"""A picture's size: of the page itself, in the ribbon, on the contact sheet."""
 
 MAX_HEADING_LENGTH = 80
 _PAGE_STATUS_WORDS = {PageStatus.BLANK: "blank", PageStatus.IMAGE: "not read", PageStatus.FAILED: "broken"}
@@ -42,64 +40,62 @@ _IDENTIFIER_LABELS = {
 }
 
 
-class PagePane(PressCounter, anywidget.AnyWidget):
-    """Shows pages; says what was asked for and what was painted.
-
-    Custom messages: ``page`` {page, cached}; ``painted`` {page, issue}; ``thumbnails`` {pages} and ``previews``
-    {kind, pages}, for pictures that the browser does not have; ``find`` {text}; ``separate`` {page, rest}, whose pages
-    are another patient's; ``edge`` {edge, to, goes_on}, where a template's edge is moved to. Each carries ``token``.
-    """
+class PagePane(PressCounter):
+    """The pages of the open file; pictures travel as binary buffers of its messages."""
 
     _esm = read_widget_script("page_pane", "frames")
     _css = read_widget_style("page_pane")
 
-    version = traitlets.Unicode().tag(sync=True)
-    """Changes with the document: pictures of another one are forgotten."""
-    total = traitlets.Int(0).tag(sync=True)
-    """Pages of the document."""
-    page = traitlets.Int(0).tag(sync=True)
-    """The page on screen, from 1."""
-    segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{start, end, type}`` in order, all pages covered; and where they are known ``confidence`` (0..1) and
-    ``presence`` of the agent, ``is_yours`` where the expert changed it, ``flags`` (list of str), and ``divider``, what
-    stands above it where no new document begins there."""
-    marks = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``."""
-    frames = traitlets.Dict().tag(sync=True)
-    """``frames_of(case, draft, page)``: what a statement template reads on the page; empty in any other case."""
-    issue_id = traitlets.Unicode().tag(sync=True)
-    """The issue whose place is lit; empty for none."""
-    note = traitlets.Unicode().tag(sync=True)
-    """Why no page of this document can be shown; empty where they can."""
-    missing = traitlets.Dict().tag(sync=True)
-    """Page number as text → ``{what, remedy}`` of a page that could not be drawn."""
-    strips = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{text, relation, words, parts: [{label, value, box}]}`` of each page, see ``PatientBanner``; where facts differ
-    also ``other`` (the page compared with), ``differences`` ``[{fact, values, boxes}]`` (of that page, of this one), and
-    where it is another patient ``ranges``, the pages ``[first, last]`` around both."""
-    can_separate = traitlets.Bool(default_value=False).tag(sync=True)
-    """Whether another patient's pages can be made a document of their own."""
-    offer = traitlets.Dict().tag(sync=True)
-    """``{page, pages}``: further pages of the patient whose ``page`` was separated; empty where there are none."""
-    headings = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """The first heading of each page, at most 80 characters; its first line where it has none."""
-    statuses = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """``blank``, ``not read`` or ``broken`` of each page; empty for one whose text is known."""
-    evidence = traitlets.List(trait=traitlets.Int()).tag(sync=True)
-    """The pages that a quote or an issue points to."""
-    seen = traitlets.List(trait=traitlets.Int()).tag(sync=True)
-    """The pages that had been on screen when the document was opened; the browser adds what it paints."""
-    hits = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{page, x0, y0, x1, y1, hit}``: ``hit`` counts the occurrences from 0, which may have several boxes."""
-    found_for = traitlets.Unicode().tag(sync=True)
-    """The text that ``hits`` are the places of."""
-    held = traitlets.Dict().tag(sync=True)
-    """``{version, pages}``: from the browser, the full-size pictures that it has."""
+    version = traitlets.Unicode(help="The open case and its opening, ``case:3``; presses carry it back as ``token``.")
+    total = traitlets.Int(0, help="The number of pages of the file.")
+    page = traitlets.Int(0, help="The page on screen, from 1.")
+    segments = traitlets.List(
+        trait=traitlets.Dict(),
+        help="``{start, end, type, flags, note}`` in order, all pages covered; perhaps with the program's ``confidence`` (0..1) and ``presence``, and ``divider``, the words above it.",
+    )
+    marks = traitlets.List(
+        trait=traitlets.Dict(),
+        help="``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``.",
+    )
+    frames = traitlets.Dict(
+        help="Boxes, columns and edges of a statement template, see ``render_template_frames``; else empty."
+    )
+    issue_id = traitlets.Unicode(help="The target whose place is highlighted; empty for none.")
+    note = traitlets.Unicode(help="Why no page of this file can be shown; empty if they can.")
+    missing = traitlets.Dict(help="Page number as text → ``{what, remedy}`` of a page that could not be drawn.")
+    strips = traitlets.List(
+        trait=traitlets.Dict(),
+        help="Whose page it is: ``{text, relation, words, parts}`` of each page; where facts differ also ``other``, the page compared with, ``differences`` of that page and this one, and for another patient ``ranges``, the pages around both.",
+    )
+    can_separate = traitlets.Bool(
+        default_value=False, help="Whether another patient's pages can be made a document of their own."
+    )
+    offer = traitlets.Dict(
+        help="``{page, pages}``: further pages of the patient whose ``page`` was separated; else empty."
+    )
+    headings = traitlets.List(
+        trait=traitlets.Unicode(),
+        help="The first heading, or else first line, of each page, at most 80 characters.",
+    )
+    statuses = traitlets.List(
+        trait=traitlets.Unicode(),
+        help="``blank``, ``not read`` or ``broken`` of each page; empty if its text is known.",
+    )
+    evidence = traitlets.List(trait=traitlets.Int(), help="The pages that a quote or an issue points to.")
+    seen = traitlets.List(
+        trait=traitlets.Int(),
+        help="The pages seen before the case was opened; the browser adds those it paints.",
+    )
+    hits = traitlets.List(
+        trait=traitlets.Dict(),
+        help="``{page, x0, y0, x1, y1, hit}``: ``hit`` numbers the occurrences from 0; one may have several boxes.",
+    )
+    found_for = traitlets.Unicode(help="The text that was searched for ``hits``.")
+    held = traitlets.Dict(help="``{version, pages}``: the full-size pictures that the browser has.")
 
     def __init__(self) -> None:
         super().__init__()
-        self._sent_pages: set[int] = set()
-        """The full-size pictures that were sent since the browser last said which it has."""
+        self._sent_pages: set[int] = set()  # full-size pictures, since the browser last reported those it has
         self.observe(lambda _: self._sent_pages.clear(), "held")
 
     def show_document(
@@ -111,7 +107,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
         evidence_pages: Iterable[int] = (),
         seen_pages: Iterable[int] = (),
     ) -> None:
-        """Begin with another document."""
+        """Begin with another file."""
         self._sent_pages.clear()
         with self.hold_sync():
             self.version, self.total, self.segments = view_token, bundle.total_pages, segments
@@ -122,7 +118,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
                 _render_patient_banner(page, banner, ranges)
                 for page, banner in enumerate(build_patient_banners(bundle), 1)
             ]
-            self.offer = {}
+            self.can_separate, self.offer = False, {}
             self.headings = [extract_page_heading(page) for page in bundle.pages]
             self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
             self.evidence, self.seen = list(evidence_pages), list(seen_pages)
@@ -136,7 +132,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
         *,
         is_cached_in_browser: bool,
     ) -> None:
-        """Show a page; ``is_cached_in_browser``: the browser says that it has the picture."""
+        """Show a page; ``is_cached_in_browser``: the browser has its picture."""
         if not is_cached_in_browser and not self._is_image_in_browser(page):
             self._render_and_send_image("page", page, render_image)
         with self.hold_sync():
@@ -145,13 +141,13 @@ class PagePane(PressCounter, anywidget.AnyWidget):
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
-        """Send these pages in that size; pages that the document does not have are passed over."""
+        """Send these pages in that size; page numbers beyond the file are ignored."""
         for page_number in page_numbers:
             if 1 <= page_number <= self.total:
                 self._render_and_send_image(image_size, page_number, render_image)
 
     def show_search_hits(self, text: str, search_hits: Sequence[SearchHit]) -> None:
-        """Light the places of a text that was looked for."""
+        """Show where a text was found."""
         with self.hold_sync():
             self.found_for = text
             self.hits = [
@@ -182,7 +178,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
 
 
 def extract_page_heading(page: Page) -> str:
-    """What a page is headed with, for one who looks for it among many: at most ``MAX_HEADING_LENGTH`` characters."""
+    """Extract a page's heading, at most ``MAX_HEADING_LENGTH`` characters."""
     body_blocks = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
     heading_block = next(
         (block for block in body_blocks if block.type == "heading"), body_blocks[0] if body_blocks else None
@@ -192,7 +188,7 @@ def extract_page_heading(page: Page) -> str:
 
 
 def list_evidence_pages(packet: SMEPacket) -> list[int]:
-    """The pages that the agent's quotes and the open issues point to, sorted; all of them pages of the document."""
+    """List the pages of the program's quotes and of the open issues, sorted."""
     page_numbers = {issue.found_page or issue.page for issue in packet.open_issues}
     for segment in packet.classification.segments if packet.classification else ():
         for presence in segment.segment_composition:

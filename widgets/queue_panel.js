@@ -1,12 +1,16 @@
-// The queue: a page of the cases, with the search, the filters and the order that the reader has chosen.
-// What stands in the list is decided by the kernel; here a choice is only said (`view`), and what comes back is shown.
+// The queue: a page of the cases, with search, filters and order. The kernel decides what is listed; a choice is sent
+// to it (`view`), and its answer is shown.
 
 const SEARCH_PAUSE = 250;
-const AGENTS = { "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer" };
+const AGENTS = {
+  V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes", classifier: "no answer", reader: "page not read",
+  extractor: "field values", evaluator: "field checks", grader: "form checks",
+  "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer",
+};
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],
   ["dominant_type", "Type", {}],
-  ["agent", "Raised by", { V1: "V1 structure", V2: "V2 consistency", V3: "V3 domain traps", V4: "V4 evidence", ...AGENTS }],
+  ["agent", "Raised by", AGENTS],
   ["review_reason", "Reason", {}],
   ["age", "Age", { day: "last 24 hours", week: "1 to 7 days", older: "over 7 days" }],
   ["source", "Answer from", {}],
@@ -17,7 +21,7 @@ const SORTS = [
   ["name", "by file name"], ["pages", "fewest pages first"],
 ];
 const REASONS = {
-  escalated: "an agent's check asks for a person",
+  escalated: "a check asks for a person",
   audit: "drawn at random from what was accepted",
   sample: "drawn by chance",
   requested: "somebody asked for it",
@@ -44,7 +48,7 @@ function render({ model, el: root }) {
   const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) && !model.get("only_looks") });
   const isHeld = (row) => Boolean(row.holder) && !row.is_mine;
 
-  // ---- what stays while rows come and go, so that nobody loses the focus or a half-typed word
+  // ---- these stay while rows come and go, so that the focus or a half-typed word is not lost
 
   const title = el("h1");
   const counts = el("span", { class: "ek-muted" });
@@ -144,7 +148,7 @@ function render({ model, el: root }) {
         does ? el("button", { "aria-label": `${does} ${row.pdf_filename}`, text: does, onclick: () => open(row) }) : null)));
   };
 
-  // ---- what there is
+  // ---- the list
 
   const empty = (what, todo, ...more) => el("div", { class: "ek-queue-empty" },
     el("h2", { text: what }), el("p", { text: todo }), more);
@@ -156,7 +160,7 @@ function render({ model, el: root }) {
   const drawHead = () => {
     const { pending = 0, in_review: opened = 0, deferred = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
     const onlyLooks = model.get("only_looks");
-    title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case waits" : "cases wait"}` : "Nothing waits for you.";
+    title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case is" : "cases are"} waiting` : "No cases are waiting for you.";
     counts.textContent = [
       opened ? `${number(opened)} open now` : "", deferred ? `${number(deferred)} deferred` : "",
       `${number(done)} done today${pending || opened || deferred ? "" : "."}${mine ? `, ${number(mine)} by you` : ""}`,
@@ -177,7 +181,7 @@ function render({ model, el: root }) {
         el("option", { value, text: `${words[value] || value} (${number(count)})` })));
       select.value = view[name] || "";
       select.classList.toggle("ek-chosen", Boolean(view[name]));
-      if (values.length > 1 || view[name]) box.hidden = false; // and stays, or the others would jump about
+      if (values.length > 1 || view[name]) box.hidden = false; // and stays, or the others would move
     }
     sort.value = view.sort || "worst";
     finished.checked = Boolean(view.show_finished);
@@ -208,7 +212,7 @@ function render({ model, el: root }) {
       el("button", { text: "Next", "aria-label": "Next page", disabled: last >= matching, onclick: () => turn(view.page + 1) }));
   };
   const draw = () => { wanted = model.get("view"); drawHead(); drawTools(); drawRows(); drawPager(); };
-  // Whoever comes back to the queue goes on with Enter.
+  // Back in the queue, Enter opens the next case.
   const welcome = new IntersectionObserver(([entry]) => {
     const isElsewhere = document.activeElement && document.activeElement !== document.body && document.activeElement.isConnected;
     if (entry.isIntersecting && !isElsewhere && !nextButton.hidden) nextButton.focus();

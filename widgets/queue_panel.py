@@ -1,39 +1,30 @@
-"""The queue: a page of the cases, searched, filtered and ordered as the reader wants."""
+"""The queue: a page of the cases, searched, filtered and ordered."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-import anywidget
 import traitlets
 
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.screen_widget import ScreenWidget
 
 
-class QueuePanel(anywidget.AnyWidget):
-    """Lists cases; says which is to be opened (custom messages ``open``, ``next``), and what to list (``refresh``,
-    ``view`` with the fields of a ``QueueView``).
-    """
+class QueuePanel(ScreenWidget):
+    """The list of cases."""
 
     _esm = read_widget_script("queue_panel")
     _css = read_widget_style("queue_panel")
 
-    rows = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """One page: ``QueueRow`` as dicts, in the order to show."""
-    counts = traitlets.Dict().tag(sync=True)
-    """``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``."""
-    facets = traitlets.Dict().tag(sync=True)
-    """By filter the values to choose from, with the number of cases of each."""
-    view = traitlets.Dict().tag(sync=True)
-    """The ``QueueView`` that is shown, as a dict."""
-    matching = traitlets.Int(0).tag(sync=True)
-    """How many cases there are on all pages."""
-    only_looks = traitlets.Unicode().tag(sync=True)
-    """Why every case is only opened for reading, in a sentence; empty where cases may be done."""
-    notice = traitlets.Unicode().tag(sync=True)
-    """What happened, in one sentence."""
+    rows = traitlets.List(trait=traitlets.Dict(), help="One page: ``QueueRow`` as dicts, in the order to show.")
+    counts = traitlets.Dict(help="``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``.")
+    facets = traitlets.Dict(help="filter → the values to choose from, with the number of cases of each.")
+    view = traitlets.Dict(help="The ``QueueQuery`` that is shown, as a dict.")
+    matching = traitlets.Int(0, help="The number of cases on all pages.")
+    only_looks = traitlets.Unicode(help="Why cases can only be read, in a sentence; empty if they can be decided.")
+    notice = traitlets.Unicode(help="What happened, in one sentence.")
 
     def show_queue_page(self, queue_page: QueuePage, notice: str = "") -> None:
         """Show this part of the queue, and what happened."""

@@ -1,24 +1,15 @@
-// What the expert says: the type of the document on screen, where documents begin, its flags, notes; and the decision.
+// The expert's answer: the type of the document on screen, boundaries, flags, notes; and the decision.
 
 const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"];
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
-// What is asked in words before it is done: question, and the name of the button that does it.
+// Presses that need words first: the question, and the name of the button.
 const ASKED = {
   defer: ["Why can it not be decided now?", "Defer"],
   second: ["What should the second expert look at?", "Submit and ask"],
-  undeterminable: ["Why can nobody tell?", "Close as undeterminable"],
   note: ["Note", "Keep note"],
   unmet_sums: ["Sums are not met. Why may it be approved all the same?", "Keep reason"],
-};
-const REJECT = ["Why can this template not be used?", "Reject it"];
-// What the decisions are called, by the kind of case.
-const NAMES = {
-  validate: { statement_template: "Approve" },
-  correct: { statement_template: "Approve with changes" },
-  cannot: { statement_template: "Reject" },
-  changed: { statement_template: "to the template" },
 };
 
 function render({ model, el: root }) {
@@ -37,7 +28,7 @@ function render({ model, el: root }) {
   };
   const closes = (event) => event.key === "Escape" || (event.key === "Enter" && (event.ctrlKey || event.metaKey));
 
-  // One line asks for all words that a decision or a note needs.
+  // One line asks for the words of a decision or a note.
   let asked = null;
   let askedBy = null;
   const words = el("textarea", { rows: 2, onkeydown: (event) => {
@@ -60,7 +51,7 @@ function render({ model, el: root }) {
     sendNotes();
     asked = what;
     askedBy = document.activeElement;
-    const [question, name] = what === "undeterminable" && isTemplate() ? REJECT : ASKED[what];
+    const [question, name] = ASKED[what] || [label(`${what}_question`), label(`${what}_answer`)];
     words.placeholder = question;
     words.setAttribute("aria-label", question);
     go.textContent = name;
@@ -69,7 +60,7 @@ function render({ model, el: root }) {
       const issue = model.get("issue_id");
       const position = current();
       fill(about, issue ? el("option", { value: `issue ${issue}`, text: `to issue ${issue}` }) : null,
-        fields() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
+        !hasSegments() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
       words.value = noteOf(about.value);
     } else {
       words.value = what === "unmet_sums" ? model.get("unmet_sums") : "";
@@ -111,9 +102,8 @@ function render({ model, el: root }) {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
   });
   const at = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
-  const fields = () => model.get("kind") !== "classification";
-  const isTemplate = () => model.get("kind") === "statement_template";
-  const named = (what, otherwise) => NAMES[what][model.get("kind")] || otherwise;
+  const hasSegments = () => model.get("has_segments");
+  const label = (what) => model.get("labels")[what];
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press on a page that is not painted yet, never decides twice.
@@ -183,7 +173,7 @@ function render({ model, el: root }) {
     const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "Everything that must be seen was on screen.");
     fill(decide,
       changes.length ? el("details", { class: "ek-changed", open: true },
-        el("summary", { text: `${plural(changes.length, "change")} ${named("changed", "to the agent's answer")}` }),
+        el("summary", { text: `${plural(changes.length, "change")} ${label("changed")}` }),
         el("ul", { class: "ek-changes" }, changes.map((one) => el("li", { text: one })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
@@ -191,14 +181,14 @@ function render({ model, el: root }) {
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
         blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: awaited || locked || Boolean(why) || changed,
-          onclick: once("validate") }, named("validate", "Validate and next"), kbd("v")),
+          onclick: once("validate") }, label("validate"), kbd("v")),
         el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: awaited || locked || !model.get("can_correct"),
-          onclick: once("correct") }, blind ? "Submit my answer" : named("correct", "Submit correction"), kbd("Ctrl ⏎")),
+          onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("Ctrl ⏎")),
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null),
       el("div", { class: "ek-row ek-more" },
         el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
         el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
-        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, named("cannot", "Cannot tell"), kbd("q")),
+        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, label("undeterminable"), kbd("q")),
         el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")),
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u"))),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
@@ -212,9 +202,9 @@ function render({ model, el: root }) {
     root.dataset.page = model.get("page");
     if (at < 0) return;
     const locked = model.get("is_locked");
-    controls.hidden = mixture.hidden = fields();
-    if (fields()) controls.replaceChildren(); // whose keys must press nothing here
-    else drawControls(segments, at, model.get("page"), locked);
+    controls.hidden = mixture.hidden = !hasSegments();
+    if (hasSegments()) drawControls(segments, at, model.get("page"), locked);
+    else controls.replaceChildren(); // whose keys must press nothing here
     drawShares(locked);
     drawDecision(locked);
     notes.disabled = locked;

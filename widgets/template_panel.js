@@ -1,5 +1,5 @@
-// A statement template: its sums, who finds fault with it, the rows that it reads from the page, what was left over, and
-// how it is read. All lists follow the template as it is; what is chosen in one is lit on the page.
+// A statement template: its sums, its issues, the rows that it reads from the page, the lines left over, and how it is
+// read. All lists follow the template as it is now; a chosen entry is highlighted on the page.
 
 const LISTS = [["issues", "Issues", "1"], ["rows", "Rows", "2"], ["left", "Left over", "3"], ["template", "How it is read", "4"]];
 const RANKS = { critical: "BLOCKER", high: "BLOCKER", medium: "MAJOR", low: "MINOR" };
@@ -92,12 +92,12 @@ function render({ model, el: root }) {
     one.can_take ? el("button", { text: `Take answer ${one.name}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
   const issues = () => [
     shown().recommendation ? el("p", { class: "ek-told", role: "note", text: shown().recommendation }) : null,
-    shown().issues.length ? shown().issues.map(issue) : el("p", { class: "ek-muted", text: "Nobody found fault with it." }),
+    shown().issues.length ? shown().issues.map(issue) : el("p", { class: "ek-muted", text: "No issue was found." }),
     shown().more ? el("p", { class: "ek-muted", text: shown().more }) : null,
     shown().history.length + shown().reports.length ? el("details", { class: "ek-claims" },
       el("summary", { "data-focus": "history", text: "What was tried before" }),
       el("ul", {}, [...shown().history, ...shown().reports, ...shown().arbitration].map((text) => el("li", { text }))),
-      shown().persistent.length ? el("p", { text: "What came back each time:" }) : null,
+      shown().persistent.length ? el("p", { text: "Issues that came back each time:" }) : null,
       el("ul", {}, shown().persistent.map((one) => el("li", {}, one.words,
         one.fixes.length ? el("ul", {}, one.fixes.map((text) => el("li", { text }))) : null)))) : null,
     earlierReviews(shown().earlier),
@@ -164,7 +164,7 @@ function render({ model, el: root }) {
       body.scrollTop = 0;
       fill(root, head, body);
     }
-    // What is drawn again stays as far down, and as open, as a hand has left it.
+    // Redrawn lists keep their scroll position and what was unfolded.
     const sumsTop = head.querySelector(".ek-sums-table")?.scrollTop || 0;
     const unfolded = [...body.querySelectorAll("details[open] > summary")].map((one) => one.dataset.focus);
     if (shown().issues.some((one) => one.issue_id === selected())) { if (brought !== selected()) list = "issues"; }
@@ -208,7 +208,7 @@ function render({ model, el: root }) {
     if (box.top < view.top) within.scrollTop -= view.top - box.top + 6;
     else if (box.bottom > view.bottom) within.scrollTop += Math.min(box.bottom - view.bottom + 6, box.top - view.top);
   };
-  // A case is drawn before it has its place on the screen; and what is chosen stays in sight when there is less room.
+  // A case is drawn before it is placed; and the selected entry stays in view when there is less room.
   const placed = new ResizeObserver(() => bringSelected());
   placed.observe(body);
   const stop = drawnOnChange(model, root, () => draw());

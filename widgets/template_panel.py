@@ -1,10 +1,9 @@
-"""A statement template beside the page: who finds fault with it, what it reads, and whether that meets the sums."""
+"""A case about a statement template: its issues, rows and sums."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import anywidget
 import traitlets
 
 from evalkit.core.grouping import split_into_runs
@@ -23,19 +22,25 @@ from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
-from widgets.case_panel import format_case_reason, format_issue_counts, list_colleague_messages, list_earlier_reviews
-from widgets.panel_traits import CaseTraits
+from widgets.case_panel import (
+    describe_issue_to_expert,
+    format_headline,
+    format_issue_counts,
+    list_colleague_messages,
+    list_earlier_reviews,
+)
+from widgets.screen_widget import CasePanelWidget
 
-#: What a role is called on a person's screen.
+#: The names of those who report an issue.
 REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {
     "layout_geometry": "layout reviewer",
     "semantic_financial": "finance reviewer",
     "arbitrator": "arbitrator",
 }
-#: What a sum is called where the statement prints no words beside it.
+#: The names of sums for which the statement prints no label.
 SUM_CHECK_WORDS: dict[SumCheckName, str] = {
     "closing_balance": "closing balance",
-    "running_balance": "balances beside the rows",
+    "running_balance": "balances of the rows",
     "carried_balance": "balance carried forward",
     "deposits": "deposits",
     "withdrawals": "withdrawals",
@@ -43,61 +48,61 @@ SUM_CHECK_WORDS: dict[SumCheckName, str] = {
     "repeated_rows": "repeated rows",
 }
 _MAX_LISTED_LEFTOVERS = 200
-"""So many left-over lines are listed."""
 
 
-class TemplatePanel(CaseTraits, anywidget.AnyWidget):
-    """Shows one case about a template; says what was pressed (``select``, ``column``, ``choice``, ``verdict``)."""
+class TemplatePanel(CasePanelWidget):
+    """One case about a statement template."""
 
     _esm = read_widget_script("template_panel")
     _css = read_widget_style("template_panel")
 
-    place = traitlets.Unicode().tag(sync=True)
-    """Where it stands, in a sentence."""
-    page = traitlets.Int(0).tag(sync=True)
-    """The page on screen, whose rows are listed."""
-    sums = traitlets.Dict().tag(sync=True)
-    """``sums_of(reading)``, and ``reason``: why they may be unmet, in the expert's words."""
-    rows = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{name, date, description, amount, balance, account}`` of the page on screen, in order."""
-    counted = traitlets.Unicode().tag(sync=True)
-    """How many rows are read, in words."""
-    has_box = traitlets.Bool(default_value=True).tag(sync=True)
-    """Whether the template reads anything of the page on screen."""
-    left = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{name, page, text, reason}`` of what no transaction took, on all pages."""
-    template = traitlets.Dict().tag(sync=True)
-    """``choices_of(case, draft)``."""
-    wanted = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """Issues that must be looked at before the template may be approved, and were not yet."""
+    place = traitlets.Unicode(help="Where the open target is on the page, in a sentence.")
+    page = traitlets.Int(0, help="The page on screen, whose rows are listed.")
+    sums = traitlets.Dict(help="See ``render_sum_checks``; ``reason``: the expert's words why they may be unmet.")
+    rows = traitlets.List(
+        trait=traitlets.Dict(),
+        help="``{name, date, description, amount, balance, account}`` of the page on screen, in order.",
+    )
+    counted = traitlets.Unicode(help="The number of rows that are read, in words.")
+    has_box = traitlets.Bool(default_value=True, help="Whether the template reads anything of the page on screen.")
+    left = traitlets.List(
+        trait=traitlets.Dict(), help="``{name, page, text, reason}`` of lines that no row took, on all pages."
+    )
+    template = traitlets.Dict(help="The choices about the template, see ``build_template_trait``.")
+    wanted = traitlets.List(
+        trait=traitlets.Unicode(), help="The issues that must still be seen before the template may be approved."
+    )
 
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
-    """A case about a template in the words of the screen; what changes while it is open is told apart."""
+    """Render what of a case about a template stays as it is while the case is open."""
     packet, escalation = case.packet, case.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
         filter(None, [template_identity.bank, template_identity.statement, f"version {case.agent_template.version}"])
     )
+    sentence_by_issue_id = {issue.issue_id: describe_issue_to_expert(issue) for issue in packet.issues}
     hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
     return {
-        "headline": format_case_reason(packet),
+        "headline": format_headline(
+            packet, [issue for issue in packet.open_issues if issue.issue_id == case.choose_first_target_id()]
+        ),
         "subline": f"{template_name} · {format_issue_counts(packet)}",
         "told": list_colleague_messages(case),
         "recommendation": escalation.recommendation,
         "refusal": case.explain_permanent_validation_block() or "",
-        "issues": [_render_reported_issue(record) for record in case.issues_within_caps],
-        "more": f"{hidden_issue_count} more of the same kinds are in the packet" if hidden_issue_count else "",
+        "issues": [_render_reported_issue(record, sentence_by_issue_id) for record in case.issues_within_caps],
+        "more": f"{hidden_issue_count} more of the same kinds were found" if hidden_issue_count else "",
         "opinions": _render_template_opinions(case),
         "history": [
-            f"Attempt {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
+            f"Version {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
             + (f", score {record.score:+.2f}" if record.attempt > 1 else "")
             for record in escalation.convergence_history
         ],
         "persistent": [
             {
                 "issue_id": record.issue_id,
-                "words": f"{record.issue_id}, in attempts {', '.join(map(str, record.reported_in_attempts))}",
+                "words": f"{sentence_by_issue_id.get(record.issue_id, record.issue_id)} (in versions {', '.join(map(str, record.reported_in_attempts))})",
                 "fixes": list(record.suggested_fixes_tried),
             }
             for record in escalation.persistent_issues
@@ -113,7 +118,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
 
 
 def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
-    """What the statement prints beside what the rows make; what is not met first, in sight on a small screen."""
+    """Render each printed sum with the one that the rows make, unmet ones first."""
     checks = applied_template.reconciliation.checks
     met_count = sum(check.is_met for check in checks)
     return {
@@ -127,7 +132,7 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
 
 
 def render_transactions(applied_template: AppliedTemplate, page: int) -> list[dict[str, Any]]:
-    """The transactions that are read from the page."""
+    """Render the transactions that are read from the page."""
     return [
         _render_transaction(number, transaction)
         for number, transaction in enumerate(applied_template.statement.transactions, 1)
@@ -136,7 +141,7 @@ def render_transactions(applied_template: AppliedTemplate, page: int) -> list[di
 
 
 def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any]]:
-    """What no transaction took: what looks like one outside of the boxes first, then within them."""
+    """Render the lines that no transaction took, those outside of the boxes first."""
     statement = applied_template.statement
     outside_leftovers = [
         _render_leftover("outside", number, leftover) for number, leftover in enumerate(statement.outside, 1)
@@ -148,14 +153,14 @@ def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any
 
 
 def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
-    """How many rows are read, in words."""
+    """Describe the number of rows that are read."""
     transactions = applied_template.statement.transactions
     count_on_page = sum(transaction.page == page for transaction in transactions)
     return f"{count_on_page} on this page, {len(transactions)} in all"
 
 
 def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
-    """What of the template can be chosen, and what is."""
+    """Build ``TemplatePanel.template``: what can be chosen, and what is chosen now."""
     template = case.get_template(draft)
     agent_template = case.agent_template
     return {
@@ -183,9 +188,9 @@ def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, An
 
 
 def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *, is_locked: bool) -> dict[str, Any]:
-    """What the template reads on a page, for ``PagePane.frames``: regions, columns, edges, and a tick for each row.
+    """Build ``PagePane.frames``: regions, columns, edges, and a tick for each row.
 
-    Edges have a ``edge_name``, an axis that they are moved along, and span ``from`` … ``to``, which are other edges or places.
+    An edge has a name and an axis along which it moves; it spans ``from`` … ``to``, which are other edges or places.
     """
     template, applied_template = case.get_template(draft), case.apply_template(draft)
     region_indexes = template.find_region_indices(page, case.packet.total_pages)
@@ -243,17 +248,15 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
 
 
 def describe_template_target_place(case: TemplateReviewCase, target_id: str, draft: Draft) -> str:
-    """Where what is chosen stands, in a sentence: what is lit, or that nothing is."""
+    """Describe in a sentence what is highlighted for a target, or that nothing is."""
     place = case.locate_target(target_id, draft)
     if not place.boxes:
-        return f"It is about page {place.page}; nothing is lit."
-    if place.style == "near":
-        return f"Outlined on page {place.page}."
-    return f"Lit on page {place.page}."
+        return f"It is about page {place.page}; nothing is highlighted."
+    return f"{'Outlined' if place.style == 'near' else 'Highlighted'} on page {place.page}."
 
 
 def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str, Any]]:
-    """All pages as runs, by the regions that read them."""
+    """Build all pages as runs, by the regions that read them."""
     total_pages, template = case.packet.total_pages, case.get_template(draft)
 
     def label_page(page: int) -> str:
@@ -279,7 +282,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
 
 
 def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
-    """The edge itself, or the one of its neighbour that stands for both."""
+    """Find the edge itself, or the neighbour's edge that represents both."""
     if edge_name in label_by_edge_name:
         return edge_name
     position = get_edge_page_fraction(template, edge_name)
@@ -288,7 +291,7 @@ def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], ed
     )
 
 
-def _render_reported_issue(reported_issue: ReportedIssue) -> dict[str, Any]:
+def _render_reported_issue(reported_issue: ReportedIssue, sentence_by_issue_id: dict[str, str]) -> dict[str, Any]:
     issue, resolution = reported_issue.issue, reported_issue.resolution
     arbitrator_sentence = ""
     if resolution is not None:
@@ -313,7 +316,7 @@ def _render_reported_issue(reported_issue: ReportedIssue) -> dict[str, Any]:
                 [issue.category.replace("_", " ").replace("bbox", "box"), f"page {issue.page}" if issue.page else ""],
             )
         ),
-        "message": issue.message,
+        "message": sentence_by_issue_id.get(issue.issue_id, issue.message),
         "fix": issue.suggested_fix,
         "evidence": "; ".join(f"{label}: {text}" for label, text in facts if text),
         "arbitrator": arbitrator_sentence,
@@ -321,7 +324,6 @@ def _render_reported_issue(reported_issue: ReportedIssue) -> dict[str, Any]:
 
 
 def _render_template_opinions(case: TemplateReviewCase) -> list[dict[str, Any]]:
-    """The answers between which an adjudication decides."""
     return [
         {
             "name": opinion.label,
@@ -363,5 +365,5 @@ def _render_transaction(number: int, transaction: Transaction) -> dict[str, Any]
 
 
 def _render_leftover(id_prefix: str, number: int, leftover: LeftoverText) -> dict[str, Any]:
-    reason = "it stands outside of every box" if id_prefix == "outside" else leftover.reason
+    reason = "it is outside of every box" if id_prefix == "outside" else leftover.reason
     return {"name": f"{id_prefix}.{number}", "page": leftover.page, "text": leftover.text, "reason": reason}

@@ -1,4 +1,4 @@
-// The bar on top, the keys, and the pulse: it tells the expert within seconds when nothing can be saved any more.
+// The bar on top, the keys, and the pulse, which shows within seconds that nothing can be saved any more.
 
 const PING_EVERY = 2000;
 const LOST_AFTER = 7000;
@@ -7,8 +7,8 @@ const RELEASED_WITHIN = 1500;
 const served = () => JSON.parse(document.getElementById("jupyter-config-data").textContent);
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`);
 
-// A reload keeps the tab's own storage, but a duplicated tab has a copy of it: the lock, which goes with the page that
-// held it, tells the two apart. A page that was just reloaded may hold it for a moment longer.
+// A reload keeps the tab's storage, but a duplicated tab has a copy of it: the lock, which is released with its page,
+// tells the two apart. A page that was just reloaded may hold it for a moment longer.
 const tabId = async () => {
   const known = sessionStorage.getItem("evalkit-tab");
   if (known && (await held(known, RELEASED_WITHIN))) return known;
@@ -28,7 +28,7 @@ const held = (id, patience) => new Promise((resolve) => {
 });
 const tab = tabId();
 
-// What the keys do that press no button with `data-key`: they move the page.
+// Keys that press no button with `data-key` move the page.
 const MOVES = {
   ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
   "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet",
@@ -46,14 +46,14 @@ const KEYS = [
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Apply the offered repair"]]],
   ["Fields of a form or report", [
-    ["j  k", "Next, previous field"], ["i", "Next field that must be looked at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
+    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
     ["y", "Found, as it was read"], ["m", "Missing: not present"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
     ["PageUp  PageDown", "Form before, next form"],
   ]],
   ["A template that reads statements", [
     ["t", "To its edges; Tab goes on to the next one"], ["← → ↑ ↓", "Move the chosen edge; with Shift far; Esc leaves it"],
-    ["1 2 3 4", "List issues, rows, what was left over, how it is read"], ["j  k", "Next, previous of the list: it is lit"],
-    ["i", "Next issue that must be looked at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums may be unmet"],
+    ["1 2 3 4", "List issues, rows, what was left over, how it is read"], ["j  k", "Next, previous in the list"],
+    ["i", "Next issue that you must look at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums may be unmet"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
@@ -81,7 +81,7 @@ const keyboard = (isAlone) => {
     const { painted, told } = document.querySelector(".ek-pane")?.dataset || {};
     return Boolean(token()) && (painted || told || "").startsWith(`${token()}:`);
   };
-  // An answer is awaited: to a change, or for the page that was asked for. What is pressed meanwhile means what comes.
+  // Whether an answer is awaited, to a change or for a page: keys pressed meanwhile are meant for what comes.
   const isBusy = () => {
     const [editor, pane] = [document.querySelector(".ek-editor"), document.querySelector(".ek-pane")];
     if (!editor || !pane || !isShown(pane)) return false;
@@ -92,14 +92,14 @@ const keyboard = (isAlone) => {
   const goOn = () => {
     while (waiting.length) {
       const { act, of, until } = waiting[0];
-      if (of !== token()) { waiting.shift(); continue; } // it was meant for the case before
+      if (of !== token()) { waiting.shift(); continue; } // it was meant for the last case
       if (isBusy() && Date.now() < until) { setTimeout(goOn, 15); return; }
-      if (isBusy()) { // nobody can say what it would be applied to
+      if (isBusy()) { // it is unknown what it would be applied to
         waiting.length = 0;
         document.dispatchEvent(new CustomEvent("evalkit-slow"));
         return;
       }
-      if (isTyping(document.activeElement)) { waiting.length = 0; return; } // what was pressed after it are words
+      if (isTyping(document.activeElement)) { waiting.length = 0; return; } // the later keys are text
       waiting.shift();
       act();
     }
@@ -111,7 +111,7 @@ const keyboard = (isAlone) => {
   const press = (event) => {
     const key = name(event);
     const held = event.repeat || down.has(event.code);
-    if (!event.metaKey) down.add(event.code); // whose release is never told on some machines
+    if (!event.metaKey) down.add(event.code); // whose release some systems never report
     const target = event.target instanceof Element ? event.target : document.body;
     if (!key || (!isAlone && !target.closest(".ek"))) return;
     if (document.querySelector(".ek-lost:not([hidden])")) return;
@@ -128,7 +128,7 @@ const keyboard = (isAlone) => {
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
     const button = isCovered || isOwn ? null : buttonOf(key);
-    // What was typed there is being kept: the buttons that stand in its place come with the answer.
+    // The typed value is being saved: the buttons in its place come with the answer.
     const isKept = target.matches("input[readonly]");
     if (button || (isKept && !MOVES[key] && (key.length === 1 || key === "Enter"))) {
       event.preventDefault();
@@ -146,8 +146,8 @@ const keyboard = (isAlone) => {
       event.stopPropagation();
       if (event.repeat && (waiting.length || !HELD.includes(move))) return;
       const go = () => pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
-      if (waiting.length || isKept) inTurn(go); // after what was pressed before it
-      else go(); // the pane itself knows how to be leafed through
+      if (waiting.length || isKept) inTurn(go); // after the keys pressed before it
+      else go(); // the pane itself handles leafing
     }
   };
   const release = (event) => { if (event.key === "Meta") down.clear(); else down.delete(event.code); };
@@ -185,14 +185,14 @@ function render({ model, el: root }) {
     overlay.querySelector("button").focus();
     if (model.get("can_log_out")) tellWhy();
   };
-  // The server remembers why it ended a page. What it was ended for may be in its case: there must be a way around it.
+  // The server remembers why it closed a page. The cause may be in the open case: there must be a way around it.
   const tellWhy = async () => {
     const { baseUrl, kernelId } = served();
     const answer = await fetch(`${baseUrl}api/kernels/${kernelId}`).then((one) => one.json()).catch(() => ({}));
     if (answer.reason !== "memory") return;
     overlay.querySelector("h2").textContent = "This screen was closed.";
-    overlay.querySelector("p").textContent = "It had come to use more memory than one screen may. What was shown as saved is saved. "
-      + "Open it again; if it is closed at the same place, go back to the queue and tell whoever runs evalkit here.";
+    overlay.querySelector("p").textContent = "It used more memory than one screen may use. What was shown as saved is saved. "
+      + "Open it again; if it is closed at the same place, go back to the queue and tell the people who run evalkit.";
     const [again, queue] = overlay.querySelectorAll("button");
     again.textContent = "Open again";
     queue.hidden = false;
@@ -200,7 +200,7 @@ function render({ model, el: root }) {
   const slow = el("div", { class: "ek ek-slow", role: "status" });
   let slowly = null;
   const toldSlow = () => {
-    slow.textContent = "The answer takes long: the last keys did nothing. Press them again.";
+    slow.textContent = "The server is slow. Your last keys were ignored; please repeat them.";
     clearTimeout(slowly);
     slowly = setTimeout(() => { slow.textContent = ""; }, 5000);
   };
@@ -249,13 +249,13 @@ function render({ model, el: root }) {
   let id = null;
   const leave = () => say(model, { action: "leave", tab: id });
   window.addEventListener("pagehide", leave);
-  // Loaded again, the page would come sooner than what was pressed last is saved, and go on from what was saved before.
+  // A reloaded page could open before the last press is saved, and continue from the older draft.
   const asksFirst = (event) => {
     const isKept = document.dispatchEvent(new CustomEvent("evalkit-leaving", { cancelable: true }));
     if (!isKept || (overlay.hidden && document.querySelector(".ek[data-busy]"))) event.preventDefault();
   };
   document.addEventListener("evalkit-unload", asksFirst);
-  window.addEventListener("beforeunload", asksFirst); // which the page of `evalkit review` keeps for itself
+  window.addEventListener("beforeunload", asksFirst); // which the page of `evalkit review` handles itself
   const remember = () => {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
@@ -264,7 +264,7 @@ function render({ model, el: root }) {
     if (message.kind !== "pong") return;
     answered = Date.now();
     if (message.tab === id) overlay.hidden = true;
-    else lost(); // another kernel answers: it does not know what this page shows
+    else lost(); // another kernel answers, which does not know what this page shows
   };
   const pulse = setInterval(() => {
     if (Date.now() - lastInput < 60000 && !document.hidden) active += PING_EVERY / 1000;

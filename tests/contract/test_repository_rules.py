@@ -50,7 +50,7 @@ ALLOWED = {
 
 
 def product_trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in (*(ROOT / "evalkit").rglob("*.py"), *(ROOT / "widgets").glob("*.py")):
+    for path in (*(ROOT / "evalkit").rglob("*.py"), *(ROOT / "widgets").rglob("*.py")):
         yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
 
 

@@ -19,7 +19,8 @@ from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings
-from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason, strip_grader_tag
+from widgets.case_panel import strip_grader_tag
+from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench
 
 CASE = "forms.extraction"
@@ -59,11 +60,11 @@ def press(screen: Workbench, action: str, **more: Any) -> None:
 def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
     assert screen.case.packet.case_id == CASE
     assert isinstance(screen.right_column.children[0], FieldPanel)
-    assert screen.segment_editor.kind == "extraction"
-    assert screen.field_panel.selected == TAX
-    assert screen.field_panel.place == "Lit on page 1."
+    assert screen.controller.kind == "extraction"
+    assert screen.panels["extraction"].selected == TAX
+    assert screen.panels["extraction"].place == "Highlighted on page 1."
     assert [mark["style"] for mark in screen.page_pane.marks] == ["found"]
-    assert screen.field_panel.values[TAX] == {
+    assert screen.panels["extraction"].values[TAX] == {
         "value": "9999.99",
         "status": "found",
         "words": "found",
@@ -74,10 +75,10 @@ def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
 def test_the_fields_come_with_their_values(
     screen: Workbench, record_states: Callable[[Widget], list[dict[str, Any]]]
 ) -> None:
-    states = record_states(screen.field_panel)
-    names = set(screen.field_panel.values)
+    states = record_states(screen.panels["extraction"])
+    names = set(screen.panels["extraction"].values)
     screen.dispatch_message({"action": "queue"})
-    screen.field_panel.values = {"1.of another case": {}}
+    screen.panels["extraction"].values = {"1.of another case": {}}
     screen.dispatch_message({"action": "next"})
     states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
@@ -85,15 +86,15 @@ def test_the_fields_come_with_their_values(
 
 
 def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
-    first, second = screen.field_panel.case["forms"]
+    first, second = screen.panels["extraction"].case["forms"]
     assert (first["title"], second["title"]) == ("W-2", "1099-NEC")
     assert first["decision"] == "You are asked because amounts on it do not fit together."
-    assert second["decision"] == "Accepted by the programs."
+    assert second["decision"] == "Accepted by the program."
     (attempt,) = first["history"]
-    assert attempt["title"].startswith("Attempt 1: read as Form W-2 (Wage and Tax Statement); 99")
+    assert attempt["title"].startswith("Reading 1: as Form W-2 (Wage and Tax Statement); 99")
     assert attempt["found"] == ["Social security tax is not 6.2% of social security wages and tips - please verify"]
-    assert first["stopped"] == "It ended there: the checks of the form as a whole were content."
-    assert screen.field_panel.case["subline"] == "1 major issue · 1 of 2 reports and forms"
+    assert first["stopped"] == "Stopped: the form as a whole passed its checks."
+    assert screen.panels["extraction"].case["subline"] == "1 major issue · 1 of 2 reports and forms"
 
 
 def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
@@ -111,10 +112,13 @@ def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
 def test_typed_value_is_checked_by_its_format_only(screen: Workbench) -> None:
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_check", field=TAX, text="4,88x")
-    assert screen.field_panel.checked["value"] is None
-    assert "not a valid currency amount" in screen.field_panel.checked["problem"]
+    assert screen.panels["extraction"].checked["value"] is None
+    assert "not a valid currency amount" in screen.panels["extraction"].checked["problem"]
     press(screen, "field_check", field=TAX, text="$4,886.8")
-    assert (screen.field_panel.checked["value"], screen.field_panel.checked["problem"]) == ("4886.80", "")
+    assert (screen.panels["extraction"].checked["value"], screen.panels["extraction"].checked["problem"]) == (
+        "4886.80",
+        "",
+    )
     assert screen.draft.fields == {}, "looking at it changes nothing"
 
 
@@ -127,8 +131,8 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
         assert "not kept yet" in screen.segment_editor.problem
         assert screen.bar.case_id == CASE, "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80")
-    assert screen.field_panel.checked["is_kept"]
-    assert screen.field_panel.values[TAX]["is_yours"]
+    assert screen.panels["extraction"].checked["is_kept"]
+    assert screen.panels["extraction"].values[TAX]["is_yours"]
     assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
     press(screen, "correct")
     assert screen.content_box.children == (screen.queue_panel,), "the queue is empty"
@@ -140,7 +144,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
 
 def test_statuses_are_said_and_undone(screen: Workbench) -> None:
     press(screen, "field_status", field=TAX, status="ambiguous")
-    assert screen.field_panel.values[TAX]["words"] == "ambiguous"
+    assert screen.panels["extraction"].values[TAX]["words"] == "ambiguous"
     press(screen, "field_status", field=TAX, status="not_present")
     assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → not present"]
     press(screen, "undo")
@@ -153,9 +157,9 @@ def test_statuses_are_said_and_undone(screen: Workbench) -> None:
 def test_a_field_that_stands_nowhere_says_so(screen: Workbench) -> None:
     press(screen, "select", issue_id=TIPS)
     assert screen.page_pane.marks == []
-    assert screen.field_panel.place == "It was found nowhere on page 1; nothing is lit."
+    assert screen.panels["extraction"].place == "It was not found on page 1; nothing is highlighted."
     press(screen, "field_value", field=TIPS, text="12")
-    assert "nothing is lit" in screen.field_panel.place
+    assert "nothing is highlighted" in screen.panels["extraction"].place
 
 
 def test_action_on_an_unknown_field_is_answered_in_words(screen: Workbench) -> None:
@@ -169,9 +173,9 @@ def test_action_on_an_unknown_field_is_answered_in_words(screen: Workbench) -> N
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("Maximum attempts reached", "no further attempt is made"),
-        ("Max iterations reached", "no further attempt is made"),
-        ("Improvement (0.0%) below minimum (5.0%)", "another attempt gained too little"),
+        ("Maximum attempts reached", "it was read as often as allowed"),
+        ("Max iterations reached", "it was read as often as allowed"),
+        ("Improvement (0.0%) below minimum (5.0%)", "reading it again improved too little"),
         ("The extractor gave no usable answer", "The extractor gave no usable answer"),
     ],
 )

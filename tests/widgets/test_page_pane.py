@@ -18,7 +18,7 @@ def pane(monkeypatch: pytest.MonkeyPatch) -> PagePane:
     pane = PagePane()
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(pane, "send", lambda content, buffers=None: sent.append(content | {"buffers": buffers}))
-    pane.sent = sent
+    pane._sent_messages = sent
     pane.show_document("case:1", doc2_6(), [{"start": 1, "end": 8, "type": None}], evidence_pages=[2], seen_pages=(1,))
     return pane
 
@@ -40,42 +40,42 @@ def test_a_document_is_told_once_page_by_page(pane: PagePane) -> None:
 
 def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
     pane.show_page(3, picture, [], "", is_cached_in_browser=False)
-    assert [(one["kind"], one["page"], one["buffers"]) for one in pane.sent] == [("page", 3, [b"jpeg 3"])]
+    assert [(one["kind"], one["page"], one["buffers"]) for one in pane._sent_messages] == [("page", 3, [b"jpeg 3"])]
     pane.show_page(4, broken, [], "", is_cached_in_browser=True)
     pane.held = {"version": "case:1", "pages": [3]}
     pane.show_page(3, broken, [], "", is_cached_in_browser=False)
-    assert len(pane.sent) == 1
+    assert len(pane._sent_messages) == 1
     assert pane.missing == {}
     pane.held = {"version": "case:0", "pages": [5]}  # what it had of another document
     pane.show_page(5, picture, [], "", is_cached_in_browser=False)
-    assert pane.sent[-1]["page"] == 5
+    assert pane._sent_messages[-1]["page"] == 5
 
 
 def test_prefetched_page_is_resent_only_if_dropped(pane: PagePane) -> None:
     pane.render_and_send_images("preview", [4], picture)
     pane.render_and_send_images("page", [4], picture)
     pane.show_page(4, broken, [], "", is_cached_in_browser=False)
-    assert (pane.page, pane.missing, len(pane.sent)) == (4, {}, 2)
+    assert (pane.page, pane.missing, len(pane._sent_messages)) == (4, {}, 2)
     pane.held = {"version": "case:1", "pages": [5]}
     pane.show_page(4, picture, [], "", is_cached_in_browser=False)
-    assert [(one["kind"], one["page"]) for one in pane.sent[2:]] == [("page", 4)]
+    assert [(one["kind"], one["page"]) for one in pane._sent_messages[2:]] == [("page", 4)]
     pane.show_document("case:2", doc2_6(), [])
     pane.show_page(4, picture, [], "", is_cached_in_browser=False)
-    assert len(pane.sent) == 4
+    assert len(pane._sent_messages) == 4
 
 
 def test_a_page_that_cannot_be_drawn_says_so_until_it_can(pane: PagePane) -> None:
     pane.show_page(3, broken, [], "", is_cached_in_browser=False)
     assert pane.page == 3
     assert pane.missing == {"3": {"what": "page 3 cannot be drawn", "remedy": "Fetch it again."}}
-    assert pane.sent[-1] == {"kind": "page", "page": 3, "version": "case:1", "buffers": None}
+    assert pane._sent_messages[-1] == {"kind": "page", "page": 3, "version": "case:1", "buffers": None}
     pane.render_and_send_images("page", [3], picture)
     assert pane.missing == {}
 
 
 def test_pages_beyond_the_document_are_passed_over(pane: PagePane) -> None:
     pane.render_and_send_images("preview", [0, 1, 8, 9], picture)
-    assert [(one["kind"], one["page"]) for one in pane.sent] == [("preview", 1), ("preview", 8)]
+    assert [(one["kind"], one["page"]) for one in pane._sent_messages] == [("preview", 1), ("preview", 8)]
 
 
 def test_another_document_begins_with_nothing_of_the_last(pane: PagePane) -> None:

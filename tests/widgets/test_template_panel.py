@@ -68,13 +68,13 @@ def press(screen: Workbench, action: str, **more: Any) -> None:
 def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, cases: dict[str, Spoilt]) -> None:
     opened(screen, cases["cut"])
     assert isinstance(screen.right_column.children[0], TemplatePanel)
-    assert screen.segment_editor.kind == "statement_template"
-    assert screen.template_panel.selected == "layout_geometry_001"
+    assert screen.controller.kind == "statement_template"
+    assert screen.panels["statement_template"].selected == "layout_geometry_001"
     (mark,) = [one for one in screen.page_pane.marks if one["page"] == 2][-1:]
     assert mark["style"] == "near"
-    assert screen.template_panel.place == "Outlined on page 2."
+    assert screen.panels["statement_template"].place == "Outlined on page 2."
     assert screen.page_pane.strips == []
-    met = [check["is_met"] for check in screen.template_panel.sums["checks"]]
+    met = [check["is_met"] for check in screen.panels["statement_template"].sums["checks"]]
     assert met == sorted(met), "what is not met is in sight"
     assert False in met
     assert [(one["start"], one["end"], one["type"]) for one in screen.page_pane.segments] == [
@@ -88,7 +88,7 @@ def test_rows_and_edges_are_those_of_the_page_on_screen(screen: Workbench, cases
     opened(screen, one)
     for page in (1, 2, 3):
         press(screen, "page", page=page)
-        rows = screen.template_panel.rows
+        rows = screen.panels["statement_template"].rows
         drawn = [row for row in one.drawn.rows if row.page == page]
         read_rows = [(row["date"], row["amount"]) for row in rows]
         assert read_rows == [(row.date, f"{row.amount:,.2f}") for row in drawn][: len(rows)]
@@ -108,10 +108,10 @@ def test_moved_edge_is_applied_and_undone_as_one_change(screen: Workbench, cases
     press(screen, "select", issue_id="row.1")
     assert screen.page_pane.marks
     press(screen, "edge", edge="region.1.bottom", to=0.3)
-    assert (screen.template_panel.selected, screen.page_pane.marks) == ("", []), "the rows are others now"
+    assert (screen.panels["statement_template"].selected, screen.page_pane.marks) == ("", []), "the rows are others now"
     for to in (0.5, 0.7, one.sound.regions[1].box[3]):
         press(screen, "edge", edge="region.1.bottom", to=to, goes_on=True)
-    assert screen.template_panel.sums["is_met"]
+    assert screen.panels["statement_template"].sums["is_met"]
     assert screen.segment_editor.changes == list(case.describe_changes(screen.draft)) != []
     assert not screen.segment_editor.can_correct
     assert "not yet seen" in screen.segment_editor.why_not
@@ -140,12 +140,16 @@ def test_a_page_without_a_box_gets_one_that_is_read(screen: Workbench, cases: di
     one = cases["boxless"]
     opened(screen, one)
     press(screen, "page", page=2)
-    assert (screen.template_panel.has_box, screen.template_panel.rows, screen.page_pane.frames) == (False, [], {})
+    assert (
+        screen.panels["statement_template"].has_box,
+        screen.panels["statement_template"].rows,
+        screen.page_pane.frames,
+    ) == (False, [], {})
     press(screen, "box", page=2)
-    assert screen.template_panel.has_box
+    assert screen.panels["statement_template"].has_box
     press(screen, "edge", edge="region.1.top", to=one.sound.regions[1].box[1])
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
-    assert screen.template_panel.sums["is_met"]
+    assert screen.panels["statement_template"].sums["is_met"]
     assert [one["type"] for one in screen.page_pane.segments] == ["the first page", "all pages but the first"]
 
 
@@ -160,7 +164,7 @@ def test_all_of_it_is_approved_and_the_next_case_opens(
         name = told.issue.issue_id
         press(screen, "select", issue_id=name)
         press(screen, "painted", page=case.locate_target(name, screen.draft).page, issue=name)
-    assert screen.template_panel.wanted == []
+    assert screen.panels["statement_template"].wanted == []
     assert "say why" in screen.segment_editor.why_not
     press(screen, "unmet_sums", reason="  ")
     assert not screen.draft.unmet_sums
@@ -184,8 +188,8 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     again = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     again.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
-    assert again.template_panel.selected == "row.1"
-    assert again.template_panel.sums["is_met"]
+    assert again.panels["statement_template"].selected == "row.1"
+    assert again.panels["statement_template"].sums["is_met"]
 
 
 @pytest.mark.parametrize("more", [-1, 1])
@@ -201,7 +205,7 @@ def test_draft_with_outdated_columns_can_be_continued(screen: Workbench, cases: 
     press(screen, "queue")
     opened(screen, cases["cut"])
     assert screen.draft.template == given
-    assert len(screen.template_panel.template["columns"]) == len(case.agent_template.columns) + more
+    assert len(screen.panels["statement_template"].template["columns"]) == len(case.agent_template.columns) + more
     edges = [one["name"] for one in screen.page_pane.frames["edges"] if one["part"] == "column"]
     before = screen.draft
     press(screen, "edge", edge=edges[-1], to=0.98)
@@ -223,7 +227,7 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
-    (issue,) = screen.template_panel.case["issues"]
+    (issue,) = screen.panels["statement_template"].case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
 
@@ -235,7 +239,7 @@ def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt],
     helper.close()
     opened(screen, one)
     assert (
-        screen.template_panel.is_locked,
+        screen.panels["statement_template"].is_locked,
         screen.page_pane.frames["is_locked"],
         screen.segment_editor.is_locked,
     ) == (True,) * 3

@@ -69,7 +69,7 @@ def test_new_case_keeps_nothing_of_the_previous_one(
     screen: Workbench, record_states: Callable[[Widget], list[dict[str, Any]]]
 ) -> None:
     screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
-    issue = screen.case_panel.selected
+    issue = screen.panels["classification"].selected
     screen.dispatch_message(
         {"action": "verdict", "token": screen.page_pane.version, "issue_id": issue, "verdict": "confirmed"}
     )
@@ -77,9 +77,9 @@ def test_new_case_keeps_nothing_of_the_previous_one(
         {"action": "issue_note", "token": screen.page_pane.version, "issue_id": issue, "text": "of another case"}
     )
     screen.dispatch_message({"action": "painted", "token": screen.page_pane.version, "page": 1, "issue": issue})
-    assert screen.case_panel.verdicts
+    assert screen.panels["classification"].verdicts
     screen.dispatch_message({"action": "queue"})
-    states = record_states(screen.case_panel)
+    states = record_states(screen.panels["classification"])
     screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
@@ -148,7 +148,7 @@ def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None
     for action in ("field_value", "field_check", "field_edit", "field_status"):
         screen.segment_editor.problem = ""
         screen.dispatch_message({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
-        assert "not about fields" in screen.segment_editor.problem, action
+        assert "another kind of case" in screen.segment_editor.problem, action
     assert screen.draft.fields == {}
 
 
@@ -220,16 +220,20 @@ def test_a_locked_index_at_the_start_is_told_and_tried_again(demo_run: RunSummar
 def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "doc2_6"})
     assert screen.case.is_blind
-    sent = str([widget.get_state() for widget in (screen.page_pane, screen.case_panel, screen.segment_editor)])
+    sent = str(
+        [widget.get_state() for widget in (screen.page_pane, screen.panels["classification"], screen.segment_editor)]
+    )
     answer = screen.case.packet.classification
     for segment in answer.segments:
         assert segment.reasoning not in sent
         for row in segment.segment_composition:
-            assert not any(quote.snippet in str(screen.case_panel.get_state()) for quote in row.top_evidence)
+            assert not any(
+                quote.snippet in str(screen.panels["classification"].get_state()) for quote in row.top_evidence
+            )
     assert screen.page_pane.evidence == []
     assert [one["type"] for one in screen.segment_editor.segments] == [None]
     screen.dispatch_message({"action": "select", "token": screen.page_pane.version, "issue_id": "V1-0001"})
-    assert screen.case_panel.selected == ""
+    assert screen.panels["classification"].selected == ""
 
 
 def test_undo_reverts_the_last_change_and_keeps_seen_pages(screen: Workbench) -> None:
@@ -255,10 +259,10 @@ def test_an_applied_repair_confirms_what_it_mends(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     token = screen.page_pane.version
     screen.dispatch_message({"action": "repair", "token": token})
-    assert screen.case_panel.is_repair_applied
+    assert screen.panels["classification"].is_repair_applied
     assert {one.verdict for one in screen.draft.issue_verdicts} == {"confirmed"}
     screen.dispatch_message({"action": "repair", "token": token})
-    assert not screen.case_panel.is_repair_applied
+    assert not screen.panels["classification"].is_repair_applied
     assert screen.draft.issue_verdicts == ()
 
 
@@ -273,7 +277,7 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     colleague = Workbench(open_folder(tmp_path / "output"), "dr_ito")
     colleague.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
     colleague.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
-    assert "page 2 is asked for again" in colleague.case_panel.case["told"][0]
+    assert "page 2 is asked for again" in colleague.panels["classification"].case["told"][0]
 
 
 def test_notebook_in_another_tab_starts_in_the_queue(screen: Workbench) -> None:
@@ -320,7 +324,7 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     told = describe_fault(seeded.fault)
     screen.dispatch_message({"action": "open", "case_id": seeded.packet.case_id})
     assert screen.case.packet.is_attention_check
-    every = (screen.bar, screen.queue_panel, screen.page_pane, screen.case_panel, screen.segment_editor)
+    every = (screen.bar, screen.queue_panel, screen.page_pane, screen.panels["classification"], screen.segment_editor)
     sent = json.dumps([widget.get_state() for widget in every], default=str)
     assert not any(word in sent for word in ("planted", "seeded", told, '"altered_quotes"'))
     kind = next(one for one in ("Other", "Genomic Report") if one != seeded.fault.shown_type)
@@ -334,7 +338,7 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     assert screen.content_box.children == (screen.queue_panel,), "it is read before the next case takes its place"
     assert not screen.review_session.can_undo
     screen.dispatch_message({"action": "open", "case_id": seeded.packet.case_id})
-    assert any(told in sentence for sentence in screen.case_panel.case["told"])
+    assert any(told in sentence for sentence in screen.panels["classification"].case["told"])
 
 
 def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
@@ -344,7 +348,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
     assert (analyst.bar.role, analyst.queue_panel.only_looks, screen.bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
     analyst.dispatch_message({"action": "next"})
-    assert analyst.queue_panel.notice == "Nothing waits for you."
+    assert analyst.queue_panel.notice == "No cases are waiting for you."
     screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     analyst.dispatch_message({"action": "open", "case_id": "quest_genomic", "take_over": True})
     assert analyst.segment_editor.is_locked
@@ -386,7 +390,7 @@ def test_another_patients_pages_become_documents_and_can_be_undone(
     screen: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ranges = [((1, 2), (4, 8)), ((3, 3),)]
-    monkeypatch.setattr("widgets.workbench.list_page_ranges_by_person", lambda _: ranges)
+    monkeypatch.setattr("widgets.kinds.classification.list_page_ranges_by_person", lambda _: ranges)
     screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     total, before = screen.draft.total_pages, screen.draft
     ranges[:] = [((1, total - 2), (total, total)), ((total - 1, total - 1),)]

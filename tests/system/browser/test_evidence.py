@@ -126,7 +126,7 @@ def test_altered_dose_is_outlined_on_the_scan(screen: Screen, paper: Paper, shot
 def test_a_claim_that_is_true_is_lit_on_the_tilted_lines(screen: Screen, paper: Paper, shots: Path | None) -> None:
     screen.open("askew")
     screen.page.wait_for_selector(".ek-mark-near")
-    screen.page.get_by_text("What the agent claims").click()
+    screen.page.get_by_text("What the program claims").click()
     screen.page.locator(".ek-evidence", has_text=GENUINE).click()
     screen.page.wait_for_selector(".ek-mark-found")
     screen.page.wait_for_function("() => !document.querySelector('.ek-mark-near')")

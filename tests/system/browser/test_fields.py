@@ -187,7 +187,7 @@ def test_absent_field_is_confirmed_after_one_look(
     one.press("l")
     one.row(lacking).click()
     one.seen(lacking)
-    assert "found nowhere on page 1; nothing is lit" in one.row(lacking).inner_text()
+    assert "not found on page 1; nothing is highlighted" in one.row(lacking).inner_text()
     assert find_highlights(one.screen) == []
     one.screen.shot(shots, "fields-missing-1440")
     one.press("k")

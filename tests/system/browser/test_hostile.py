@@ -79,7 +79,7 @@ def test_hostile_text_is_shown_and_never_runs(hostile: Served, chromium: Browser
     for name in [issue.get_attribute("data-issue") for issue in screen.page.query_selector_all(".ek-issue")]:
         screen.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()  # found anew: cards are redrawn
         screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"]')
-    screen.page.get_by_text("What the agent claims").click()
+    screen.page.get_by_text("What the program claims").click()
     screen.page.get_by_label("notes").fill(PAYLOAD)
     screen.page.wait_for_timeout(800)
     assert MARK in screen.page.locator(".ek-case-panel").inner_text()

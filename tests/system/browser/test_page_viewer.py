@@ -203,7 +203,7 @@ def test_whose_page_it_is_stands_beside_the_tools(screen: Screen, shots: Path | 
 
 
 def test_marks_turn_with_the_page(screen: Screen) -> None:
-    screen.page.get_by_text("What the agent claims").first.click()
+    screen.page.get_by_text("What the program claims").first.click()
     screen.page.locator(".ek-evidence", has_text=QUOTE).first.click()
     at(screen, 2)
     screen.page.wait_for_selector(".ek-mark-found")
@@ -325,7 +325,7 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
         turn_to(screen, NOT_HELD)
         card = screen.page.locator(".ek-missing")
         assert "was changed while it was open" in card.inner_text()
-        assert "no blank page" in card.inner_text()
+        assert "not a blank page" in card.inner_text()
         screen.page.wait_for_timeout(500)
         assert screen.page.locator(".ek-pane").get_attribute("data-painted") is None
         assert screen.page.locator(".ek-pane").get_attribute("data-told").endswith(f":{NOT_HELD}")

@@ -65,7 +65,7 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(
     packet = read_packet(open_folder(review_server.output), "quest_genomic")
     presence = packet.classification.segments[0].segment_composition
     quote = next(one.top_evidence[0] for one in presence if one.top_evidence)
-    screen.page.get_by_text("What the agent claims").click()
+    screen.page.get_by_text("What the program claims").click()
     before = find_highlights(screen)
     screen.page.locator(".ek-evidence").first.click()
     wait_until(screen, lambda: find_highlights(screen) != before, "the evidence lit")

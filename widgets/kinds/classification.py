@@ -1,0 +1,220 @@
+"""A case about the documents in a file: boundaries, types, patients."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+from typing_extensions import override
+
+from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
+from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
+from evalkit.grounding import QuoteLocator
+from evalkit.review.draft import Draft
+from evalkit.review.field_case import HighlightedPlace
+from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
+from widgets.kinds.controller import Action, CaseController, Message
+
+#: First and last page of a segment, and its type.
+_SegmentKey = tuple[int, int, DocumentType | None]
+
+
+class ClassificationController(CaseController):
+    """An open case about the documents in a file."""
+
+    kind = "classification"
+    panel_class = CasePanel
+    has_segments = True
+
+    panel: CasePanel
+
+    @override
+    def render_case(self) -> dict[str, Any]:
+        self.panel.context = {}
+        return render_case(self.case)
+
+    @override
+    def render_draft(self) -> None:
+        self.panel.is_repair_applied = self._is_repair_confirmed()
+        pane = self.screen.page_pane
+        pane.can_separate = not self.panel.is_locked
+        pane.offer = self._find_further_patient_pages() if pane.can_separate else {}
+
+    @override
+    def choose_first_target_id(self) -> str | None:
+        worst_id = next((issue.issue_id for issue in self.case.packet.open_issues), None)
+        return None if self.case.is_blind else self.case.draft.issue_id or worst_id
+
+    @override
+    def locate_target(self, target_id: str) -> HighlightedPlace:
+        context = self.case.get_issue_context(target_id)
+        page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
+        shown_page = min(max(page, 1), self.case.packet.total_pages)
+        return HighlightedPlace(shown_page, context.boxes, choose_highlight_style(context.verdict))
+
+    @override
+    def open_target(self, target_id: str) -> None:
+        self.panel.context = render_issue_context(self.case.get_issue_context(target_id))
+
+    @override
+    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        context = self.case.get_issue_context(target_id)
+        issue_page = context.page_found or context.issue.page
+        is_elsewhere = issue_page not in (None, page) and 1 <= (issue_page or 0) <= self.case.packet.total_pages
+        return draft if is_elsewhere else draft.show_issue_and_mark_seen(target_id)
+
+    @override
+    def build_ribbon_segments(self) -> list[dict[str, Any]]:
+        confidence_by_segment = {} if self.case.is_blind else _index_confidence(self.case.packet.classification)
+        return [
+            {
+                "start": segment.start_page,
+                "end": segment.end_page,
+                "type": segment.dominant_type,
+                "flags": [flag.flag for flag in self.draft.flags if flag.start_page == segment.start_page],
+                "note": self.draft.segment_notes.get(segment.start_page, ""),
+                **confidence_by_segment.get((segment.start_page, segment.end_page, segment.dominant_type), {}),
+            }
+            for segment in self.draft.segments
+        ]
+
+    def show_quote_location(self, message: Message) -> Draft | None:
+        """Highlight a quote of the program's claims where it really is."""
+        quote_location = QuoteLocator(self.case.bundle).locate(str(message["snippet"]), int(message["page"]))
+        if quote_location.page_number is None:
+            self.screen.show_notice("This quote appears nowhere in the file.")
+        page = quote_location.page_number or int(message["page"])
+        if not 1 <= page <= self.case.packet.total_pages:
+            return None
+        style = choose_highlight_style(quote_location.verdict)
+        self.screen.show_place(HighlightedPlace(page, quote_location.boxes, style), "")
+        return self.draft
+
+    def set_mixture(self, message: Message) -> Draft | None:
+        """Set the shares of the whole file, scaled so that they add up to 100 %."""
+        percent_by_type = {
+            DocumentType(document_type): max(float(percent), 0.0)
+            for document_type, percent in message["percent"].items()
+        }
+        if sum(percent_by_type.values()) <= 0:
+            self.screen.show_notice("The shares cannot all be 0.")
+            return None
+        shares = normalise_shares(percent_by_type.values())
+        return self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True)))
+
+    def toggle_repairable_issues_confirmed(self, _: Message) -> Draft:
+        """Confirm the issues that validating will repair; pressed again, take it back."""
+        draft = self.draft
+        verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
+        for issue_id in self._list_repairable_issue_ids():
+            draft = draft.set_issue_verdict(issue_id, verdict)
+        return draft
+
+    def separate_patient_pages(self, message: Message) -> Draft:
+        """Make another patient's pages documents of their own; with ``rest`` all of them."""
+        page, draft = int(message["page"]), self.draft
+        for ranges in self._page_ranges_by_person:
+            if any(first <= page <= last for first, last in ranges):
+                for first, last in ranges:
+                    if message.get("rest") or first <= page <= last:
+                        draft = draft.split_off_flagged_pages(first, last, "other_patient")
+        return draft
+
+    @cached_property
+    def _page_ranges_by_person(self) -> list[tuple[PageRange, ...]]:
+        return list_page_ranges_by_person(self.case.bundle)
+
+    def _find_further_patient_pages(self) -> dict[str, Any]:
+        flagged_starts = {flag.start_page for flag in self.draft.flags if flag.flag == "other_patient"}
+        separated_pages = {
+            page
+            for segment in self.draft.segments
+            if segment.start_page in flagged_starts
+            for page in range(segment.start_page, segment.end_page + 1)
+        }
+        for ranges in self._page_ranges_by_person:
+            pages = [page for first, last in ranges for page in range(first, last + 1)]
+            separated = [page for page in pages if page in separated_pages]
+            if separated and len(separated) < len(pages):
+                return {"page": separated[0], "pages": [page for page in pages if page not in separated_pages]}
+        return {}
+
+    def _list_repairable_issue_ids(self) -> set[str]:
+        packet = self.case.packet
+        return {issue.issue_id for issue in packet.open_issues if issue.auto_fixable and packet.proposed_repairs}
+
+    def _is_repair_confirmed(self) -> bool:
+        repairable_ids = self._list_repairable_issue_ids()
+        confirmed_ids = {listed.issue_id for listed in self.draft.issue_verdicts if listed.verdict == "confirmed"}
+        return bool(repairable_ids) and confirmed_ids >= repairable_ids
+
+    def find_segment_index(self, message: Message) -> int:
+        """Find the position, from 0, of the document that has the page of the press."""
+        page = int(message["page"])
+        return next(
+            segment_index
+            for segment_index, segment in enumerate(self.draft.segments)
+            if segment.start_page <= page <= segment.end_page
+        )
+
+    actions: ClassVar[dict[str, Action[ClassificationController]]] = {
+        "evidence": Action(show_quote_location),
+        "type": Action(
+            lambda controller, message: controller.draft.set_segment_type(
+                controller.find_segment_index(message), DocumentType(message["type"])
+            ),
+            is_change=True,
+        ),
+        "split": Action(
+            lambda controller, message: controller.draft.toggle_boundary(int(message["page"])),
+            is_change=True,
+        ),
+        "start_at": Action(
+            lambda controller, message: controller.draft.move_segment_start(
+                int(message["segment"]), int(message["page"])
+            ),
+            is_change=True,
+        ),
+        "end_at": Action(
+            lambda controller, message: controller.draft.move_segment_end(
+                int(message["segment"]), int(message["page"])
+            ),
+            is_change=True,
+        ),
+        "dominant": Action(
+            lambda controller, message: controller.draft.set_dominant_type(DocumentType(message["type"])),
+            is_change=True,
+        ),
+        "flag": Action(
+            lambda controller, message: controller.draft.toggle_segment_flag(
+                controller.find_segment_index(message), message["flag"]
+            ),
+            is_change=True,
+        ),
+        "segment_note": Action(
+            lambda controller, message: controller.draft.set_segment_note(
+                controller.find_segment_index(message), str(message["text"])
+            ),
+            is_change=True,
+        ),
+        "separate": Action(separate_patient_pages, is_change=True),
+        "repair": Action(toggle_repairable_issues_confirmed, is_change=True),
+        "mixture": Action(set_mixture, is_change=True),
+        "mixture_seen": Action(lambda controller, _: controller.draft.mark_mixture_seen()),
+    }
+
+
+def _index_confidence(classification: ClassificationOutput | None) -> dict[_SegmentKey, dict[str, Any]]:
+    """Index the program's confidence by pages and type of a segment."""
+    confidence_by_segment: dict[_SegmentKey, dict[str, Any]] = {}
+    for segment in classification.segments if classification else ():
+        presence = next(
+            (presence for presence in segment.segment_composition if presence.document_type == segment.dominant_type),
+            None,
+        )
+        if presence is not None:
+            confidence_by_segment[segment.start_page, segment.end_page, segment.dominant_type] = {
+                "confidence": presence.confidence,
+                "presence": PRESENCE_WORDS[presence.presence_level],
+            }
+    return confidence_by_segment

@@ -1,0 +1,120 @@
+"""A case about the fields of reports and forms."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from evalkit.errors import UsageError
+from evalkit.review.draft import Draft
+from evalkit.review.field_answers import (
+    check_field_text,
+    get_template_field_or_plain_text,
+    split_field_key_to_index_and_name,
+)
+from evalkit.review.field_case import FieldReviewCase, HighlightedPlace
+from widgets.field_panel import (
+    FieldPanel,
+    build_form_ribbon,
+    describe_field_target_place,
+    render_field_case,
+    render_field_values,
+)
+from widgets.kinds.controller import Action, CaseController, Message
+
+
+class FieldsController(CaseController):
+    """An open case about fields."""
+
+    kind = "extraction"
+    panel_class = FieldPanel
+
+    case: FieldReviewCase
+    panel: FieldPanel
+    _unfinished_key = ""  # the field whose value is being typed, or was refused
+
+    @override
+    def render_case(self) -> dict[str, Any]:
+        self.panel.checked = {}
+        return render_field_case(self.case)
+
+    @override
+    def render_draft(self) -> None:
+        panel = self.panel
+        panel.place = describe_field_target_place(self.case, panel.selected, self.draft) if panel.selected else ""
+        panel.values = render_field_values(self.case, self.draft)
+        panel.wanted = self.case.list_unseen_target_ids(self.draft)
+
+    @override
+    def choose_first_target_id(self) -> str | None:
+        return self.case.draft.issue_id or self.case.choose_first_target_id()
+
+    @override
+    def locate_target(self, target_id: str) -> HighlightedPlace:
+        return self.case.locate_target(target_id)
+
+    @override
+    def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        return self.case.mark_target_and_page_seen(draft, target_id, page)
+
+    @override
+    def build_ribbon_segments(self) -> list[dict[str, Any]]:
+        return build_form_ribbon(self.case)
+
+    @override
+    def get_open_issue_id(self) -> str:
+        issues = self.case.get_target(self.panel.selected).issues if self.panel.selected else ()
+        return issues[0].issue_id if issues else ""
+
+    @override
+    def require_finished_edit(self) -> None:
+        if self._unfinished_key:
+            raise UsageError(
+                "a value that you have typed is not kept yet",
+                code="FIELD-UNFINISHED",
+                remedy="Press Enter in its line, or Esc to leave the field as it was.",
+            )
+
+    def mark_edit_begun_or_ended(self, message: Message) -> None:
+        """Remember that a value begins to be typed, or is given up."""
+        self.case.get_agent_value(str(message["field"]))
+        self._unfinished_key = str(message["field"]) if message.get("is_open") else ""
+        self.panel.checked = {}
+
+    def show_typed_value_check(self, message: Message) -> None:
+        """Show whether the text typed so far has the field's format."""
+        field_key, text = str(message["field"]), str(message["text"])
+        self.case.get_agent_value(field_key)
+        form_index, field_name = split_field_key_to_index_and_name(field_key)
+        template_field = get_template_field_or_plain_text(self.case.agent_extracted_fields[form_index], field_name)
+        text_check = check_field_text(template_field, text)
+        self.panel.checked = {
+            "field": field_key,
+            "text": text,
+            "value": text_check.value,
+            "problem": text_check.problem,
+        }
+
+    def set_field_value(self, message: Message) -> None:
+        """Save the value that was typed; text in a wrong format stays in its line."""
+        field_key, text = str(message["field"]), str(message["text"])
+        self.show_typed_value_check(message)
+        self._unfinished_key = field_key if self.panel.checked["problem"] else ""
+        if not self._unfinished_key:
+            self.screen.save_and_show_draft(self.case.set_field_answer(self.draft, field_key, text))
+            self.panel.checked = {"field": field_key, "text": text, "is_kept": True}
+
+    def set_field_status(self, message: Message) -> Draft:
+        """Answer that the field is as it was read, not present, or ambiguous."""
+        field_key, status, draft = str(message["field"]), str(message["status"]), self.draft
+        read_value, current_value = self.case.get_agent_value(field_key), self.case.get_current_value(draft, field_key)
+        new_value = None if status == "not_present" else current_value.value or read_value.value
+        return self.case.set_field_answer(draft, field_key, {"status": status, "value": new_value})
+
+    actions: ClassVar[dict[str, Action[FieldsController]]] = {
+        "field_edit": Action(mark_edit_begun_or_ended),
+        "field_check": Action(show_typed_value_check, clears_problem=False),
+        "field_value": Action(set_field_value, is_change=True),
+        "field_status": Action(set_field_status, is_change=True),
+    }
