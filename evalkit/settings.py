@@ -61,24 +61,28 @@ def _validate_executor(executor: str) -> str:
 
 
 class ModelSettings(BaseModel):
-    """``[models]``: which model answers; ``embedded``, or provider and model such as ``gemini:gemini-2.5-flash``."""
+    """``[models]``: which model answers: ``embedded``, or provider and model such as ``gemini:gemini-2.5-flash``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     default: _ModelName = "embedded"
-    """Of every role that has none of its own."""
+    """The model of every role that has none of its own."""
     classifier: _ModelName | None = None
+    """Finds documents and types; here and below, not set: ``default``."""
     v2: _ModelName | None = None
+    """Answers V2's question: do text and label agree?"""
     v3: _ModelName | None = None
+    """Answers V3's question: is it one of the known traps?"""
     v4: _ModelName | None = None
+    """Answers V4's question: is the evidence convincing?"""
     verifier: _ModelName | None = None
-    """V2, V3 and V4 in one question: ``profile = "lean"``."""
+    """Answers the one question of V2, V3 and V4 together: ``profile = "lean"``."""
     extractor: _ModelName | None = None
     """Reads the fields of reports and forms."""
     evaluator: _ModelName | None = None
     """Judges the values that were read in reports."""
     grader: _ModelName | None = None
-    """Judges forms that the rules have passed."""
+    """Judges tax forms that the rules have passed."""
 
     @property
     def model_name_by_role(self) -> dict[str, str]:
@@ -92,59 +96,62 @@ class ModelSettings(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """``[limits]``: what language models may be asked and paid; a document that would go beyond escalates."""
+    """``[limits]``: how much language models may be asked and paid; a document that would exceed a limit escalates."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     calls_per_document: int = Field(40, ge=0)
-    """Calls, repeated ones too; 0, here and below: as many as it takes."""
+    """Calls, repeated ones included; 0, here and below: no limit."""
     tokens_per_document: int = Field(0, ge=0)
-    """Input and output, thoughts and cached ones too."""
+    """Tokens in and out, thoughts and cached ones included."""
     usd_per_document: Decimal = Field(Decimal(0), ge=0)
-    """US dollars by the provider's list."""
+    """US dollars by the provider's price list; calls under way count at their estimated cost."""
     calls_per_run: int = Field(0, ge=0)
+    """Calls of one run."""
     tokens_per_run: int = Field(0, ge=0)
+    """Tokens of one run."""
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
+    """US dollars of one run."""
 
 
 class ReliabilityLoopSettings(BaseModel):
-    """``[reliability_loop]``: how often fields of clinical reports are tried. Also by specification 002's ``MARC_…``."""
+    """``[reliability_loop]``: how often reading the fields of a clinical report is tried. ``MARC_…`` variables work too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = True
-    """False: one attempt, which is evaluated. ``MARC_RELIABILITY_LOOP_ENABLED``."""
+    """``false``: a single attempt, still evaluated. Also ``MARC_RELIABILITY_LOOP_ENABLED``."""
     profile: Literal["real-time", "batch", "clinical"] = "batch"
-    """Score and attempts: 0.85 and 2, 0.95 and 3, 0.98 and 5; what is set below counts instead."""
+    """Score and attempts: real-time 0.85 and 2, batch 0.95 and 3, clinical 0.98 and 5; the settings below win."""
     quality_threshold: float | None = Field(None, ge=0, le=1)
-    """The score that is enough. ``MARC_QUALITY_THRESHOLD``."""
+    """The score that is enough. Also ``MARC_QUALITY_THRESHOLD``."""
     max_iterations: int | None = Field(None, ge=1, le=20)
-    """Attempts at one report. ``MARC_MAX_ITERATIONS``."""
+    """Attempts at one report. Also ``MARC_MAX_ITERATIONS``."""
     min_improvement: float | None = Field(None, ge=0, le=1)
-    """An attempt that gains less over the one before is the last. ``MARC_MIN_IMPROVEMENT``."""
+    """An attempt that gains less than this is the last; not set: 0.05. Also ``MARC_MIN_IMPROVEMENT``."""
     timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
-    """Milliseconds for all attempts at one report. ``MARC_TIMEOUT_MS``."""
+    """Milliseconds for all attempts at one report; not set: 30000. Also ``MARC_TIMEOUT_MS``."""
     ensemble: tuple[_ModelName, ...] = ()
-    """Models that judge the values together; the median counts. Empty: the evaluator's model alone."""
+    """Models that judge the values together, their median counts; empty: the evaluator's model alone."""
 
 
 _MIN_PAGE_MB = 256
 
 
 class ReviewServerSettings(BaseModel):
-    """``[review]``: how many pages the experts' screen may have open, and who may say who a reviewer is."""
+    """``[review]``: limits of the experts' screen, and logins by a proxy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pages: int = Field(64, ge=0)
-    """Pages that may be open at once, of all reviewers together; each is a process. 0: as many as it takes."""
+    """Screens open at once, of all reviewers together; each is a process. 0: no limit."""
     page_memory_mb: int = Field(1024, ge=0, le=1_048_576)
-    """Memory that one page may use before it is ended. 0: as much as there is."""
+    """Megabytes that one screen may use before it is closed and its draft kept, at least 256; 0: no limit."""
     user_header: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9-]*$")
-    """The header in which a proxy on this machine, which logs reviewers in itself, names them; it must remove it from
-    what its clients send. Nobody does, if it is not set."""
+    """The header in which a proxy names the reviewer it has logged in, such as ``X-Forwarded-User``; the proxy must
+    remove it from what its clients send."""
     proxies: tuple[IPv4Address, ...] = ()
-    """The addresses that it connects from; of others the header means nothing."""
+    """This machine's addresses that the proxy connects from; the header is ignored from others."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> ReviewServerSettings:
@@ -163,22 +170,26 @@ class RetentionSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     days: int = Field(0, ge=0, le=36_525)
-    """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
+    """`evalkit purge --expired --yes` removes documents that were finished this many days ago; 0: none."""
 
 
 class TemplateReviewerSettings(BaseModel):
-    """``[vllm_review.reviewers]``: who looks at bank-statement templates; a model that is not named is ``[models] default``."""
+    """``[vllm_review.reviewers]``: models that review bank-statement templates; one that is not set is ``[models] default``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     layout_model: _ModelName | None = None
+    """Reviews regions and columns; `evalkit doctor` tells if it can see pictures."""
     semantic_model: _ModelName | None = None
+    """Reviews meaning: signs, dates, sums."""
     arbitrator_model: _ModelName | None = None
+    """Decides if the two disagree."""
     layout_temperature: float = Field(0.1, ge=0, le=2)
-    """Precise and consistent."""
+    """The layout reviewer's temperature: precise and consistent."""
     semantic_temperature: float = Field(0.2, ge=0, le=2)
-    """A little more exploratory."""
+    """The semantic reviewer's temperature: a little more exploratory."""
     arbitrator_temperature: float = Field(0.0, ge=0, le=2)
+    """The arbitrator's temperature."""
 
     @property
     def model_name_by_role(self) -> dict[str, str]:
@@ -192,62 +203,76 @@ class TemplateReviewerSettings(BaseModel):
 
 
 class TemplateReviewTimeoutSettings(BaseModel):
-    """``[vllm_review.timeouts]``: seconds."""
+    """``[vllm_review.timeouts]``: time limits of a template's review, in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     single_reviewer_seconds: float = Field(60, gt=0, le=3_600)
+    """One reviewer."""
     both_reviewers_seconds: float = Field(90, gt=0, le=3_600)
-    """Both side by side, and reading the statement for them."""
+    """Both reviewers in parallel, reading the statement included."""
     arbitration_seconds: float = Field(45, gt=0, le=3_600)
+    """The arbitrator."""
     total_cycle_seconds: float = Field(180, gt=0, le=3_600)
-    """One attempt with all that is asked about it; the building of another one has as long again."""
+    """One attempt with all that is asked about it; building the next template may take as long again."""
 
 
 class TemplateReviewRetrySettings(BaseModel):
-    """``[vllm_review.retry]``: how long a template is tried."""
+    """``[vllm_review.retry]``: how often another template is tried."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_attempts: int = Field(3, ge=0, le=20)
-    """So many attempts may follow the first one; fewer after arbitration, or where nothing gets better."""
+    """Attempts after the first; fewer after arbitration, or if nothing improves."""
     convergence_threshold: float = Field(-0.2, ge=-1, le=0)
-    """An attempt with a lower score sends the template to a person at once."""
+    """A lower score sends the template to a person at once."""
 
 
 class TemplatePassCriteria(BaseModel):
-    """``[vllm_review.pass_criteria]``: so many issues a template may have and pass."""
+    """``[vllm_review.pass_criteria]``: how many issues of each severity a template may have and still pass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_critical: int = Field(0, ge=0)
+    """Critical issues."""
     max_high: int = Field(0, ge=0)
+    """Issues of high severity."""
     max_medium: int = Field(3, ge=0)
+    """Issues of medium severity."""
     max_low: int = Field(10, ge=0)
+    """Issues of low severity."""
 
 
 class TemplateIssueCaps(BaseModel):
-    """``[vllm_review.issue_caps]``: so many issues of a category are shown, the worst first; all of them count."""
+    """``[vllm_review.issue_caps]``: how many issues of each category are shown, worst first; all of them count."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bbox_accuracy: int = Field(5, ge=1)
+    """Boxes that miss or cut off rows."""
     column_mapping: int = Field(3, ge=1)
+    """Columns named wrongly."""
     sign_logic: int = Field(2, ge=1)
+    """Inverted signs."""
     date_format: int = Field(3, ge=1)
+    """Dates that cannot be read."""
     multiline_handling: int = Field(3, ge=1)
+    """Rows of several lines."""
     reconciliation_strategy: int = Field(2, ge=1)
+    """Sums that are not met."""
     provenance: int = Field(5, ge=1)
+    """Values without a place on the page."""
     other: int = Field(5, ge=1)
+    """All others."""
 
 
 class TemplateReviewSettings(BaseModel):
-    """``[vllm_review]``: the two reviewers of bank-statement templates, as specification 004 sets them."""
+    """``[vllm_review]``: the two reviewers of bank-statement templates."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = True
-    """False: one reviewer, and a person in any case."""
+    """``false``: a single reviewer, and a person decides in any case."""
     reviewers: TemplateReviewerSettings = TemplateReviewerSettings()
     timeouts: TemplateReviewTimeoutSettings = TemplateReviewTimeoutSettings()
     retry: TemplateReviewRetrySettings = TemplateReviewRetrySettings()
@@ -268,75 +293,81 @@ class Settings(BaseSettings):
     )
 
     output: str = Field("output", min_length=1)
-    """The folder that everything is written to; or, with ``database``, one in a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
+    """The output folder; with ``database`` also a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
     database: Annotated[str | None, BeforeValidator(_validate_database_url)] = Field(None, repr=False)
-    """Where claims, drafts, journal and index are: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the output
-    folder."""
+    """The database of claims, drafts, journal and index: ``postgresql://USER@HOST/NAME``; not set: ``evalkit.sqlite`` in the
+    output folder."""
     workers: int = Field(0, ge=0, le=256)
-    """Processes that read PDFs; 0: one per core."""
+    """Processes that read documents; 0: one per core."""
     executor: Annotated[str, AfterValidator(_validate_executor)] = LOCAL_EXECUTOR
-    """Where PDFs are read: ``local``, or ``dask://HOST:PORT``, the scheduler of a Dask cluster."""
+    """Where documents are read: ``local``, or ``dask://HOST:PORT``, the scheduler of a Dask cluster, which also decides
+    if no language model is asked."""
     log_format: Literal["text", "json"] = "text"
-    """How the command line writes its log; ``json``: one object a line."""
+    """The log's format, `evalkit review` included; ``json``: one object a line."""
     read_seconds: int = Field(300, ge=1, le=86_400)
-    """Seconds that reading one PDF may take, or from one recognised page to the next."""
+    """Seconds for reading one document, or from one recognised page to the next."""
     read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
-    """Megabytes of address space that reading one PDF may take; 0: as much as there is."""
+    """Megabytes of address space for reading one document; 0: no limit."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
-    """What recognises pages that are pictures; ``auto``: tesseract, else RapidOCR, whichever is installed."""
+    """The engine that recognises scanned pages; ``auto``: tesseract if it is installed, else RapidOCR."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
-    """Seconds that recognising one page once may take."""
+    """Seconds for recognising one page once."""
     reader: Literal["local", "documentai"] = "local"
     """What reads PDFs: this machine, or Google Document AI."""
     documentai_processor: str | None = None
-    """``projects/P/locations/L/processors/ID``, with ``/processorVersions/V`` to stay with one version."""
+    """``projects/P/locations/L/processors/ID``; add ``/processorVersions/V`` to stay with one version."""
     documentai_endpoint: str | None = None
-    """Where Document AI is, if not where its location says."""
+    """Document AI's host, if not that of the processor's location."""
     documentai_transport: Literal["grpc", "rest"] = "grpc"
+    """``rest``: for networks whose proxy does not let gRPC through."""
     documentai_seconds: int = Field(120, ge=1, le=3_600)
-    """Seconds that one call for up to 15 pages may take; with all that is tried again twice as many."""
+    """Seconds for one call of up to 15 pages; twice as many with repeated calls."""
     models: ModelSettings = ModelSettings()
     profile: Literal["full", "lean"] = "full"
-    """``lean``: V2, V3 and V4 in one question; two calls a document instead of four."""
+    """``lean``: V2, V3 and V4 in one question, two calls for a document instead of four."""
     limits: LimitSettings = LimitSettings()
     calls_in_flight: int = Field(16, ge=1, le=1_000)
-    """Calls of language models at once, at most; fewer after a provider said that it is too many."""
+    """Calls of one model at once; fewer while the provider says that it is too many."""
     call_seconds: float = Field(60, gt=0, le=3_600)
-    """Seconds that one question may take, repeated calls and the waiting between them included."""
+    """Seconds for one question, repeated calls and the waits between them included."""
     window_characters: int = Field(400_000, ge=1_000)
-    """A language model is asked about so much text at once; longer documents are asked about in parts."""
+    """Characters that a language model is asked about at once; longer documents are asked about in parts."""
     gemini_base_url: str | None = None
-    """Where Gemini is, if not at Google's: a proxy, a test server."""
+    """Gemini's address, if not Google's: a gateway of your own."""
     openai_base_url: str | None = None
-    """Of any server that speaks OpenAI's protocol."""
+    """The address of a server that speaks OpenAI's protocol; not set: OpenAI's."""
     anthropic_base_url: str | None = None
+    """Anthropic's address, if not its own: a gateway of your own."""
     ollama_base_url: str | None = None
+    """The address of an Ollama server; not set: ``http://127.0.0.1:11434/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
-    """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
+    """A file with traps of your own, in addition to the shipped ones."""
     verifiers: tuple[_EntryPointName, ...] = ()
-    """A site's own verifiers, which come after V4: names of entry points in the group ``evalkit.verifiers``."""
+    """Verifiers of your own, which run after V4: names of entry points in the group ``evalkit.verifiers``."""
     verifier_seconds: float = Field(10, gt=0, le=600)
-    """Seconds that one of them may take for one document and one step."""
+    """Seconds for one of these verifiers, one document and one step."""
     lossless_repair: bool = False
-    """Apply repairs that lose nothing (counts, missing types, share sums) before the arbiter counts."""
+    """Repair wrong counts, missing types, a missing mixture and share sums before the arbiter counts issues."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
-    """``ignore``: a verifier that could not answer raises no issue, and is named in the result's ``unanswered`` alone. Only
-    for comparing with older systems."""
+    """``ignore``: a verifier that could not answer raises no issue and is only named in the result's ``unanswered``; for
+    comparing with older systems."""
     audit_rate_start: float = Field(0.20, ge=0, le=1)
-    """Share of accepted documents drawn for audit until ``audit_target`` audits are done."""
+    """Share of accepted documents that is drawn for audit at first."""
     audit_rate: float = Field(0.05, ge=0, le=1)
-    """Share drawn after that."""
+    """Share that is drawn after ``audit_target`` audits."""
     audit_target: int = Field(300, ge=0)
+    """Audits after which ``audit_rate`` applies."""
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
     foreign_types: dict[str, DocumentTypeName] = {}
-    """A label of the production classifier → one of the five types."""
+    """A label of the production classifier → one of the five types; a table in the file, JSON in the variable."""
     patients: Literal["one", "several"] = "one"
-    """How many patients a file may be about; with ``several`` documents of several in one file are a MINOR issue."""
+    """How many patients a file may be about; with ``several``, documents of several patients are a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
-    """Source folder → the same for the files in and below it; of several folders the innermost counts."""
+    """Source folder → ``one`` or ``several`` for the files in and below it, the innermost folder wins; a table in the file,
+    JSON in the variable."""
     review: ReviewServerSettings = ReviewServerSettings()
     retention: RetentionSettings = RetentionSettings()
 
@@ -372,7 +403,7 @@ class Settings(BaseSettings):
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",
-                remedy="Correct it; the README lists every setting.",
+                remedy="Correct it; `evalkit docs settings` lists every setting.",
             ) from error
 
 
@@ -385,7 +416,7 @@ def _require_readable_file_if_present(name: str) -> None:
             return
         reason = "it is a link that leads nowhere" if isinstance(error, FileNotFoundError) else error.strerror
         raise UsageError(
-            f"{name} in this folder cannot be read: {reason}", code="SETTINGS", remedy="Mend it, or take it away."
+            f"{name} in this folder cannot be read: {reason}", code="SETTINGS", remedy="Fix or remove the file."
         ) from error
 
 
