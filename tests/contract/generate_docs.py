@@ -77,7 +77,7 @@ def _iterate_sections(
 
 
 def _show_purpose(section: type[BaseModel]) -> str:
-    purpose = _plain(inspect.getdoc(section) or "").partition(": ")[2]
+    purpose = _as_toml(_plain(inspect.getdoc(section) or "").partition(": ")[2])
     return purpose[:1].upper() + purpose[1:]
 
 
@@ -95,7 +95,7 @@ def _read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     assert isinstance(definition, ast.ClassDef)
     pairs = zip(definition.body, definition.body[1:], strict=False)
     return {
-        field.target.id: _plain(doc.value.value)
+        field.target.id: _as_toml(_plain(doc.value.value))
         for field, doc in pairs
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
@@ -106,6 +106,15 @@ def _read_field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 def _plain(doc: str) -> str:
     return " ".join(doc.replace("``", "`").split())
+
+
+def _as_toml(meaning: str) -> str:
+    """Replace the words of Python by those of ``evalkit.toml``.
+
+    >>> _as_toml("False: one. None: that of the folder.")
+    '`false`: one. Not set: that of the folder.'
+    """
+    return meaning.replace("False:", "`false`:").replace("True:", "`true`:").replace("None:", "Not set:")
 
 
 # ---------------------------------------------------------------------------------------------------------- commands
