@@ -135,7 +135,7 @@ def _iterate_commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _show_argument(argument: Any) -> str:
-    name = (argument.metavar or argument.name.upper()).strip("[]") + ("…" if argument.nargs == -1 else "")
+    name = (argument.metavar or argument.name.upper()).strip("[]…") + ("…" if argument.nargs == -1 else "")
     return name if argument.required else f"[{name}]"
 
 
