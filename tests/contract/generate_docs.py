@@ -164,7 +164,7 @@ def error_table() -> str:
                     remedies[code] += filter(None, [remedy])
     return write_table(
         ("code", "what to do"),
-        ((f"`{code}`", "<br>".join(remedies[code]) or "as the message says") for code in sorted(remedies)),
+        ((f"`{code}`", "<br>".join(sorted(remedies[code])) or "as the message says") for code in sorted(remedies)),
     )
 
 
@@ -195,7 +195,7 @@ def _iterate_row_remedies(cells: list[ast.expr]) -> Iterator[tuple[str, str]]:
 
 
 def issue_table() -> str:
-    """List every issue code with its severities and its first message."""
+    """List every issue code with its severities and its longest message."""
     found: dict[str, tuple[set[str], list[str]]] = defaultdict(lambda: (set(), []))
     for tree in _product_trees():
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -207,7 +207,7 @@ def issue_table() -> str:
         (
             f"`{code}`",
             ", ".join(sorted(severities, key=_SEVERITIES.index)) or "depends",
-            next(filter(None, messages), ""),
+            max(messages, key=lambda message: (len(message), message)),
         )
         for code, (severities, messages) in sorted(found.items())
     )

@@ -24,6 +24,7 @@ from evalkit.store import resolve_postgresql_url
 
 _TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text() for path in PAGES}
 _MAX_README_BYTES = 10_000
+_WRITTEN_WITH_THE_PACKAGES = ("evalkit/cli", "/README.md")
 
 
 @pytest.mark.parametrize("page", _TEXTS)
@@ -74,6 +75,16 @@ def test_links_lead_somewhere(page: str) -> None:
         assert target.exists(), path
         headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE) if anchor else []
         assert not anchor or anchor in {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in headings}
+
+
+@pytest.mark.parametrize("page", _TEXTS)
+def test_named_files_and_modules_exist(page: str) -> None:
+    code = "\n".join(re.findall(r"^```.*?^```|`[^`\n]+`", _TEXTS[page], re.DOTALL | re.MULTILINE))
+    for path in re.findall(r"(?<![\w./{])(?:evalkit|widgets|tests|prompts|notebooks)/[\w./-]*", code):
+        assert (ROOT / path).exists() or path.endswith(_WRITTEN_WITH_THE_PACKAGES), path
+    for module in re.findall(r"-m ((?:evalkit|benchmarks)[\w.]+)", code):
+        file = ROOT / ("tests" if module.startswith("benchmarks") else "") / module.replace(".", "/")
+        assert file.with_suffix(".py").exists() or file.is_dir(), module
 
 
 @pytest.mark.parametrize("page", _TEXTS)
