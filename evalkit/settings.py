@@ -69,9 +69,13 @@ class ModelSettings(BaseModel):
     default: _ModelName = "embedded"
     """Of every role that has none of its own."""
     classifier: _ModelName | None = None
+    """Finds documents and their types. Not set, here and below: ``default``."""
     v2: _ModelName | None = None
+    """Answers V2's question: do text and label agree?"""
     v3: _ModelName | None = None
+    """Answers V3's question: is it one of the known traps?"""
     v4: _ModelName | None = None
+    """Answers V4's question: is the evidence convincing?"""
     verifier: _ModelName | None = None
     """V2, V3 and V4 in one question: ``profile = "lean"``."""
     extractor: _ModelName | None = None
@@ -104,8 +108,11 @@ class LimitSettings(BaseModel):
     usd_per_document: Decimal = Field(Decimal(0), ge=0)
     """US dollars by the provider's list."""
     calls_per_run: int = Field(0, ge=0)
+    """Calls of one run."""
     tokens_per_run: int = Field(0, ge=0)
+    """Tokens of one run."""
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
+    """US dollars of one run."""
 
 
 class ReliabilityLoopSettings(BaseModel):
@@ -173,13 +180,17 @@ class TemplateReviewerSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     layout_model: _ModelName | None = None
+    """Reviews regions and columns; `evalkit doctor` tells if it can see pictures."""
     semantic_model: _ModelName | None = None
+    """Reviews signs, dates and sums."""
     arbitrator_model: _ModelName | None = None
+    """Decides if the two disagree."""
     layout_temperature: float = Field(0.1, ge=0, le=2)
     """Precise and consistent."""
     semantic_temperature: float = Field(0.2, ge=0, le=2)
     """A little more exploratory."""
     arbitrator_temperature: float = Field(0.0, ge=0, le=2)
+    """Zero: the same answer each time, as far as the model can."""
 
     @property
     def model_name_by_role(self) -> dict[str, str]:
@@ -198,9 +209,11 @@ class TemplateReviewTimeoutSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     single_reviewer_seconds: float = Field(60, gt=0, le=3_600)
+    """One reviewer."""
     both_reviewers_seconds: float = Field(90, gt=0, le=3_600)
     """Both side by side, and reading the statement for them."""
     arbitration_seconds: float = Field(45, gt=0, le=3_600)
+    """The arbitrator."""
     total_cycle_seconds: float = Field(180, gt=0, le=3_600)
     """One attempt with all that is asked about it; the building of another one has as long again."""
 
@@ -222,9 +235,13 @@ class TemplatePassCriteria(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_critical: int = Field(0, ge=0)
+    """Critical issues."""
     max_high: int = Field(0, ge=0)
+    """Issues of high severity."""
     max_medium: int = Field(3, ge=0)
+    """Issues of medium severity."""
     max_low: int = Field(10, ge=0)
+    """Issues of low severity."""
 
 
 class TemplateIssueCaps(BaseModel):
@@ -233,13 +250,21 @@ class TemplateIssueCaps(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bbox_accuracy: int = Field(5, ge=1)
+    """Boxes that miss or cut off rows."""
     column_mapping: int = Field(3, ge=1)
+    """Columns with wrong names."""
     sign_logic: int = Field(2, ge=1)
+    """Inverted signs."""
     date_format: int = Field(3, ge=1)
+    """Dates that cannot be read."""
     multiline_handling: int = Field(3, ge=1)
+    """Rows of several lines."""
     reconciliation_strategy: int = Field(2, ge=1)
+    """Sums that are not met."""
     provenance: int = Field(5, ge=1)
+    """Values that are not printed as they were read."""
     other: int = Field(5, ge=1)
+    """All others."""
 
 
 class TemplateReviewSettings(BaseModel):
@@ -294,6 +319,7 @@ class Settings(BaseSettings):
     documentai_endpoint: str | None = None
     """Where Document AI is, if not where its location says."""
     documentai_transport: Literal["grpc", "rest"] = "grpc"
+    """``rest``: for networks whose proxy does not let gRPC through."""
     documentai_seconds: int = Field(120, ge=1, le=3_600)
     """Seconds that one call for up to 15 pages may take; with all that is tried again twice as many."""
     models: ModelSettings = ModelSettings()
@@ -311,7 +337,9 @@ class Settings(BaseSettings):
     openai_base_url: str | None = None
     """Of any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
+    """The address of Anthropic, if it is not its own: a gateway."""
     ollama_base_url: str | None = None
+    """The address of an Ollama server. Not set: ``http://127.0.0.1:11434/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
@@ -330,6 +358,7 @@ class Settings(BaseSettings):
     audit_rate: float = Field(0.05, ge=0, le=1)
     """Share drawn after that."""
     audit_target: int = Field(300, ge=0)
+    """Audits after which ``audit_rate`` applies."""
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
     foreign_types: dict[str, DocumentTypeName] = {}

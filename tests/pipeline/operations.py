@@ -1,11 +1,12 @@
-"""What the README's section "Operations" has in its code blocks."""
+"""The code blocks of "From one machine to many" in evalkit/docs/operations.md."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-_SECTION = (Path(__file__).parents[2] / "README.md").read_text().partition("\n## Operations\n")[2].partition("\n## ")[0]
+_PAGE = (Path(__file__).parents[2] / "evalkit/docs/operations.md").read_text()
+_SECTION = _PAGE.partition("\n## From one machine to many\n")[2].partition("\n## ")[0]
 _BLOCKS = [
     [line.partition("  #")[0].rstrip() for line in block.splitlines()]
     for block in re.findall(r"^```\n(.*?)^```$", _SECTION, re.DOTALL | re.MULTILINE)

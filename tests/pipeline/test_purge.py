@@ -655,7 +655,7 @@ def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> No
 
 
 def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Path) -> None:
-    """The walk of the README: the database by SQLite's own copy, then the files, then restore and reindex."""
+    """The walk of evalkit/docs/operations.md: the database by SQLite's own copy, then the files, then restore and reindex."""
     import sqlite3
 
     index = open_index(output)

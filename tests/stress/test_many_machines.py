@@ -1,4 +1,4 @@
-"""The README's commands for many machines, typed as a new user would: Dask, PostgreSQL and a bucket, all on this one.
+"""The commands of evalkit/docs/operations.md for many machines, typed as a new user would: Dask, PostgreSQL and a bucket, all on this one.
 
 They are read out of its code blocks; only addresses differ, and the packages are installed already.
 """
@@ -71,7 +71,7 @@ class Machine:
         self.logs: list[Path] = []
 
     def here(self, command: str) -> str:
-        """The command with this machine's addresses in the place of the README's."""
+        """The command with this machine's addresses instead of the documented ones."""
         for theirs, ours in (
             ("10.0.0.4", f"127.0.0.1:{self._server.port}"),
             ("10.0.0.5:8786", f"127.0.0.1:{self._port}"),
@@ -122,7 +122,7 @@ class Machine:
             kill_processes([process])
 
 
-def test_what_the_readme_says_takes_a_user_to_many_machines(tmp_path: Path, s3: S3Server, chromium: Browser) -> None:
+def test_documented_commands_take_a_user_to_many_machines(tmp_path: Path, s3: S3Server, chromium: Browser) -> None:
     server = PostgreSQLServer()
     with ExitStack() as ending:
         ending.callback(server.remove)

@@ -131,5 +131,5 @@ def _build_weights_error(problem: str) -> UsageError:
     return UsageError(
         f"{WEIGHTS_FILE}: {problem}",
         code="WEIGHTS-ENTRY",
-        remedy="Restore the file that came with evalkit, then learn it again (README: the built-in model).",
+        remedy="Restore the file that came with evalkit, then learn it again (evalkit docs models).",
     )

@@ -1,4 +1,4 @@
-"""Dask clusters of real processes on 127.0.0.1, started as the README says."""
+"""Dask clusters of real processes on 127.0.0.1, started as evalkit/docs/operations.md says."""
 
 from __future__ import annotations
 
