@@ -1,4 +1,7 @@
-"""evalkit: may an AI's reading of a document be trusted? The public names, loaded when they are first used."""
+"""evalkit: checks of an AI's reading of clinical documents.
+
+Public names are loaded on first use.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What is installed, configured or missing, and the command that mends it."""
+"""The checks of `evalkit doctor`, each with the fix of what is missing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
 from evalkit.llm.providers import find_model_capabilities
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
+from evalkit.pipeline.event_loop import run_sync
+from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 
@@ -39,7 +41,7 @@ _REQUIRED_PACKAGES = (
     "voila",
 )
 _MIN_FREE_BYTES = 1 << 30
-"""Bytes of free disk below which a run may not end."""
+"""Bytes of free disk that a run needs to finish."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,16 @@ class DoctorCheck:
     is_fine: bool
     found: str
     remedy: str = ""
-    """The command or step that mends it."""
+    """The command or step that fixes it."""
 
 
 def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[DoctorCheck]:
-    """All checks, in reading order. No file is written; the database, bucket and cluster that are set are looked for.
+    """Run all checks, in reading order.
 
-    Each language model that is set, and Document AI if it reads, is asked only if ``asks_models``: once, without any document.
+    Nothing is written; the database, bucket and cluster that are set are connected to.
+
+    With ``asks_models`` each language model that is set, and Document AI if it is the reader, is asked once, without any
+    document.
     """
     return [
         DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
@@ -83,7 +88,7 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
 
 
 def _run_check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
-    """What is there, as ``describe`` says it; or why it is not, and what mends that."""
+    """Run one check: what ``describe`` returns, or the error and its remedy."""
     try:
         found = describe()
     except EvalkitError as error:
@@ -102,10 +107,12 @@ def _describe_ocr(settings: Settings) -> str | DoctorCheck:
     from evalkit.documents.ocr import resolve_ocr_engine
 
     if settings.ocr == "none":
-        return "switched off: pages that are pictures go to a person"
+        return "switched off: scanned pages go to a person"
     ocr_engine = resolve_ocr_engine(settings.ocr)
     if ocr_engine is None:
-        remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without, pages that are pictures go to a person"
+        remedy = (
+            f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without it scanned pages go to a person"
+        )
         return DoctorCheck("OCR", False, "no engine is installed", remedy)
     return ocr_engine.name_and_version
 
@@ -120,8 +127,6 @@ def _describe_reader(settings: Settings, *, asks_document_ai: bool) -> str:
 
 
 def _describe_executor(settings: Settings) -> str:
-    """Where PDFs are read; a cluster is looked for, as by a run."""
-    from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.protocol import ReaderConfig
     from evalkit.pipeline.executor.selection import create_cluster
 
@@ -132,7 +137,7 @@ def _describe_executor(settings: Settings) -> str:
 
 
 def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCheck]:
-    """Each language model that is set, and whether those that review templates see what they are to review."""
+    """Check each language model, and the vision of those that review templates."""
     reviewer_settings = settings.vllm_review.reviewers
     reviewer_models = (
         reviewer_settings.layout_model,
@@ -147,17 +152,14 @@ def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCh
         yield check
         if model_name in reviewing_models:
             vision_check = _check_vision(model_name, answer_text)
-            # Who has set it for documents alone need not care.
+            # A model that is set for documents alone needs no vision.
             yield vision_check if model_name in reviewer_models else replace(vision_check, is_fine=True)
 
 
 def _check_model(
     model_name: str, settings: Settings, *, asks_model: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
-    """Whether it can be asked; what it answered, if it was."""
-    from evalkit.pipeline.event_loop import run_sync
-    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
-
+    """Check that a model can be asked; return its answer too, if it was."""
     check_name = "language model" if model_name != EMBEDDED_MODEL_NAME else "model"
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: no key, no network"), None
@@ -176,22 +178,21 @@ def _check_model(
 
 
 def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
-    """Whether a model can review templates. ``answer_text``: what it answered to a picture; None where it was not asked."""
-    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME
+    """Check that a model can review templates.
 
-    check_name, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
+    ``answer_text``: its answer to an image; None if it was not asked.
+    """
+    check_name, remedy = "template reviewer", "Set a model that sees images in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
-        return DoctorCheck(check_name, True, "embedded: measured checks alone, without pictures")
+        return DoctorCheck(check_name, True, "embedded: measured checks only, without images")
     capabilities = find_model_capabilities(model_name)
     if answer_text is not None and TEST_IMAGE_TEXT not in answer_text:
-        return DoctorCheck(
-            check_name, False, f"{model_name} was shown a picture and did not read the number on it", remedy
-        )
+        return DoctorCheck(check_name, False, f"{model_name} did not read the number on a test image", remedy)
     if answer_text is None and capabilities and not capabilities.has_vision:
-        return DoctorCheck(check_name, False, f"{model_name} sees no pictures", remedy)
-    picture_note = "sees pictures" if answer_text or capabilities else "pictures: not known (--live shows it one)"
+        return DoctorCheck(check_name, False, f"{model_name} cannot see images", remedy)
+    picture_note = "sees images" if answer_text or capabilities else "images: not known (--live sends one)"
     if capabilities is None or capabilities.context_tokens is None:
-        context_note = f"how much it reads at once is not known: {MIN_CONTEXT_TOKENS:,} tokens are needed"
+        context_note = f"its context length is not known: {MIN_CONTEXT_TOKENS:,} tokens are needed"
     elif capabilities.context_tokens < MIN_CONTEXT_TOKENS:
         return DoctorCheck(
             check_name,
@@ -205,12 +206,12 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
 
 
 async def _send_test_request(provider: Provider, time_limit_seconds: float, *, is_reviewer: bool) -> str:
-    """What it answers to one call of a few tokens, with a picture for a reviewer. ModelCallError."""
+    """Ask a short test question, of a reviewer with an image. ModelCallError."""
     properties: dict[str, Any] = {"ready": {"type": "boolean"}}
     prompt = 'Answer with JSON: {"ready": true}'
     if is_reviewer:
         properties |= {"number": {"type": ["string", "null"]}}
-        prompt = 'Which number stands on the picture? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
+        prompt = 'Which number is in the image? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
         reply = await provider.send(
@@ -230,7 +231,7 @@ def _describe_prompts_and_tables() -> str | DoctorCheck:
 
 
 def _describe_own_traps(path: str) -> str | DoctorCheck:
-    """A site's own traps: are they read, is each done in time, and do they do what their examples say?"""
+    """Check that a site's traps are readable, fast enough, and fit their examples."""
     failed_examples = describe_failing_examples(load_shipped_and_site_traps(path))
     own_traps = parse_traps(read_regular_file(path).decode(), path)
     if failed_examples:
@@ -250,9 +251,9 @@ def _describe_own_verifier(name: str, time_limit_seconds: float) -> str:
 def _describe_output_folder(output: str) -> str | DoctorCheck:
     folder = parse_output_location(output)
     if isinstance(folder, str):
-        return folder if open_output_folder(folder).has_folder() else f"{folder}; nothing is in it yet"
+        return folder if open_output_folder(folder).has_folder() else f"{folder}; it is still empty"
     if folder.exists() and not folder.is_dir():
-        return DoctorCheck("output folder", False, f"{folder} is no folder", "Choose another with --output.")
+        return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another with --output.")
     existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
     if not os.access(existing_folder, os.W_OK):
         return DoctorCheck("output folder", False, f"{folder} cannot be written", "Choose another with --output.")

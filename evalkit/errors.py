@@ -4,16 +4,16 @@
 
     EvalkitError
     ├── UsageError          change the call, an option or a setting; nothing was done (exit status 2)
-    ├── DocumentError       mend or replace this one document; the others go on (exit status 1)
+    ├── DocumentError       fix or replace this document; the others are processed (exit status 1)
     ├── ModelError          the model gave no usable answer; the case goes to a person
-    ├── ExecutorError       the machines that read are gone; start again when they are back, what is finished is kept
-    ├── StoreError          mend the output folder (space, rights, a newer schema), then start again
+    ├── ExecutorError       the reading machines are unreachable; start again later, finished documents are kept
+    ├── StoreError          fix the output folder (space, rights, a newer schema), then start again
     │   └── NotFound        nothing of that name is stored
-    └── ReviewRefused       the review cannot stand as it was given; change it and save again
+    └── ReviewRefused       the rules forbid the review; change it and save again
         ├── ReviewConflict  somebody else has saved since; load the case again
-        └── CaseTaken       the case is open elsewhere; take it over on purpose, or do another
+        └── CaseTaken       the case is open elsewhere; take it over on purpose, or open another
 
-Every message is one line: what was wrong and which value; ``remedy`` says what to do. Messages may name files, never
+Every message is one line: what is wrong and which value; ``remedy`` says what to do. Messages may name files, but never
 quote a document's text.
 """
 
@@ -21,7 +21,7 @@ quote a document's text.
 class EvalkitError(Exception):
     """Base of all errors that evalkit raises on purpose.
 
-    ``code`` is stable and may be relied on by programs; ``remedy`` is a sentence for the person who reads it.
+    ``code`` is stable, so that programs may rely on it; ``remedy`` is a sentence for the person who reads it.
     """
 
     def __init__(self, message: str, *, code: str, remedy: str) -> None:
@@ -34,7 +34,7 @@ class EvalkitError(Exception):
         return f"{self.message}. {self.remedy}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process borders (the reading pool); keyword arguments would be lost by the default.
+        # Errors cross process borders (the reading pool), and the default would lose keyword arguments.
         return _rebuild_error, (type(self), self.message, self.code, self.remedy)
 
 
@@ -47,7 +47,7 @@ class UsageError(EvalkitError):
 
 
 class DocumentError(EvalkitError):
-    """One document cannot be read; the others are not touched by it."""
+    """One document cannot be read; the others are not affected."""
 
 
 class ModelError(EvalkitError):
@@ -55,7 +55,7 @@ class ModelError(EvalkitError):
 
 
 class ExecutorError(EvalkitError):
-    """The machines that documents are read on cannot be reached any more; what is finished is kept."""
+    """The machines that read documents cannot be reached; finished documents are kept."""
 
 
 class StoreError(EvalkitError):
@@ -75,10 +75,10 @@ class ReviewConflict(ReviewRefused):
 
 
 class CaseTaken(ReviewRefused):
-    """The case is open elsewhere: with somebody else, or in another tab of the same reviewer.
+    """The case is open elsewhere, with another reviewer or in another tab.
 
-    ``holder`` is the reviewer who has it, ``since`` when it was opened (ISO 8601, UTC), ``same_reviewer`` whether that
-    is who asks. The message's clock is UTC's, as the server cannot know the reader's; screens show ``since`` in theirs.
+    ``holder``: the reviewer who has it open. ``since``: when it was opened (ISO 8601, UTC). ``same_reviewer``: the holder
+    is the reviewer who asks. The message's time is UTC; screens show ``since`` in local time.
     """
 
     def __init__(self, holder: str, since: str, same_reviewer: bool) -> None:

@@ -1,8 +1,7 @@
-"""The demo's documents: hospital papers of no real patient, drawn by evalkit itself.
+"""The demo's documents: hospital papers of no real patient, drawn by evalkit.
 
-Everything that is written on them is data in ``content/``: one TOML file per document, ``classifications/`` (what
-"another system" is supposed to have answered), ``expected.toml`` (what the pipeline should decide) and
-``production.csv``.
+Their text is data in ``content/``: one TOML file per document, ``classifications/`` (answers of a supposed other system),
+``expected.toml`` (the decisions that the pipeline should make), ``production.csv`` and ``truth.csv``.
 """
 
 from evalkit.samples.demo_folder import write_demo_folder

@@ -1,4 +1,4 @@
-"""``python -m evalkit.samples SAMPLES OUTPUT``: were the demo's documents decided as they should be?"""
+"""``python -m evalkit.samples SAMPLES OUTPUT``: check the demo's decisions."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from evalkit.samples.expected_decisions import describe_wrong_decisions
 
 
 def main(samples_folder: Path, output_path: Path) -> int:
-    """Print one line per difference, or that there is none; the number to exit with."""
+    """Print a line per difference and their count; return the exit status."""
     wrong_decisions = describe_wrong_decisions(samples_folder, output_path)
     total = len(json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"])
     sys.stdout.write("".join(f"{line}\n" for line in wrong_decisions))

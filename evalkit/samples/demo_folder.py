@@ -1,4 +1,4 @@
-"""The demo's folder: PDFs, what another system answered about some of them, what is expected, production's labels."""
+"""The demo's folder: PDFs, another system's answers, labels, expected decisions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CLASSIFICATIONS_FOLDER = "classifications"
 
 
 def write_demo_folder(folder: Path) -> list[Path]:
-    """Write the demo into a folder, which is made if need be; returns the PDFs, sorted.
+    """Write the demo into a folder, created if missing; return the PDFs, sorted.
 
-    ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected_json.json``, ``production.csv``, and what is
-    true of them in ``truth.csv``. Two draws are equal to the byte.
+    The files are ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected.json``, ``production.csv``, and
+    the true labels in ``truth.csv``. Two draws are equal to the byte.
     """
     (folder / CLASSIFICATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
     content_folder = files("evalkit.samples") / "content"
@@ -36,7 +36,7 @@ def write_demo_folder(folder: Path) -> list[Path]:
         (folder / CLASSIFICATIONS_FOLDER / classification_file.name).write_bytes(classification_file.read_bytes())
     for table_name in (PRODUCTION_FILE, TRUTH_FILE):
         (folder / table_name).write_bytes((content_folder / table_name).read_bytes())
-    # TOML has no null: a document whose type nobody can tell has no such key.
+    # TOML has no null: a document whose type cannot be told has no such key.
     rows = tomllib.loads((content_folder / EXPECTED_FILE).read_text("utf-8")).items()
     expected_json = {"schema_version": 1, "documents": {doc_id: _add_null_dominant_type(row) for doc_id, row in rows}}
     (folder / "expected.json").write_text(json.dumps(expected_json, indent=2, sort_keys=True) + "\n", "utf-8")
@@ -50,7 +50,7 @@ def _add_null_dominant_type(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_manuscripts(content_folder: Traversable) -> Iterator[tuple[str, Manuscript]]:
-    """Every manuscript with its doc_id, sorted."""
+    """Read every manuscript, with its doc_id, sorted."""
     for file in sorted(content_folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml") and file.name != EXPECTED_FILE:
             yield file.name.removesuffix(".toml"), Manuscript.parse_toml(file.read_text("utf-8"))

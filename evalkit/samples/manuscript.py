@@ -1,4 +1,4 @@
-"""What is written on a sample document, before it is drawn.
+"""The text of a sample document, before it is drawn.
 
 A manuscript is a TOML file. Each ``[[part]]`` is one source document with its own letterhead and page count; each of
 its ``pages`` is a text in a small markup, one block per group of equal lines::
@@ -36,27 +36,29 @@ BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"> "), "small"),
     (re.compile(r""), "paragraph"),
 )
-"""First match wins; the last row catches all. What a pattern consumes is not drawn."""
+"""First match wins; the last row catches all. Characters that a pattern consumes are not drawn."""
 
 FLOWING_KINDS: tuple[BlockKind, ...] = ("paragraph", "small", "callout")
-"""Kinds whose lines flow into one text; the lines of the others stand for themselves."""
+"""Kinds whose lines flow into one text; the lines of the others stay lines."""
 
 
 @dataclass(frozen=True)
 class ManuscriptBlock:
-    """A group of lines that are drawn in one manner."""
+    """A group of lines that are drawn in the same way."""
 
     kind: BlockKind
     lines: tuple[str, ...]
 
     @property
     def cells(self) -> list[list[str]]:
-        """Each line, cut at its bars."""
+        """The cells of each line, which bars separate."""
         return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in self.lines]
 
 
 def parse_blocks(page_markup: str) -> list[ManuscriptBlock]:
-    r"""A page's markup as blocks, in order. A line that begins with two spaces continues the one before.
+    r"""Parse a page's markup into blocks, in order.
+
+    A line with two leading spaces continues the one before.
 
     >>> parse_blocks("## Plan\n- rest\n- return in\n  two weeks")
     [ManuscriptBlock(kind='heading', lines=('Plan',)), ManuscriptBlock(kind='item', lines=('- rest', '- return in two weeks'))]
@@ -90,54 +92,54 @@ def _classify_line(line: str) -> tuple[BlockKind, str]:
 
 
 class ManuscriptPart(StrictRecord):
-    """One source document: its paper, and what stands on it."""
+    """One source document: its paper and its text."""
 
     organisation: str
     """First line of the letterhead, the largest."""
     address: tuple[str, ...] = ()
     """Further lines of the letterhead."""
     colour: tuple[float, float, float] = (0.10, 0.22, 0.42)
-    """Of letterhead, rules and headings (red, green, blue; 0..1)."""
+    """The colour of letterhead, rules and headings (red, green, blue; 0..1)."""
     font: Literal["sans", "serif", "mono"] = "sans"
     size: float = 10.5
-    """Of the body text, in points."""
+    """The size of the body text, in points."""
     patient: tuple[tuple[str, str], ...] = ()
     """Label and value of each field of the strip under the first letterhead."""
     running_header: str = ""
-    """Stands at the top from the second page on, where the letterhead is no more."""
+    """The header from the second page on, where there is no letterhead."""
     misfiled_headers: dict[str, str] = {}
-    """Instead of the running header, by page number: another patient's page lies among the part's own."""
+    """Other headers by page number: another patient's page among the part's own."""
     footer: str = ""
-    """Stands at the foot of every page, beside its number."""
+    """The footer of every page, next to its number."""
     pages: tuple[str, ...]
-    """Markup; an empty page stays blank to the last dot."""
+    """The markup of each page; an empty one stays blank."""
 
 
 class Manuscript(StrictRecord):
     """A whole PDF."""
 
     title: str
-    """Goes into the file's metadata, is drawn nowhere."""
+    """The title in the file's metadata, which is not drawn."""
     fax: str = ""
-    """What the sending machine printed on top of every page, the page's number excepted."""
+    """The line that the fax machine printed at the top of every page, without the page number."""
     scanned: Literal["", "well", "poorly"] = ""
-    """Whether the pages are pictures of paper, slightly skewed and without a text layer; ``poorly``: nobody can read them."""
+    """Not empty: pages are slightly skewed images without a text layer; ``poorly``: unreadable ones."""
     part: tuple[ManuscriptPart, ...]
 
     @field_validator("part")
     @classmethod
     def _require_latin_1(cls, parts: tuple[ManuscriptPart, ...]) -> tuple[ManuscriptPart, ...]:
-        # The fonts that every PDF viewer brings know Latin-1 only; anything else would be drawn as a dot.
+        # The standard fonts of PDF viewers have Latin-1 only; anything else would be drawn as a dot.
         for part in parts:
             part.model_dump_json().encode("latin-1")
         return parts
 
     @property
     def total_pages(self) -> int:
-        """Of all parts."""
+        """The number of pages of all parts."""
         return sum(len(part.pages) for part in self.part)
 
     @classmethod
     def parse_toml(cls, toml_text: str) -> Manuscript:
-        """From the text of a TOML file."""
+        """Parse the text of a TOML file."""
         return cls.model_validate(tomllib.loads(toml_text))

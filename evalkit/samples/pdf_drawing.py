@@ -1,7 +1,7 @@
-"""A manuscript becomes a PDF: letterhead, ruled tables, check boxes, signature lines, running headers and footers.
+"""The drawing of a manuscript as a PDF.
 
-The same manuscript gives the same bytes every time: no clock, no random file id, and only the fonts that PDF viewers
-bring along. Text that does not fit on its page is an error, never cut off silently.
+The same manuscript gives the same bytes every time: no clock, no random file id, and only the standard fonts of PDF
+viewers. Text that does not fit on its page is an error; it is never cut off.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ PyMuPdfObject = Any
 PAGE_WIDTH, PAGE_HEIGHT = 612.0, 792.0
 LEFT_EDGE, RIGHT_EDGE = 54.0, 558.0
 BODY_BOTTOM = 738.0
-"""Body text ends here; the footer stands below."""
+"""The end of the body text; the footer is below."""
 
-#: regular and bold of each family, by the names PyMuPDF has for the standard fonts
+#: Regular and bold font of each family, by PyMuPDF's names of the standard fonts.
 FONTS_BY_FAMILY = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "cobo")}
 BLACK = (0.0, 0.0, 0.0)
 GREY = (0.35, 0.35, 0.35)
 LINE_SPACING = 1.36
 BULLET = "\x95"
-"""The round bullet in the code page of the standard fonts, the only one that they are drawn with."""
+"""The round bullet in the code page of the standard fonts."""
 SCAN_DPI = 110
 UNREADABLE_SCAN_DPI = 32
-"""So coarse that no letter can be told from the next."""
+"""So coarse that letters cannot be told apart."""
 SCAN_SKEW_DEGREES = (0.9, -0.7)
-"""Degrees by which the first, second, third … sheet lay askew on the scanner's glass, in turns."""
+"""Degrees by which sheets lie askew on the scanner's glass, in turn."""
 
 Colour = tuple[float, float, float]
 StyledWord = tuple[str, str]
-"""Text and font name."""
+"""A word and its font name."""
 
 
 def draw_pdf(manuscript: Manuscript) -> bytes:
-    """The manuscript's PDF. ValueError where a page's text does not fit."""
+    """Draw the manuscript's PDF. ValueError if a page's text does not fit."""
     document = _create_empty_pdf()
     for part in manuscript.part:
         for page_number in range(1, len(part.pages) + 1):
@@ -81,7 +81,7 @@ def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> N
             DRAW_BY_KIND[block.kind](pen, block)
         if pen.y > BODY_BOTTOM:
             raise ValueError(
-                f"page {page_number} of {part.organisation!r} is {pen.y - BODY_BOTTOM:.0f} points too long"
+                f"page {page_number} of {part.organisation!r} is {pen.y - BODY_BOTTOM:.0f} points too long: shorten its text"
             )
         _draw_footer(pen, page_number)
     shape.commit()
@@ -89,12 +89,12 @@ def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> N
 
 @dataclass
 class _PagePen:
-    """Where the next line goes on the page that is being drawn."""
+    """The page that is being drawn, and the place of the next line."""
 
     shape: Any
     part: ManuscriptPart
     y: float = field(default=40.0)
-    """The top of the next block, downwards from the page's upper edge."""
+    """The top of the next block, in points from the page's upper edge."""
 
     @property
     def regular_font(self) -> str:
@@ -105,23 +105,20 @@ class _PagePen:
         return FONTS_BY_FAMILY[self.part.font][1]
 
     def draw_text(self, x: float, y: float, text: str, font: str, size: float, colour: Colour = BLACK) -> None:
-        """One run of text on a baseline."""
         self.shape.insert_text((x, y), text, fontname=font, fontsize=size, color=colour)
 
     def draw_rule(self, x0: float, y0: float, x1: float, y1: float, width: float = 0.6, colour: Colour = BLACK) -> None:
-        """A straight line."""
         self.shape.draw_line((x0, y0), (x1, y1))
         self.shape.finish(color=colour, width=width)
 
     def draw_box(
         self, x0: float, y0: float, x1: float, y1: float, *, fill: Colour | None = None, colour: Colour | None = BLACK
     ) -> None:
-        """A rectangle, filled or not."""
         self.shape.draw_rect((x0, y0, x1, y1))
         self.shape.finish(color=colour, fill=fill, width=0.6)
 
     def split_styled_words(self, text: str) -> list[StyledWord]:
-        """The words of a text whose ``**…**`` are bold."""
+        """Split a text into words; those in ``**…**`` are bold."""
         runs = re.split(r"\*\*", text)
         return [
             (word, self.bold_font if run_position % 2 else self.regular_font)
@@ -132,13 +129,11 @@ class _PagePen:
     def draw_wrapped_text_and_advance(
         self, words: list[StyledWord], x0: float, x1: float, size: float, colour: Colour = BLACK
     ) -> None:
-        """Words in lines between two edges; moves down."""
         for line_words in _wrap_words(words, x1 - x0, size):
             self.y += size * LINE_SPACING
             self.draw_line(line_words, x0, self.y - size * (LINE_SPACING - 1), size, colour)
 
     def draw_line(self, words: list[StyledWord], x: float, y: float, size: float, colour: Colour = BLACK) -> None:
-        """Words on one baseline, words of one font in one run."""
         for font, run_words in groupby(words, key=itemgetter(1)):
             run = " ".join(text for text, _ in run_words)
             self.draw_text(x, y, run, font, size, colour)
@@ -172,7 +167,7 @@ def _wrap_words(words: list[StyledWord], width: float, size: float) -> list[list
 def _draw_letterhead(pen: _PagePen) -> None:
     part = pen.part
     pen.draw_box(LEFT_EDGE, pen.y, LEFT_EDGE + 26, pen.y + 26, fill=part.colour, colour=part.colour)
-    # The cross of a hospital's sign: a letterhead without any mark looks like no hospital's.
+    # The cross of a hospital's sign: a letterhead without a mark does not look like a hospital's.
     pen.draw_box(LEFT_EDGE + 11, pen.y + 5, LEFT_EDGE + 15, pen.y + 21, fill=(1, 1, 1), colour=None)
     pen.draw_box(LEFT_EDGE + 5, pen.y + 11, LEFT_EDGE + 21, pen.y + 15, fill=(1, 1, 1), colour=None)
     pen.draw_text(LEFT_EDGE + 36, pen.y + 12, part.organisation, pen.bold_font, 14, part.colour)
@@ -201,7 +196,7 @@ def _draw_patient_strip(pen: _PagePen) -> None:
     for position, (label, value) in enumerate(fields):
         words = [(f"{label}:", pen.bold_font), (value, pen.regular_font)]
         if len(_wrap_words(words, cell_width - 8, font_size)) > 1:
-            raise ValueError(f"patient field {label!r} is too long")
+            raise ValueError(f"patient field {label!r} does not fit its cell: shorten {value!r}")
         pen.draw_line(
             words,
             LEFT_EDGE + 4 + position % column_count * cell_width,
@@ -232,7 +227,7 @@ def _draw_footer(pen: _PagePen, page_number: int) -> None:
     )
 
 
-# ── what stands on it ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── its text ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _draw_title(pen: _PagePen, block: ManuscriptBlock) -> None:
@@ -277,7 +272,7 @@ def _draw_list_items(pen: _PagePen, block: ManuscriptBlock) -> None:
 def _draw_table(pen: _PagePen, block: ManuscriptBlock) -> None:
     rows, size, padding = block.cells, pen.part.size - 0.5, 4.0
     if len({len(row) for row in rows}) != 1:
-        raise ValueError(f"the rows of the table {rows[0]} differ in length")
+        raise ValueError(f"the rows of the table {rows[0]} differ in length: give each the same number of cells")
     cell_words = [[pen.split_styled_words(f"**{cell}**" if row is rows[0] else cell) for cell in row] for row in rows]
     widths = _compute_column_widths(cell_words, size, padding)
     edges = [LEFT_EDGE + sum(widths[:position]) for position in range(len(widths) + 1)]
@@ -300,7 +295,7 @@ def _draw_table(pen: _PagePen, block: ManuscriptBlock) -> None:
 
 
 def _compute_column_widths(cell_words: list[list[list[StyledWord]]], size: float, padding: float) -> list[float]:
-    """As wide as the contents want, as far as the page allows; the widest columns give way first."""
+    """Fit columns to their contents; on a narrow page narrow the widest ones first."""
     wanted_widths = [
         max(sum(_measure_text_width(text + " ", font, size) for text, font in cell) for cell in column) + 2 * padding
         for column in zip(*cell_words, strict=True)
@@ -391,11 +386,11 @@ DRAW_BY_KIND: dict[BlockKind, Callable[[_PagePen, ManuscriptBlock], None]] = {
 }
 
 
-# ── pictures of paper ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── scans ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
-    """The same pages as an office scanner would have sent them: grey pictures, a little askew, with some grain."""
+    """Draw the pages as grey images, a little askew, with some grain."""
     import pymupdf
     from PIL import Image
 
@@ -410,7 +405,7 @@ def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
             SCAN_SKEW_DEGREES[page.number % len(SCAN_SKEW_DEGREES)], resample=Image.Resampling.BICUBIC, fillcolor=250
         )
         # Seeded: the grain is the same in every draw.
-        noise_bytes = random.Random(page.number).randbytes(skewed_image.width * skewed_image.height)  # noqa: S311 - it is a picture
+        noise_bytes = random.Random(page.number).randbytes(skewed_image.width * skewed_image.height)  # noqa: S311 - an image, no secret
         grain_image = Image.frombytes("L", skewed_image.size, noise_bytes)
         jpeg_buffer = io.BytesIO()
         Image.blend(skewed_image, grain_image, 0.09).save(jpeg_buffer, "JPEG", quality=55)

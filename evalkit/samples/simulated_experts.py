@@ -1,7 +1,8 @@
-"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: programs in the experts' place, to have something to evaluate.
+"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: simulated reviews.
 
-They review what waits by a file of known labels (``truth.csv`` of the demo), now and then wrongly, as people do, and ask
-each other; documents of which it says nothing they leave alone. Their names begin with ``simulated_``: whatever is made of their reviews says so.
+They review the waiting cases by a file of known labels (``truth.csv`` of the demo), sometimes wrongly, as people do, and
+ask each other for second opinions. Documents without a row are left alone. Their names begin with ``simulated_``, and every
+figure that uses their reviews says so.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
 
-#: Who answers first, who is asked, who decides between them, and who has seen nothing yet: for planted faults.
+#: The first reviewer, the one for second opinions, the one who decides between them, and one for planted faults.
 FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
     f"{SIMULATED_PREFIX}{name}" for name in ("ash", "birch", "cedar", "dogwood")
 )
@@ -42,24 +43,23 @@ def simulate_and_submit_reviews(
     seed: int = 1,
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
-    """Review what waits of the documents with a row; how many reviews that were.
+    """Review the waiting cases of documents with a row; return the number of reviews.
 
     Args:
         output_folder: the folder of a run.
-        truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
-            type, ``segments``.
-        error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
-        second_opinion_rate: the share of cases, 0..1, in which a colleague is asked too.
+        truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, for documents of several segments, ``segments``.
+        error_rate: the share of answers, 0..1, with a wrong type; never the adjudicator's.
+        second_opinion_rate: the share of cases, 0..1, in which a second opinion is requested.
         fault_notice_rate: the share of planted faults, 0..1, that are noticed in attention checks.
         seed: equal seeds answer equally.
-        on_unlabelled: is called with the doc_id of each document that waits and has no row, once.
+        on_unlabelled: called once with the doc_id of each waiting document without a row.
 
-    UsageError where the folder holds no results, or a row cannot be understood.
+    UsageError if the folder has no results, or a row cannot be read.
     """
     rows = _read_truth_rows(Path(truth_path))
     if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
-            f"{output_folder.root} holds no results",
+            f"{output_folder.root} has no results",
             code="OUTPUT-FOLDER",
             remedy="Name the output folder of an `evalkit run`.",
         )
@@ -75,11 +75,11 @@ def simulate_and_submit_reviews(
             submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
             for case in list_pending_cases_worst_first(index):
                 case_id = case["case_id"]
-                if case["kind"] != "classification":  # only types and segments are known
+                if case["kind"] != "classification":  # truth has types and segments only
                     continue
                 if case_suffix is not None and not case_id.endswith(case_suffix):
                     continue
-                generator = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
+                generator = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a simulation, no secret
                 packet = read_packet(output_folder, case_id)
                 if packet.is_attention_check != (reviewer == UNEXPOSED_REVIEWER):
                     continue
@@ -106,7 +106,7 @@ def simulate_and_submit_reviews(
 
 
 def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
-    """The known labels; UsageError for types that there are not, and segments that cannot be read."""
+    """Read the known labels. UsageError for unknown types and malformed segments."""
     rows = read_production_labels(truth_path).label_by_key
     type_names = {type_name.value for type_name in DocumentType}
     for number, row in enumerate(rows.values(), 1):
@@ -119,9 +119,9 @@ def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
             is_known = False
         if not is_known:
             raise UsageError(
-                f"{truth_path}: row {number} has segments or types that cannot be read",
+                f"{truth_path}: row {number} has unknown types, or segments that cannot be read",
                 code="TRUTH-LABELS",
-                remedy="Segments are written as 1-5 Genomic Report; 6-8 Clinical Note, in the five types.",
+                remedy="Write segments as 1-5 Genomic Report; 6-8 Clinical Note, with the five types.",
             )
     return rows
 
@@ -180,11 +180,11 @@ def _submit_review(
 
 
 def _require_nothing_before_saving(_digest: str, _now: str) -> None:
-    """A program waits for nobody's claim."""
+    """Check nothing: a program waits for no claim."""
 
 
 def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
-    """What is on the screen, as if it were known to be right."""
+    """Build the row of an answer that overlooks the planted fault."""
     classification = packet.classification
     if classification is None:
         return None
@@ -196,7 +196,7 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
 
 
 def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
-    """Those of the row, or the whole document as one."""
+    """Build the row's segments, or one segment of the whole document."""
     segment_spans = parse_typed_page_ranges(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
     return [
         {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
@@ -217,7 +217,7 @@ def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run it; the number to exit with: 2, and a line that says why, where it cannot be done."""
+    """Run the command line; return the exit status, 2 after an error."""
     try:
         output_path, truth_path = arguments
     except ValueError:
@@ -232,7 +232,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     if unlabelled_doc_ids:
         sys.stderr.write(
-            f"evalkit: left out, because {truth_path} has no row of them: {', '.join(unlabelled_doc_ids)}\n"
+            f"evalkit: left out, because {truth_path} has no row for them: {', '.join(unlabelled_doc_ids)}\n"
         )
     sys.stdout.write(f"{review_count} reviews by simulated experts\n")
     return 0

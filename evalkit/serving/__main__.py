@@ -1,4 +1,7 @@
-"""The server process. Started by :mod:`evalkit.serving.launch` with a bound socket and a minimal environment."""
+"""The server process, which :mod:`evalkit.serving.launch` starts.
+
+It gets a bound socket and a minimal environment.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,14 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
     """Serve until Ctrl-C, SIGTERM or SIGHUP."""
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup
-            signal.signal(
-                signal_number, signal.default_int_handler
-            )  # clean up also when told to stop while still loading
+            signal.signal(signal_number, signal.default_int_handler)  # clean up also if stopped while still loading
     _raise_open_file_limit()
     listener = socket.socket(fileno=listener_fd)
     listener.set_inheritable(False)
     try:
         with TemporaryDirectory(prefix="evalkit-review-") as home:
             notebook = enter_private_home_with_notebook(Path(home))
-            # jsonschema, which Voilà loads, does without what cannot be imported: a grammar of addresses, built in 1.5 s.
+            # jsonschema, which Voilà loads, works without this grammar of addresses, which takes 1.5 s to build.
             sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
             from evalkit.serving.server import serve_notebook
 
@@ -45,7 +46,7 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
 
 
 _MAX_OPEN_FILES = 65_536
-"""A page takes 14, and more while it opens: many machines allow 1024 unless more are asked for."""
+"""Open files. A page takes 14, and more while it opens; the default limit is 1024 on many machines."""
 
 
 def _raise_open_file_limit() -> None:
@@ -56,8 +57,10 @@ def _raise_open_file_limit() -> None:
 
 
 def enter_private_home_with_notebook(home: Path) -> Path:
-    """Make a private home folder for server and kernels, so that no user's start-up file, kernel or credentials are
-    found by either, and what they leave is gone at the end. Returns the notebook, alone in a folder that holds no data.
+    """Set up a private home for server and kernels; return the notebook in it.
+
+    Neither finds a user's start-up file, kernel or credentials, and what they leave is deleted at the end. The notebook is
+    alone in a folder that holds no data.
     """
     os.environ.update(
         HOME=str(home),

@@ -1,4 +1,4 @@
-"""What the server answers: the login form, the page, its libraries, its kernel, and friendly refusals."""
+"""The server's answers: login form, page, libraries, kernel, and error pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jinja2 import Environment, FileSystemLoader
 from jupyter_core.utils import ensure_async
@@ -43,45 +43,45 @@ RESPONSE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""On every answer."""
+"""Headers of every answer."""
 
 _BASE_POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 _SCRIPTLESS_POLICY = f"{_BASE_POLICY}; style-src 'unsafe-inline'; img-src data:"
-"""Of login form and error pages: no script at all."""
+"""The policy of login form and error pages: no script at all."""
 
 _SENTENCES_BY_STATUS = {
-    403: ("This is not open to you.", "Go back to the start page and log in."),
+    403: ("You may not open this page.", "Go back to the start page and log in."),
     404: ("There is no such page.", "Go back to the start page."),
     405: ("There is no such page.", "Go back to the start page."),
     503: (
         "There is no room for another review page.",
-        "As many are open as this server holds. Close those that you do not need, or try again in a few minutes.",
+        "The server's limit is reached. Close the pages that you do not need, or try again in a few minutes.",
     ),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
 _UNEXPECTED_ERROR_SENTENCES = (
-    "Something went wrong on our side.",
-    "Load the page again; what was shown as saved is saved.",
+    "Something went wrong in evalkit.",
+    "Load the page again. Everything that was shown as saved is saved.",
 )
 _EXPIRED_FORM_SENTENCES = ("The login form was too old.", "Go back to the start page and log in again.")
 _UNKNOWN_HOST_SENTENCES = (
     "evalkit does not answer to this address.",
-    "Use the one that it printed when it was started.",
+    "Use the address that it printed when it was started.",
 )
 _WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _OFFSET_STRUCT = Struct("<Q")
 _MAX_WEBSOCKETS_PER_KERNEL = 3
 _MAX_WRITE_BUFFER_BYTES = 64 << 20
-"""Bytes that wait in the server for one page to read them: some hundred pictures of pages."""
+"""Bytes that may wait in the server until a page reads them: about a hundred page images."""
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
-"""Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
-_LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again; what was shown as saved is saved."
+"""Offsets of channel, header, parent, metadata, content and their end, then of the bytes that a widget sends."""
+_LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
-_ADD_REVIEWER_REMEDY = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
+_ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add this name, or to correct the name that is sent."
 
 
 def build_page_security_policy(nonce: str) -> str:
-    """The content security policy of the review page.
+    """Build the content security policy of the review page.
 
     Scripts are the libraries of this server, the page's own (by nonce) and widgets, which anywidget imports as blobs.
     There is no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even if it
@@ -94,18 +94,17 @@ def build_page_security_policy(nonce: str) -> str:
 
 
 class _RequestIdHandler(JupyterHandler):
-    """Knows its request by an id."""
+    """A handler whose request has an id."""
 
     @cached_property
     def error_id(self) -> str:
-        """What an error page shows and the log repeats."""
+        """The id that an error page shows and the log repeats."""
         return secrets.token_hex(4)
 
     @property
     def kernel_manager(self) -> ReviewKernelManager:
         """The kernels of all pages."""
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
-        return kernel_manager
+        return cast("ReviewKernelManager", self.settings["kernel_manager"])
 
     @override
     async def prepare(self, **kwargs: Any) -> None:
@@ -116,7 +115,7 @@ class _RequestIdHandler(JupyterHandler):
 
 
 class HtmlHandler(_RequestIdHandler):
-    """An answer that a person sees."""
+    """A handler whose answer a person sees."""
 
     @property
     @override
@@ -131,7 +130,7 @@ class HtmlHandler(_RequestIdHandler):
             self.set_header(header_name, content)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """One sentence of what is, one of what to do; where something failed, the id by which the log knows it."""
+        """Explain the error in two sentences; an unexpected one also has the log's id."""
         error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
         sentence, remedy = _SENTENCES_BY_STATUS.get(status_code, _UNEXPECTED_ERROR_SENTENCES)
         if isinstance(error, NotOnReviewerRoster):
@@ -148,24 +147,23 @@ class HtmlHandler(_RequestIdHandler):
         self.send_message_page(sentence, remedy, error_id="" if status_code in _SENTENCES_BY_STATUS else self.error_id)
 
     def send_message_page(self, sentence: str, remedy: str, error_id: str = "") -> None:
-        """A page of two sentences, with the way back."""
+        """Send a page of two sentences, with a link to the start page."""
         self.finish(
             render_plain_page("message.html", what=sentence, remedy=remedy, error_id=error_id, start=self.base_url)
         )
 
 
 class LoginFormHandler(HtmlHandler):
-    """Knows where a login leads to, and shows the form that takes a reviewer's code."""
+    """A handler that shows the form for a reviewer's code."""
 
     @property
     def reviewer_identity(self) -> ReviewerIdentityProvider:
-        """Who is who."""
-        provider: ReviewerIdentityProvider = self.settings["identity_provider"]
-        return provider
+        """The server's logins."""
+        return cast("ReviewerIdentityProvider", self.settings["identity_provider"])
 
     @property
     def next_url(self) -> str:
-        """Where to go after the login: the page that was asked for, never another site."""
+        """The page to open after the login: the requested one, never another site."""
         requested_url = self.get_argument("next", "")
         return (
             requested_url
@@ -174,7 +172,7 @@ class LoginFormHandler(HtmlHandler):
         )
 
     def send_login_form(self, notice: str = "", refusal: str = "") -> None:
-        """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
+        """Send the form, under a notice or the refusal of the last code."""
         self.finish(
             render_plain_page(
                 "login.html",
@@ -188,15 +186,15 @@ class LoginFormHandler(HtmlHandler):
 
 
 class LoginHandler(LoginFormHandler):
-    """Logging in."""
+    """The login by code."""
 
     def initialize(self, throttle: LoginThrottle) -> None:
-        """Arguments of the route."""
+        """Take the arguments of the route."""
         self.throttle = throttle
 
     @allow_unauthenticated
     def get(self) -> None:
-        """The form."""
+        """Send the form, or redirect a reviewer who is logged in."""
         if self.current_user:
             self.redirect(self.next_url)
         else:
@@ -206,7 +204,7 @@ class LoginHandler(LoginFormHandler):
 
     @allow_unauthenticated
     def post(self) -> None:
-        """A code was typed."""
+        """Log in the reviewer of the typed code; too many wrong ones have to wait."""
         client_address = self.request.remote_ip or ""
         if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
@@ -216,24 +214,24 @@ class LoginHandler(LoginFormHandler):
         session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
         if session is None:
             self.throttle.record_failure(client_address)
-            log.warning("a wrong code was typed")
+            log.warning("wrong login code")
             self.set_status(401)
-            self.send_login_form(refusal="This code is not known. Check it, or ask for a new one.")
+            self.send_login_form(refusal="This code is not valid. Check it, or ask for a new one.")
             return
         self.reviewer_identity.write_session_cookie(self, session)
         self.redirect(self.next_url)
 
 
 class LogoutHandler(LoginFormHandler):
-    """Ends the login and the kernels of its pages."""
+    """The logout, which also ends the kernels of the login's pages."""
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log out. Another site's page must not do it for somebody: browsers say where they were led from."""
+        """Log out, unless another site's page sent the browser here (Sec-Fetch-Site)."""
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
         reviewer = self.current_user
-        self.reviewer_identity.end_session_and_clear_cookie(self)  # first: no page opens on it while the others end
+        self.reviewer_identity.end_session_and_clear_cookie(self)  # first: no page may open while the others end
         if reviewer is not None:
             await self.kernel_manager.end_kernels_of_session(reviewer.session_id)
         if reviewer is not None and reviewer.is_external_login:
@@ -249,7 +247,7 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
     @cached_property
     def nonce(self) -> str:
-        """Marks the page's own scripts."""
+        """The mark of the page's own scripts."""
         return secrets.token_urlsafe(18)
 
     @property
@@ -259,31 +257,31 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
-    """What the template needs to know of the request."""
+    """Give the page's template the nonce and error id of the request."""
     notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
-    # Reading it sets its cookie. A page without it cannot tell the server that it was closed, and leaves its kernel.
+    # Reading the token sets its cookie. Without it a page could not report that it was closed, and its kernel would stay.
     _ = handler.xsrf_token
 
 
 class LibraryFileHandler(HtmlHandler, FileFindHandler):
-    """Scripts and styles of the installed libraries. Nothing of ours, and nothing without a login."""
+    """Scripts and styles of installed libraries, none of evalkit's; needs a login."""
 
-    def set_extra_headers(self, path: str) -> None:  # noqa: ARG002 - the signature is Tornado's
-        """The one answer that browsers may keep, if they ask whether it is still good."""
+    @override
+    def set_extra_headers(self, path: str) -> None:  # browsers may cache libraries, but must ask whether they changed
         self.set_header("Cache-Control", "private, no-cache")
 
     # Jupyter marks its own methods as open to all, for its login page; overriding them closes them.
+    @override
     def get(self, path: str, include_body: bool = True) -> Coroutine[Any, Any, None]:
-        """A file."""
         return super().get(path, include_body)
 
+    @override
     def head(self, path: str) -> Awaitable[None]:
-        """Its headers."""
         return self.get(path, include_body=False)
 
 
 class _OwnKernelHandler(_RequestIdHandler):
-    """The kernel of one's own page; all others do not exist."""
+    """A handler for the kernel of the login's own page; any other kernel is a 404."""
 
     @override
     async def prepare(self, **kwargs: Any) -> None:
@@ -295,19 +293,21 @@ class _OwnKernelHandler(_RequestIdHandler):
 
 
 class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
-    """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
+    """The websocket between page and kernel.
 
+    Only widget messages pass (Voilà's allowed_message_types).
+    """
+
+    @override
     async def prepare(self, **kwargs: Any) -> None:
-        """Before the websocket is opened: of its two protocols Voilà understands only one, which all its pages speak."""
         await super().prepare(**kwargs)
         offered_protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         if _WEBSOCKET_PROTOCOL not in map(str.strip, offered_protocols):
-            raise web.HTTPError(400)
+            raise web.HTTPError(400)  # Jupyter's other protocol, which Voilà does not understand
 
+    @override
     async def pre_get(self) -> None:
-        """Before it is opened. A websocket takes nine descriptors of the server, and a page needs one: while the next is
-        opened the last may still be closing.
-        """
+        # A websocket takes nine descriptors of the server. A page needs one, but the last may be closing still.
         self._require_websocket_slot()
         await super().pre_get()
         self._require_websocket_slot()  # others may have been opened meanwhile
@@ -316,31 +316,32 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
         if self.kernel_manager.count_websockets(self.kernel_id) >= _MAX_WEBSOCKETS_PER_KERNEL:
             raise web.HTTPError(429)
 
+    @override
     async def open(self, kernel_id: str) -> None:
-        """It is opened."""
         self.ws_connection.stream.max_write_buffer_size = _MAX_WRITE_BUFFER_BYTES
         await super().open(kernel_id)
 
+    @override
     def write_message(self, message: Any, binary: bool = False) -> Any:
-        """The kernel says something. Who does not read what was asked for is hung up on; a page asks again by itself."""
         try:
             return super().write_message(message, binary)
-        except StreamBufferFullError:
+        except StreamBufferFullError:  # a page opens another websocket by itself
             log.warning("a page does not read what is sent to it: its websocket was closed")
             self.ws_connection.stream.close()
         except WebSocketClosedError:
             pass  # it has ended just now
 
+    @override
     def on_message(self, ws_message: str | bytes) -> None:
-        """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""
-        if is_well_formed_message(ws_message):
+        if is_well_formed_message(ws_message):  # Jupyter trusts every number in a message
             super().on_message(ws_message)
         else:
             self.close(1003)
 
 
 def is_well_formed_message(message: str | bytes) -> bool:
-    """Whether it has the form of the protocol: how many offsets there are, they themselves, then the parts between them.
+    """Check a message's form: number of offsets, offsets, the parts between them.
+
     All numbers have 8 bytes, little end first.
     """
     if isinstance(message, str) or len(message) < _OFFSET_STRUCT.size:
@@ -358,10 +359,10 @@ def is_well_formed_message(message: str | bytes) -> bool:
 
 
 class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
-    """The page asks whether its kernel is there, and what became of it."""
+    """The state of a page's kernel, and why it ended."""
 
+    @override
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Of a kernel that is gone the reason, if it was ended here."""
         if status_code == 404 and self._is_ended_for_memory():
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))
@@ -375,30 +376,30 @@ class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
         )
 
     def get(self, kernel_id: str) -> None:
-        """Its state."""
+        """Send the state of the kernel."""
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps(self.kernel_manager.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
 
 
 class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
-    """The page says that it was closed."""
+    """The message of a page that it was closed."""
 
     async def post(self, kernel_id: str) -> None:
-        """End its kernel, once what was pressed last is done."""
+        """End the page's kernel, after it has handled the last key presses."""
         await self.kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
 
 
 class NotFoundHandler(HtmlHandler):
-    """All other addresses."""
+    """Every other address."""
 
     def get(self) -> None:
-        """There is nothing."""
+        """Answer 404."""
         raise web.HTTPError(404)
 
 
 def render_plain_page(template_name: str, **variables: Any) -> str:
-    """One of the plain pages."""
+    """Render a page of ``pages/`` without scripts."""
     return _load_template_environment().get_template(template_name).render(**variables)
 
 

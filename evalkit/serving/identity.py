@@ -1,9 +1,9 @@
-"""Who is asking: the login cookie decides, or a trusted proxy, never what a client says about itself."""
+"""The reviewer of a request, by login cookie or trusted proxy, never by a claim."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jupyter_server.auth.identity import IdentityProvider, User
 from tornado.web import HTTPError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evalkit.settings import ReviewServerSettings
 
 REVIEWER_HEADER = "X-Reviewer"
-"""Voilà hands it to the kernel as ``HTTP_X_REVIEWER``."""
+"""The header that Voilà passes to the kernel as ``HTTP_X_REVIEWER``."""
 
 
 @dataclass
@@ -26,11 +26,11 @@ class LoggedInReviewer(User):
 
     session_id: str = ""
     is_external_login: bool = False
-    """Whether a trusted proxy or JupyterHub said so: such a login is not ours to end."""
+    """True if a trusted proxy or JupyterHub logged them in: this server cannot end such a login."""
 
 
 class NotOnReviewerRoster(HTTPError):
-    """A trusted proxy names somebody who is no reviewer here."""
+    """A trusted proxy or JupyterHub names somebody who is no reviewer here."""
 
     def __init__(self, reviewer_name: str) -> None:
         super().__init__(403)
@@ -38,30 +38,32 @@ class NotOnReviewerRoster(HTTPError):
 
 
 class ReviewServerPart:
-    """What the review server makes, as its child."""
+    """A part of the review server, with its logins and settings."""
 
     parent: Any
 
     @property
     def sessions(self) -> LoginSessions:
         """The server's logins."""
-        sessions: LoginSessions = self.parent.sessions
-        return sessions
+        return cast("LoginSessions", self.parent.sessions)
 
     @property
     def review_settings(self) -> ReviewServerSettings:
-        """How many pages there may be and how large, and the proxy that may name reviewers."""
-        settings: ReviewServerSettings = self.parent.review_settings
-        return settings
+        """The ``[review]`` section: limits of pages, and a trusted proxy."""
+        return cast("ReviewServerSettings", self.parent.review_settings)
 
 
 class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
-    """Identity by session. There is no token: it would stand in addresses, and would be nobody's."""
+    """Identity by session.
+
+    There is no token: it would appear in addresses and belong to nobody.
+    """
 
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
-        """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.
+        """Identify the reviewer of this request.
 
-        NotOnReviewerRoster for a name that a trusted proxy sent and that is no reviewer's.
+        Identity headers that the client sent are removed; evalkit's own is set for a valid login only. NotOnReviewerRoster
+        if a trusted proxy sent a name that is no reviewer's.
         """
         headers, proxied_name = handler.request.headers, self._get_proxied_name(handler)
         identity_headers = {
@@ -83,12 +85,12 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
         is_external_login = proxied_name is not None or bool(session.hub_token)
         return LoggedInReviewer(session.reviewer, session_id=session.session_id, is_external_login=is_external_login)
 
-    async def is_login_confirmed(self, session: LoginSession) -> bool:  # noqa: ARG002 - who else said so is asked by its own
-        """Whether whoever said who this is would say so still. Of codes and proxies the session knows it."""
+    async def is_login_confirmed(self, session: LoginSession) -> bool:  # noqa: ARG002 - HubIdentityProvider needs it
+        """Ask whether the login is still valid; of codes and proxies the session knows it."""
         return True
 
     def write_session_cookie(self, handler: RequestHandler, session: LoginSession) -> None:
-        """Give the browser its cookie; it forgets it when it is closed."""
+        """Set the login cookie, which the browser drops when it is closed."""
         handler.set_signed_cookie(
             self.get_cookie_name(handler),
             session.session_id,
@@ -96,7 +98,7 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
             httponly=True,
             samesite="Lax",
             secure=bool(self.secure_cookie),
-            path=handler.settings["base_url"],  # other services of the same host must not see it
+            path=handler.settings["base_url"],  # not for other services of the same host
         )
 
     def end_session_and_clear_cookie(self, handler: RequestHandler) -> None:
@@ -105,15 +107,14 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
         handler.clear_cookie(self.get_cookie_name(handler), path=handler.settings["base_url"])
 
     def _get_proxied_name(self, handler: RequestHandler) -> str | None:
-        """Whom a trusted proxy names in this request."""
-        # Who connected, not remote_ip: behind --public-url that is whatever X-Forwarded-For says.
+        # The peer of the connection, not remote_ip: with --public-url that is taken from X-Forwarded-For.
         peer_address = handler.request.connection.context.address[0]  # type: ignore[union-attr]  # of every HTTP/1 request
         if self.review_settings.user_header is None or peer_address not in map(str, self.review_settings.proxies):
             return None
         return handler.request.headers.get(self.review_settings.user_header)
 
     def has_login_cookie(self, handler: RequestHandler) -> bool:
-        """Whether the browser sends a login cookie, good or not."""
+        """Check whether the browser sends a login cookie, valid or not."""
         return bool(handler.get_cookie(self.get_cookie_name(handler)))
 
     def _read_session_id(self, handler: RequestHandler) -> str:

@@ -1,14 +1,14 @@
-"""Behind JupyterHub: the hub says who somebody is, and starts this server as a service of its own.
+"""Login by JupyterHub, which starts the server and names reviewers by OAuth.
 
-One server for all reviewers, in an account of its own: whoever has a notebook server on the hub gets no rights in the
-output folder by it, and nobody can pose as another by what stands in their own environment. The hub is asked by OAuth;
-what browsers hold afterwards is the same cookie as after a code, for as long as the hub stands by its answer.
+One server for all reviewers, in an account of its own: a notebook server on the hub gives no rights in the output folder,
+and nobody can pose as another by setting variables in their own environment. After the login browsers hold the same cookie
+as after a code, for as long as the hub confirms it.
 """
 
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyterhub.services.auth import HubOAuth
@@ -20,49 +20,51 @@ from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, NotOnRev
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from tornado.web import RequestHandler
 
     from evalkit.serving.login_sessions import LoginSession
 
 CALLBACK_PATH = "oauth_callback"
-"""Below the service's prefix, where the hub sends browsers back to."""
+"""The path below the service's prefix to which the hub sends browsers back."""
 
 
 class HubIdentityProvider(ReviewerIdentityProvider):
-    """Identity by session, while the hub lets the token in that the session began with."""
+    """Identity by session, as long as the hub accepts the session's token."""
 
     @property
     def hub(self) -> HubOAuth:
-        """The hub; what it is asked is remembered for five minutes."""
-        hub: HubOAuth = self.parent.hub
-        return hub
+        """The hub, whose answers are cached for five minutes."""
+        return cast("HubOAuth", self.parent.hub)
 
     async def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:  # type: ignore[override]  # awaited as well
-        """The reviewer of this request, as for codes; nobody, once they have logged out of the hub or may not use it."""
+        """Identify the reviewer of this request.
+
+        None also after a logout from the hub, or without access to this service.
+        """
         reviewer = super().get_user(handler)
         session = self.sessions.find_valid_session(reviewer.session_id) if reviewer else None
         if reviewer is None or session is None:
             return None
-        # With the hub's own cookie, which is another after a logout there, or none: then what is remembered does not count,
-        # nor what was asked for no browser.
+        # The cache is keyed by the hub's own cookie, which changes or is gone after a logout there, so that an earlier
+        # answer does not count then, nor one that was asked for no browser.
         if await self.is_login_confirmed(session, f"browser {self.hub.get_session_id(handler)}"):
             return reviewer
         self.sessions.end_session(reviewer.session_id)
-        del handler.request.headers[REVIEWER_HEADER]  # nobody may hear the name that was found
+        del handler.request.headers[REVIEWER_HEADER]  # the kernel must not get the name
         return None
 
     async def is_login_confirmed(self, session: LoginSession, hub_session_key: str = "") -> bool:
-        """Whether the hub would still let this login in; ``hub_session_key`` tells apart what is remembered for
-        whom. HTTPError where the hub does not answer.
+        """Ask the hub whether it still admits this login. HTTPError without an answer.
+
+        ``hub_session_key``: the key of the cached answer.
         """
         return self.is_admitted(
             await self.hub.user_for_token(session.hub_token, session_id=hub_session_key, sync=False)
         )
 
     def is_admitted(self, hub_user: Mapping[str, Any] | None) -> bool:
-        """Whether whom the hub describes is a person who may use this service now."""
+        """Check that the hub describes a person who may use this service now."""
         return (
             hub_user is not None
             and hub_user.get("kind") == "user"
@@ -73,22 +75,19 @@ class HubIdentityProvider(ReviewerIdentityProvider):
 class _HubLoginFormHandler(LoginFormHandler):
     @property
     def reviewer_identity(self) -> HubIdentityProvider:
-        """Who is who."""
-        provider: HubIdentityProvider = self.settings["identity_provider"]
-        return provider
+        return cast("HubIdentityProvider", self.settings["identity_provider"])
 
     @property
     def hub(self) -> HubOAuth:
-        """The hub."""
         return self.reviewer_identity.hub
 
 
 class HubLoginHandler(_HubLoginFormHandler):
-    """To the hub, and back to the page that was asked for."""
+    """The way to the hub, and back to the requested page."""
 
     @allow_unauthenticated
     def get(self) -> None:
-        """Ask the hub who this is."""
+        """Redirect to the hub's login, unless the reviewer is logged in already."""
         if self.current_user:
             self.redirect(self.next_url)
             return
@@ -105,7 +104,10 @@ class HubCallbackHandler(_HubLoginFormHandler):
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log in whom the hub names. NotOnReviewerRoster where that is no reviewer; 403 for whoever may not use the service."""
+        """Log in the user whom the hub names.
+
+        NotOnReviewerRoster if that is no reviewer, HTTPError 403 without access to this service.
+        """
         state, authorization_code, hub = self.get_argument("state", ""), self.get_argument("code", ""), self.hub
         state_cookie = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
         next_url, code_verifier = hub.get_next_url(state), hub.get_code_verifier(state)
@@ -113,7 +115,7 @@ class HubCallbackHandler(_HubLoginFormHandler):
         if not state or not hmac.compare_digest(state_cookie, state.encode()):  # the login began in another browser
             raise HTTPError(403)
         hub.clear_oauth_state(state)
-        if not authorization_code:  # the hub says why in ``error``: it lets this person not in
+        if not authorization_code:  # the hub refuses this person; its reason is in ``error``
             raise HTTPError(403)
         token = await hub.token_for_code(authorization_code, code_verifier=code_verifier, sync=False)
         hub_user = await hub.user_for_token(token, use_cache=False, sync=False)

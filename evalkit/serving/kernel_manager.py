@@ -1,4 +1,4 @@
-"""One kernel per open page: whose it is, and when it ends."""
+"""One kernel per open page: which login it belongs to, and when it ends."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from psutil import Error as NoProcess
 from psutil import Process
 from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
+from typing_extensions import override
 
 from evalkit.serving.identity import ReviewServerPart
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
@@ -29,27 +30,27 @@ if TYPE_CHECKING:
 log = logging.getLogger("evalkit.serving")
 
 LEFT_PAGE_COOKIE = "evalkit-left"
-"""The cookie by which a page that is being left says which kernel is its own; the template sets it."""
+"""The cookie with the kernel of the page that is being left; the template sets it."""
 MAX_PAGES_PER_LOGIN = 6
-"""Pages that one login may have open: each is a process of some 100 MB."""
+"""Pages that one login may have open; each is a process of some 100 MB."""
 _MEMORY_CHECK_MILLISECONDS = 1000
-"""Milliseconds between two looks at what the pages use."""
+"""Milliseconds between two checks of the memory that pages use."""
 _MAX_REMEMBERED_KERNELS = 1000
 _MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
-"""Seconds at most for the last presses on a page that was closed; and between two looks whether they are done."""
+"""Most seconds that a closed page may take to handle its last key presses; seconds between two checks."""
 _PAGE_OPENING_SECONDS = 5
-"""Seconds after which a page has opened, on a machine that has much to do."""
+"""Seconds that a page takes to open on a busy machine."""
 _CONFIRMATION_TIMEOUT = 5
-"""Seconds for whoever let somebody in to say whether they still would: the kernels are looked at one after the other."""
+"""Seconds for JupyterHub to confirm a login; kernels are checked one after the other."""
 
 
 class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
-    """The kernels, each known by the login that opened its page."""
+    """The kernels of all pages, by the login that opened each."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self.session_id_by_kernel_id: dict[str, str] = {}
-        """The login that opened a kernel's page; from before the kernel is there until it is to end."""
+        """The login that opened a kernel's page, from before the kernel starts until it is asked to end."""
         self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
         register_warm_kernel_provisioner()
         self.warm_kernel = WarmKernel()
@@ -58,21 +59,21 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
 
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
-        """Whether this login opened the page of this kernel."""
+        """Check that this login opened the page of this kernel."""
         return kernel_id in self and self.session_id_by_kernel_id.get(kernel_id) == session_id
 
     def count_websockets(self, kernel_id: str) -> int:
-        """How many are open to a kernel."""
-        count: int = self._kernel_connections.get(kernel_id, 0)
-        return count
+        """Count the websockets that are open to a kernel."""
+        return int(self._kernel_connections.get(kernel_id, 0))
 
     def is_ended_for_memory(self, kernel_id: str, session_id: str) -> bool:
-        """Whether this login's kernel was ended because it used more memory than a page may."""
+        """Check whether this login's kernel was ended because it exceeded a page's memory."""
         return (kernel_id, session_id) in self._kernels_ended_for_memory
 
     def end_oversized_kernels(self) -> None:
-        """End the kernels that use more memory than a page may. At once: in the next second it could be all there is,
-        and what was shown as saved is on the disk.
+        """Kill the kernels that use more memory than a page may.
+
+        They get no time to finish: a second later they could use all memory, and what was shown as saved is on disk.
         """
         for kernel_id, session_id in list(self.session_id_by_kernel_id.items()):
             pid = self._get_pid(kernel_id)
@@ -82,14 +83,13 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 process = Process(pid)
                 used_mb = process.memory_info().rss >> 20
                 if used_mb > self.review_settings.page_memory_mb:
-                    process.kill()  # the others are still to be looked at, if it has just ended by itself
+                    process.kill()  # NoProcess if it has just ended by itself
                     self._kernels_ended_for_memory.append((kernel_id, session_id))
-                    log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used_mb)
-            except (NoProcess, OSError):  # it has ended, or cannot be looked at: the others can
+                    log.warning("a page used %d MB of memory, more than page_memory_mb, and was ended", used_mb)
+            except (NoProcess, OSError):  # it has ended, or cannot be checked; go on with the others
                 continue
 
-    def _get_pid(self, kernel_id: str) -> int | None:
-        """None while the kernel starts."""
+    def _get_pid(self, kernel_id: str) -> int | None:  # None while the kernel starts
         pid: int | None = getattr(self.get_kernel(kernel_id).provisioner, "pid", None) if kernel_id in self else None
         return pid
 
@@ -103,7 +103,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         if self.review_settings.page_memory_mb and not self._memory_watch.is_running():
             self._memory_watch.start()
         kernel_id = str(uuid4())
-        self.session_id_by_kernel_id[kernel_id] = session_id  # before it is there: it counts while it starts
+        self.session_id_by_kernel_id[kernel_id] = session_id  # it counts while it starts
         try:
             await self.end_kernel_to_make_room(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
             self._schedule_warm_start()
@@ -115,22 +115,22 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
 
     def start_warm_kernel(self) -> None:
-        """Have a kernel in reserve. Where there cannot be one, pages open as well, only later."""
-        # The specification's part too: malloc reads it before anything is loaded.
+        """Start a kernel in reserve. If that fails, pages still open, only more slowly."""
+        # With the specification's variables: malloc reads them before anything is loaded.
         kernel_spec = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
         environ = {**os.environ, **kernel_spec.env}
         try:
             self.warm_kernel.start_unless_running(kernel_spec.argv, self._build_kernel_environment(environ))
         except OSError as error:
-            log.warning("no kernel can be kept in reserve (%s)", error.strerror)
+            log.warning("cannot start a kernel in reserve (%s)", error.strerror)
 
     def stop_warm_kernel(self) -> None:
-        """Have none any more."""
+        """Stop the kernel in reserve."""
         self._cancel_warm_start()
         self.warm_kernel.stop()
 
     def _schedule_warm_start(self) -> None:
-        """When the page that opens now has opened, and no other has come meanwhile: to load takes a processor."""
+        # When the page that opens now is open, and no other has come meanwhile: preloading takes a processor.
         self._cancel_warm_start()
         self._warm_start_timer = IOLoop.current().call_later(_PAGE_OPENING_SECONDS, self.start_warm_kernel)
 
@@ -139,7 +139,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             IOLoop.current().remove_timeout(self._warm_start_timer)
 
     def _build_kernel_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What a kernel gets to know of that environment, and what the server tells each."""
+        """Build a kernel's environment, without JupyterHub's variables."""
         inherited = {name: value for name, value in environ.items() if not name.startswith(HUB_VARIABLE_PREFIX)}
         return {
             **inherited,
@@ -148,13 +148,13 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         }
 
     async def wait_until_idle(self, kernel_id: str) -> None:
-        """Wait until a kernel does nothing any more, but not for ever: to end it passes over what waits."""
+        """Wait a few seconds until a kernel is idle: ending it drops waiting messages."""
         idle_polls = 0
         for _ in range(round(_MAX_IDLE_WAIT_SECONDS / _IDLE_POLL_SECONDS)):
             await asyncio.sleep(_IDLE_POLL_SECONDS)
             if kernel_id not in self:
                 return
-            # Between two messages it does nothing for a moment.
+            # It is idle for a moment between two messages.
             idle_polls = (
                 idle_polls + 1 if getattr(self.get_kernel(kernel_id), "execution_state", "idle") == "idle" else 0
             )
@@ -162,13 +162,13 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 return
 
     async def end_kernels_of_session(self, session_id: str) -> None:
-        """End the kernels of a login."""
+        """End all kernels of a login."""
         await asyncio.gather(
             *map(self._end_kernel_when_idle, filter(self.__contains__, self._list_kernel_ids(session_id)))
         )
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
+        """End a kernel whose page was closed (as configured), or whose login has ended."""
         session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
         if session is None or not await self._is_login_confirmed(session):
             await self._end_kernel_when_idle(kernel_id)
@@ -180,18 +180,18 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         try:
             return await asyncio.wait_for(identity_provider.is_login_confirmed(session), _CONFIRMATION_TIMEOUT)
         except (HTTPError, TimeoutError):
-            return True  # who cannot be asked has not said no: nobody loses their page by that
+            return True  # no answer is not a no: nobody loses their page
 
+    @override
     def remove_kernel(self, kernel_id: str) -> Any:
-        """Forget a kernel that has ended."""
         self.session_id_by_kernel_id.pop(kernel_id, None)
         return super().remove_kernel(kernel_id)
 
     async def _end_kernel_when_idle(self, kernel_id: str) -> None:
-        self.session_id_by_kernel_id.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
+        self.session_id_by_kernel_id.pop(kernel_id, None)  # it makes room for one page only
         await self.wait_until_idle(kernel_id)
         if kernel_id in self:
-            # Not at once: the workbench may have a draft to write.
+            # Not killed: the workbench may have a draft to write.
             await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
 
     def _list_kernel_ids(self, session_id: str) -> list[str]:
@@ -202,11 +202,12 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         ]
 
     async def end_kernel_to_make_room(self, session_id: str, replaced_kernel_id: str = "") -> None:
-        """Make room for one more page of this login, which is counted already. ``replaced_kernel_id`` is the kernel of the page that it replaces,
-        if it does: a page that is loaded again is there until the new one comes.
+        """End a kernel if the login or the server has too many with the new page.
 
-        A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
-        it may be that of a page that is only just opening.
+        ``replaced_kernel_id``: the kernel of the page that is being reloaded, if any; it is still open.
+
+        Pages that are reloaded quickly leave kernels without a connection: the oldest ends first. Another login's kernel is
+        never ended, because its page may be just opening. HTTPError 429 or 503 if no kernel can be ended.
         """
         own_kernel_ids = self._list_kernel_ids(session_id)
         is_over_login_limit = len(own_kernel_ids) > MAX_PAGES_PER_LOGIN

@@ -1,7 +1,7 @@
-"""From the command line to the server process: checks, the port, a minimal environment.
+"""The start of the server process: checks, the port, a minimal environment.
 
-Everything that a user can have got wrong is found here, before anything heavy is loaded. The port is bound here and
-inherited, so that the address is right when it is printed, and a browser that comes early only waits.
+Every mistake of a user is reported here, before anything heavy is loaded. The port is bound here and inherited, so that the
+printed address is right, and a browser that comes early only waits.
 """
 
 from __future__ import annotations
@@ -48,11 +48,16 @@ def exec_review_server(
     log_format: LogLineFormat = "text",
     is_hub_service: bool = False,
 ) -> NoReturn:
-    """Become the server of the experts' screen. UsageError where it cannot start.
+    """Become the server of the experts' screen. UsageError if it cannot start.
 
-    ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``review_settings`` are those of ``[review]``; ``log_format`` is that of this name;
-    ``is_hub_service``: JupyterHub has started it as a service, gives the port, and says who is who.
+    Args:
+        output_folder: the folder whose cases are reviewed.
+        port: the port on this machine; 0 is any free one.
+        public_url: the address that experts type, if a TLS proxy is in front of the server.
+        review_settings: the settings ``[review]``.
+        print_line: prints the address.
+        log_format: the setting of this name.
+        is_hub_service: JupyterHub started it as a service, sets the port and logs reviewers in.
     """
     find_review_notebook()
     url_prefix = ""
@@ -63,7 +68,9 @@ def exec_review_server(
         _require_valid_public_url(public_url)
     if not ReviewerRoster(output_folder).list_reviewers():
         raise UsageError(
-            "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
+            f"{output_folder.root} has no reviewer who could log in",
+            code="NO-REVIEWER",
+            remedy="Run `evalkit reviewers add NAME`.",
         )
     listener = _bind_listener(port)
     print_line(
@@ -71,10 +78,10 @@ def exec_review_server(
     )
     if review_settings.user_header:
         print_line(
-            f"Whoever connects from {', '.join(map(str, review_settings.proxies))} says in {review_settings.user_header} who they are."
+            f"Reviewers are named by {', '.join(map(str, review_settings.proxies))}, in the header {review_settings.user_header}."
         )
     listener.set_inheritable(True)
-    # -P: a json.py in the folder where the command was typed must not become a part of the server.
+    # -P: a json.py in the current folder must not become a part of the server.
     command = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", url_prefix]
     command.append(review_settings.model_dump_json())
     extra_variables = {
@@ -86,47 +93,47 @@ def exec_review_server(
 
 
 def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: ReviewServerSettings) -> tuple[str, int]:
-    """The prefix and the port that JupyterHub gives its service. UsageError where it gives none."""
+    """Read the prefix and port that JupyterHub sets; UsageError without them."""
     if find_spec("jupyterhub") is None:
         raise UsageError(
-            "JupyterHub's library is not installed",
+            "the package jupyterhub is not installed",
             code="JUPYTERHUB",
             remedy=f"Run {format_install_hint('jupyterhub')}.",
         )
     url = urlsplit(environ.get("JUPYTERHUB_SERVICE_URL", ""))
-    # In a terminal of somebody's own notebook server all the others are set as well.
+    # In a terminal of a user's notebook server all other variables are set as well.
     is_service = environ.get("JUPYTERHUB_API_TOKEN") and environ.get("JUPYTERHUB_SERVICE_NAME")
     if not is_service or url.hostname != _LOCAL_ADDRESS or not url.port:
         raise UsageError(
-            "--jupyterhub is for a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
+            "--jupyterhub works only in a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
             code="JUPYTERHUB",
-            remedy="Look at `evalkit review --example jupyterhub`.",
+            remedy="Configure it as `evalkit review --example jupyterhub` shows.",
         )
     if review_settings.user_header:
         raise UsageError(
-            "both JupyterHub and the header of a proxy would say who the reviewer is",
+            f"both JupyterHub and the header {review_settings.user_header} of a proxy would name the reviewer",
             code="JUPYTERHUB",
-            remedy="Take user_header and proxies out of [review], or leave --jupyterhub away.",
+            remedy="Remove user_header and proxies from [review], or start without --jupyterhub.",
         )
     return environ["JUPYTERHUB_SERVICE_PREFIX"], url.port
 
 
 def read_example_configuration(example_name: str) -> str:
-    """A configuration to begin with: ``nginx`` or ``jupyterhub``."""
+    """Read the example configuration of ``nginx`` or ``jupyterhub``."""
     return (files("evalkit.serving") / "examples" / f"{example_name}.txt").read_text()
 
 
 def find_review_notebook() -> Path:
-    """The notebook that is served: in the wheel, or beside the package in a checkout."""
+    """Find the notebook to serve, in the wheel or a checkout; UsageError without it."""
     packaged_folder = Path(str(files("evalkit"))) / "_notebooks"
     path = (packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK_NAME
     if not path.is_file():
-        raise UsageError(f"the notebook {NOTEBOOK_NAME} is not there", code="NOTEBOOK", remedy="Install evalkit again.")
+        raise UsageError(f"the notebook {path} is missing", code="NOTEBOOK", remedy="Install evalkit again.")
     return path
 
 
 def format_listener_url(listener: socket.socket) -> str:
-    """The URL of a bound socket."""
+    """Write the URL of a bound socket."""
     host, port = listener.getsockname()
     return f"http://{host}:{port}/"
 
@@ -134,18 +141,20 @@ def format_listener_url(listener: socket.socket) -> str:
 def build_server_environment(
     environ: Mapping[str, str], output: Path | str, database_url: str | None = None
 ) -> dict[str, str]:
-    """All that the server and its kernels get to see of the environment: no user's settings; the salt of patients' keys; keys and
-    proxies only where the output folder is in a bucket: the provider's own.
+    """Build the environment of the server and its kernels.
+
+    It has no user's settings, but the salt of patients' keys. Credentials and proxies are passed only for an output folder
+    in a bucket, and only the provider's own.
     """
     inherited = {name: environ[name] for name in _INHERITED_VARIABLES if name in environ}
-    if environ.get("PYTHONPATH"):  # relative parts would mean other folders in the server
+    if environ.get("PYTHONPATH"):  # relative parts would be other folders in the server
         inherited["PYTHONPATH"] = os.pathsep.join(
             os.path.abspath(part) for part in environ["PYTHONPATH"].split(os.pathsep)
         )
     return {
         "PATH": os.defpath,
         **inherited,
-        "PYTHONUSERBASE": site.getuserbase(),  # HOME will be another one; `pip install --user` must still be found
+        "PYTHONUSERBASE": site.getuserbase(),  # HOME will change; `pip install --user` must still be found
         **(
             {"EVALKIT_OUTPUT": output, **_build_bucket_environment(environ)}
             if isinstance(output, str)
@@ -156,7 +165,7 @@ def build_server_environment(
 
 
 def _build_bucket_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a kernel needs to read and write a bucket, as the providers' clients look for it; HOME will be another one."""
+    """Select the variables for a bucket, with absolute paths: HOME will change."""
     home_paths = {
         "AWS_CONFIG_FILE": "~/.aws/config",
         "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
@@ -169,7 +178,7 @@ def _build_bucket_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _build_database_environment(environ: Mapping[str, str], database_url: str) -> dict[str, str]:
-    """What a kernel needs to be let in: never on a command line, which others on the machine can read."""
+    """Select the variables for the database; a command line could be read by others."""
     postgresql_variables = {name: value for name, value in environ.items() if name.startswith("PG")}
     return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **postgresql_variables, "EVALKIT_DATABASE": database_url}
 
@@ -177,17 +186,17 @@ def _build_database_environment(environ: Mapping[str, str], database_url: str) -
 def _require_valid_public_url(url: str) -> None:
     if not _is_valid_public_url(url):
         raise UsageError(
-            f"--public-url {url!r} is not the address of a TLS proxy",
+            f"--public-url {url!r} is not a valid address of a TLS proxy",
             code="PUBLIC-URL",
-            remedy="Give it as https://HOST or https://HOST:PORT, with a name as browsers send it: prüfung is xn--prfung-5ya.",
+            remedy="Write https://HOST or https://HOST:PORT, with the name as browsers send it: prüfung is xn--prfung-5ya.",
         )
 
 
 def _is_valid_public_url(url: str) -> bool:
-    """Whether it is https, a host and at most a port; and a host that the server answers to."""
+    """Check that it is https, a host that the server answers to, and at most a port."""
     try:
         url_parts = urlsplit(url)
-        _ = url_parts.port  # ValueError for what is none
+        _ = url_parts.port  # ValueError for an invalid one
     except ValueError:
         return False
     if (
@@ -200,14 +209,14 @@ def _is_valid_public_url(url: str) -> bool:
         return False
     host = url_parts.hostname or ""
     try:
-        return ip_address(host).is_loopback  # another address could be a name that was rebound to this machine
+        return ip_address(host).is_loopback  # a page could have rebound another address to this machine
     except ValueError:
         return _HOST_PATTERN.fullmatch(host) is not None
 
 
 def _bind_listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # or a restart would wait for old connections
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart would wait for old connections otherwise
     try:
         listener.bind((_LOCAL_ADDRESS, port))
         listener.listen(128)

@@ -1,4 +1,4 @@
-"""Who is logged in. Kept in the server's memory: logging out, a new code or a restart end a login at once."""
+"""The logins, in memory: a logout, a new code or a restart ends one at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
 LOGIN_HOURS = 12
-"""A login lasts a working day."""
+"""Hours that a login lasts: a working day."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class LoginSession:
     """One login."""
 
     session_id: str
-    """Random; the browser holds it in a signed cookie, nobody else."""
+    """Random; only the browser has it, in a signed cookie."""
     reviewer: str
     code_digest: str
-    """Of the code that was typed, or that there was: another code in the roster ends the session, and none does."""
+    """The hash of the reviewer's code at login; a new code, or none, in the roster ends the session."""
     expires_at: float
     hub_token: str = field(default="", repr=False)
-    """By which JupyterHub is asked whether it still stands by it; empty for a login of any other kind."""
+    """The token by which JupyterHub confirms the login; empty for logins of other kinds."""
 
 
 class LoginSessions:
@@ -33,7 +33,7 @@ class LoginSessions:
     def __init__(
         self, roster: ReviewerRoster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
     ) -> None:
-        """``roster_cache_seconds``: so many seconds is a reviewer's code believed without a look at the roster."""
+        """Take the roster; re-read a reviewer's code after ``roster_cache_seconds``."""
         self._roster = roster
         self._clock = clock
         self._roster_cache_seconds = roster_cache_seconds
@@ -42,15 +42,18 @@ class LoginSessions:
         self._proxied_session_ids: dict[str, str] = {}
 
     def log_in_by_code(self, code: str) -> LoginSession | None:
-        """Log in. None for a code that nobody has."""
+        """Log in the reviewer of this code. None for a code that nobody has."""
         reviewer = self._roster.find_reviewer_by_code(code)
         if reviewer is None:
             return None
         return self._add_session(secrets.token_hex(32), reviewer, hash_login_code(code))
 
     def log_in_or_renew_by_proxy(self, reviewer: str) -> LoginSession | None:
-        """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
-        for. None for a name that is not on the roster.
+        """Log in a reviewer whom a trusted proxy names.
+
+        There is one login for all browsers, which each call renews.
+
+        None for a name that is not in the roster.
         """
         stored_digest = self._get_code_digest(reviewer)
         if stored_digest is None:
@@ -63,7 +66,7 @@ class LoginSessions:
         return session
 
     def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
-        """The login of a reviewer whom JupyterHub has named, in one browser. None for a name that is not on the roster."""
+        """Log in a reviewer whom JupyterHub names, in one browser. None for no reviewer."""
         stored_digest = self._roster.get_code_digest(reviewer)
         return (
             None
@@ -72,7 +75,7 @@ class LoginSessions:
         )
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
-        """The session of that id, if it is still good."""
+        """Find the session of this id, if it is still valid."""
         session = self._session_by_id.get(session_id)
         if session is None or session.expires_at <= self._clock():
             return None
@@ -88,7 +91,7 @@ class LoginSessions:
         if not checked_at < now < checked_at + self._roster_cache_seconds:
             stored_digest = self._roster.get_code_digest(reviewer)
             if stored_digest is None:
-                self._code_digest_cache.pop(reviewer, None)  # who is added is let in at once
+                self._code_digest_cache.pop(reviewer, None)  # a reviewer who is added later can log in at once
             else:
                 self._code_digest_cache[reviewer] = now, stored_digest
         return stored_digest

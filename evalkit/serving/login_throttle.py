@@ -1,4 +1,4 @@
-"""Login attempts, slowed: so many wrong codes from one address, then a pause."""
+"""The pause after too many wrong codes from one address."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable
 
 MAX_FAILURES = 5
 WINDOW_SECONDS = 60.0
-"""After ``MAX_FAILURES`` wrong codes within this time an address waits until the first of them is so old."""
+"""After ``MAX_FAILURES`` wrong codes within these seconds an address waits until the first of them is so old."""
 
 
 class LoginThrottle:
-    """Counts failures by address in a sliding window."""
+    """The wrong codes of each address in a sliding window."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._failures_by_address: dict[str, deque[float]] = {}
 
     def get_seconds_to_wait(self, address: str) -> int:
-        """Whole seconds until this address may try again; 0: now."""
+        """Compute the whole seconds until this address may try again; 0: now."""
         self._remove_old_failures()
         failures = self._failures_by_address.get(address)
         if failures is None or len(failures) < MAX_FAILURES:
@@ -27,7 +27,7 @@ class LoginThrottle:
         return 1 + int(failures[0] + WINDOW_SECONDS - self._clock())
 
     def record_failure(self, address: str) -> None:
-        """A wrong code came from this address."""
+        """Record a wrong code of this address."""
         self._failures_by_address.setdefault(address, deque()).append(self._clock())
 
     def _remove_old_failures(self) -> None:

@@ -1,4 +1,7 @@
-"""The kernel's side: what a page learns from the server, and how its log gets there. Imports nothing heavy."""
+"""The kernel's side: the server's variables, and the log.
+
+Imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,24 @@ from collections.abc import Mapping
 from evalkit.core.log_events import EventFormatter, LogLineFormat
 
 LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
-"""Names the descriptor of the server's log in a kernel's environment."""
+"""The variable with the descriptor of the server's log."""
 LOG_FORMAT_VARIABLE = "EVALKIT_LOG_FORMAT"
-"""Says in their environment how the server and its kernels write their log: text or json."""
+"""The variable with the log format of server and kernels: text or json."""
 HUB_VARIABLE_PREFIX = "JUPYTERHUB_"
-"""What JupyterHub tells a service begins with it, its token among them: no kernel gets any of it."""
+"""The prefix of JupyterHub's variables, its token among them: no kernel gets any."""
 PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
-"""Says in a kernel's environment how much memory it may use; 0: as much as there is."""
+"""The variable with the megabytes that a kernel may use; 0: no limit."""
 
 
 def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
-    """How the server and its kernels write their log."""
+    """Read the log format of server and kernels."""
     return "json" if environ.get(LOG_FORMAT_VARIABLE) == "json" else "text"
 
 
 def send_kernel_log_to_server(environ: Mapping[str, str] = os.environ) -> None:
-    """Let ``evalkit.*`` log records of this kernel appear in the log of ``evalkit review``.
+    """Send ``evalkit.*`` log records to the log of ``evalkit review``, if it runs.
 
     A kernel's own standard error is closed there: libraries write tracebacks to it, and those may quote documents.
-    Outside ``evalkit review`` nothing changes.
     """
     if LOG_FD_VARIABLE in environ:
         stream = os.fdopen(os.dup(int(environ[LOG_FD_VARIABLE])), "w", buffering=1, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The server: Voilà with our login, our routes and none of its own.
+"""The server: Voilà with evalkit's login and evalkit's routes only.
 
-Voilà's list of routes is not extended but replaced, so that a newer Voilà cannot open one. There is no route to files:
-page images reach the browser as bytes of a widget, and the notebook lies alone in its folder.
+Voilà's list of routes is not extended but replaced, so that a newer Voilà cannot add one. There is no route to files: page
+images reach the browser as bytes of a widget, and the notebook is alone in its folder.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from traitlets.config import Config
+from typing_extensions import override
 from voila.app import Voila  # type: ignore[import-untyped]
 
 from evalkit.review.roster import ReviewerRoster
@@ -51,10 +52,10 @@ FRONTEND_EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/j
 """The front-end extensions that our widgets need; others are neither loaded nor served."""
 
 _CLOSED_PAGE_SECONDS = 120
-"""Seconds that a kernel outlives the connection to its page: a laptop's lid, a train's tunnel."""
+"""Seconds that a kernel outlives the connection to its page: a closed laptop, a tunnel."""
 _KERNEL_ID_PATTERN = r"(?P<kernel_id>\w+-\w+-\w+-\w+-\w+)"
 _MAX_MESSAGE_BYTES = 8 << 20
-"""Bytes that a page may send at once. Images go the other way and are not limited by it."""
+"""Bytes that a page may send at once. Images go the other way and have no limit."""
 
 
 def serve_notebook(
@@ -66,9 +67,9 @@ def serve_notebook(
     review_settings: ReviewServerSettings,
     url_prefix: str,
 ) -> None:
-    """Serve the notebook below ``url_prefix`` until SIGINT, SIGTERM or SIGHUP, then end the kernels.
+    """Serve the notebook until SIGINT, SIGTERM or SIGHUP, then end the kernels.
 
-    A prefix is JupyterHub's: it says who is who then.
+    A prefix means that JupyterHub logs reviewers in.
     """
     server_log.configure_server_log(read_log_format())
     config = _build_config()
@@ -81,13 +82,13 @@ def serve_notebook(
         base_url=url_prefix or "/",
         log=logging.getLogger("voila"),
         notebook_path=str(notebook),
-        config_file_paths=[],  # a voila.json where the command was typed could open files
-        connection_dir_root=str(notebook.parent.parent),  # keys of the kernels' sockets: private, gone at the end
+        config_file_paths=[],  # a voila.json in the current folder could open files
+        connection_dir_root=str(notebook.parent.parent),  # keys of the kernels' sockets: private, deleted at the end
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
     output_folder = open_output_folder(output)
-    # A page is a hundred requests, and each would ask the bucket.
+    # A page makes a hundred requests, and each would ask the bucket.
     roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
     server.sessions, server.review_settings = (
         LoginSessions(ReviewerRoster(output_folder), roster_cache_seconds=roster_cache_seconds),
@@ -103,22 +104,22 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
     listener: socket.socket
     public_host: str | None
-    """The host of the TLS proxy before us, if there is one."""
+    """The host of the TLS proxy in front, if there is one."""
     sessions: LoginSessions
     review_settings: ReviewServerSettings
-    """How many pages there may be, and which proxy may say who the reviewer is."""
+    """The ``[review]`` section: limits of pages, and a trusted proxy."""
     is_hub_service: bool
-    """Whether JupyterHub says who is who."""
+    """True if JupyterHub logs reviewers in."""
 
     @cached_property
     def hub(self) -> HubOAuth:
-        """The hub that has started this server; how it is asked stands in the environment."""
+        """The hub that started this server; the environment has its address and token."""
         from jupyterhub.services.auth import HubOAuth
 
         return HubOAuth()
 
+    @override
     def init_settings(self) -> dict[str, Any]:
-        """Settings of the Tornado application."""
         xsrf_cookie_options = {"samesite": "Lax", "secure": self.public_host is not None, "path": self.base_url}
         port = self.listener.getsockname()[1]
         settings: dict[str, Any] = super().init_settings()
@@ -127,15 +128,15 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         identity_provider.secure_cookie = self.public_host is not None
         return {
             **settings,
-            "allow_remote_access": False,  # check the Host header: a stranger's page may have rebound its name to us
+            "allow_remote_access": False,  # check the Host header: a page may have rebound its name to this machine
             "local_hostnames": ["localhost", *filter(None, [self.public_host])],
             "xsrf_cookie_kwargs": xsrf_cookie_options,
             "websocket_max_message_size": _MAX_MESSAGE_BYTES,
             "log_function": lambda handler: None,  # failures are logged where they happen; addresses are not
         }
 
+    @override
     def init_handlers(self) -> list[Any]:
-        """All routes there are."""
         # Routes see addresses as they are sent, and some proxies send an @ as %40.
         extensions_pattern = "|".join(map(re.escape, FRONTEND_EXTENSIONS)).replace("@", "(?:@|%40)")
         page_arguments = {
@@ -171,10 +172,10 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
         return [(r"login", HubLoginHandler), (CALLBACK_PATH, HubCallbackHandler)]
 
+    @override
     def listen(self) -> None:
-        """Serve on the inherited socket until told to stop."""
         self.listener.setblocking(False)
-        # Only a proxy of our own may say from which address a request came.
+        # Only the TLS proxy may name the address that a request came from.
         server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_MAX_MESSAGE_BYTES)
         server.add_socket(self.listener)
         self.ioloop = IOLoop.current()
@@ -203,10 +204,10 @@ def _build_config() -> Config:
     config.MappingKernelManager.cull_interval = 15
     config.MappingKernelManager.cull_busy = True
     config.MappingKernelManager.buffer_offline_messages = False  # images for a page that is gone
-    # A restarted kernel is an empty one behind a page that looks alive. The page is told instead that it is dead.
+    # A restarted kernel would be an empty one behind a page that looks alive: the page shows that it ended.
     config.KernelRestarter.restart_limit = 0
     config.ZMQChannelsWebsocketConnection.limit_rate = False
-    # Its sockets are this machine's, and any account on it could connect to them and read the pages.
+    # Any account on this machine could connect to its sockets and read the pages.
     config.KernelManager.transport_encryption = "required"
-    config.KernelManager.shutdown_wait_time = 10  # a kernel that ends may wait for its turn to give a case back
+    config.KernelManager.shutdown_wait_time = 10  # a kernel that ends may wait for the write lock to release its case
     return config

@@ -1,7 +1,7 @@
-"""A kernel in reserve: one process has loaded what pages load, and waits to be told whose page it will be.
+"""A kernel in reserve: a process with everything loaded that waits for a page.
 
-A page opens sooner by the second that loading takes. Until it is told, the process knows nobody and has opened nothing; it
-becomes one page's kernel and no other's.
+A page opens a second sooner. Until the assignment the process knows no reviewer and has opened nothing; it becomes the
+kernel of one page and of no other.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from typing_extensions import override
 
 from evalkit.serving.kernel import WARM_START_OPTION
 from evalkit.serving.page import LOG_FD_VARIABLE
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("evalkit.serving")
 
 _FIRST_KERNEL_OPTION = "-f"
-"""With it a kernel's options begin, after the words that start it."""
+"""The first of a kernel's options, after the words that start it."""
 _PROVISIONER_NAME = "evalkit-reserve"
-"""Of the provisioner, in ``kernel.json``."""
+"""The name of the provisioner in ``kernel.json``."""
 
 
 def register_warm_kernel_provisioner() -> None:
-    """Let this process know the provisioner by its name, however evalkit was installed."""
+    """Register the provisioner in this process, however evalkit was installed."""
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[_PROVISIONER_NAME] = EntryPoint(
         _PROVISIONER_NAME, f"{__name__}:WarmKernelProvisioner", factory.GROUP_NAME
@@ -43,13 +44,16 @@ def register_warm_kernel_provisioner() -> None:
 
 
 class WarmKernel:
-    """At most one such process. It ends with the server too, however that ends: it reads from the server's pipe."""
+    """At most one process in reserve.
+
+    It ends with the server in any case, because it reads from the server's pipe.
+    """
 
     def __init__(self) -> None:
         self._process: Popen[bytes] | None = None
 
     def start_unless_running(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Start one in that environment, unless there is one; ``command`` is a kernel's. OSError."""
+        """Start a process with a kernel's command, unless one waits. OSError."""
         if self._process is not None:
             exit_status = self._process.poll()
             if exit_status is None:
@@ -65,7 +69,7 @@ class WarmKernel:
     def assign_kernel_command(
         self, command: Sequence[str], environ: Mapping[str, str], working_folder: str
     ) -> Popen[bytes] | None:
-        """The process, told to be the kernel of that command line; None where none waits that can be told."""
+        """Assign the process to a kernel's command and return it; None without one."""
         process = self._process
         if process is None or process.stdin is None:
             return None
@@ -76,18 +80,18 @@ class WarmKernel:
         }
         try:
             with process.stdin as pipe:
-                # It may be loading still, and a pipe holds less than an address may have signs: nobody waits for it.
+                # It may be loading still, and a long address may not fit into the pipe: do not wait for it.
                 os.set_blocking(pipe.fileno(), False)
                 pipe.write(json.dumps(assignment).encode())
         except OSError as error:
-            log.warning("the kernel in reserve could not be told (%s)", error.strerror)
+            log.warning("the kernel in reserve could not be assigned (%s)", error.strerror)
             self.stop()
             return None
         self._process = None
         return process
 
     def stop(self) -> None:
-        """End it."""
+        """End the process in reserve, if there is one."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -97,15 +101,18 @@ class WarmKernel:
 
 
 class WarmKernelProvisioner(LocalProvisioner):
-    """What ``kernel.json`` names as the way to start a kernel: the one in reserve, or else one from the beginning."""
+    """The start of a kernel: the one in reserve, otherwise a new process.
 
+    ``kernel.json`` names it.
+    """
+
+    @override
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
-        """Have the kernel that the command describes. OSError."""
-        warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # the ReviewKernelManager', by their manager
+        warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # of the ReviewKernelManager
         process = warm_kernel.assign_kernel_command(cmd, kwargs["env"], kwargs["cwd"])
         if process is None:
             return await super().launch_kernel(cmd, **kwargs)
         self.process = process
-        self.pid = self.pgid = process.pid  # it is the first of a session of its own
+        self.pid = self.pgid = process.pid  # it leads a session of its own
         self.cwd = kwargs["cwd"]
         return self.connection_info

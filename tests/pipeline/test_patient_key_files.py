@@ -156,7 +156,7 @@ def test_a_records_officer_purges_by_the_key_that_show_shows(output: Path) -> No
     listed = evalkit_command("purge", "--patient-key", key, "--output", output)
     assert listed.returncode == 0
     assert "results/dorothy.json" in listed.stdout
-    assert "2 documents would be purged; nothing was removed; say --yes to remove them" in listed.stdout
+    assert "2 documents would be purged; nothing was removed; give --yes to remove them" in listed.stdout
     assert (output / "results/dorothy.json").exists()
     refused = evalkit_command("purge", "--patient-key", key, "--older-than", "1", "--output", output)
     assert (refused.returncode, "--older-than" in refused.stderr) == (2, True)

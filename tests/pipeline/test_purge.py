@@ -524,7 +524,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     (output.parent / "evalkit.toml").write_text("[retention]\ndays = 365\n")
     told = say("--expired")
     assert told.exit_code == 0, told.output
-    assert "1 documents would be purged; nothing was removed; say --yes to remove them" in told.stdout
+    assert "1 documents would be purged; nothing was removed; give --yes to remove them" in told.stdout
     assert (output / "results/quest_cbc.json").exists()
     assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
     for beside in (("--older-than", "0"), ("--expired", "--yes"), ("--expired", "--dry-run")):
@@ -537,7 +537,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     torn = output / f"reviews/{OTHER}/0001.json"
     kept = torn.read_bytes()
     torn.write_bytes(kept[:-9])
-    assert f"{OTHER} may be as old, and stays: a review of it cannot be read" in say("--expired").stderr
+    assert f"{OTHER} may be as old, but is kept: one of its reviews cannot be read" in say("--expired").stderr
     torn.write_bytes(kept)
     done = say("--expired", "--yes")
     assert "1 documents purged" in done.stdout
@@ -545,7 +545,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     assert (output / f"results/{DOC}.json").exists()
     assert (
         say("--older-than", "365").stdout
-        == "0 documents would be purged; nothing was removed; say --yes to remove them\n"
+        == "0 documents would be purged; nothing was removed; give --yes to remove them\n"
     )
     (output.parent / "evalkit.toml").unlink()
     assert "none are set there" in str(say("--expired").exception)

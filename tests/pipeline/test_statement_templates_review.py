@@ -479,16 +479,16 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "is_fine", "says"),
     [
-        ("gemini:gemini-2.5-flash", True, "sees pictures; reads 1,000,000 tokens"),
-        ("anthropic:claude-3-5-sonnet", True, "sees pictures; reads 200,000 tokens"),
-        ("openai:gpt-4o", True, "sees pictures; reads 128,000 tokens"),
-        ("openai:gpt-3.5-turbo", False, "sees no pictures"),
-        ("openai:gpt-4-0613", False, "sees no pictures"),
-        ("ollama:llama3.2", True, "pictures: not known"),
-        ("ollama:llava", True, "sees pictures; how much it reads at once is not known"),
-        ("ollama:mistral", False, "sees no pictures"),
-        ("openai:house-model", True, "pictures: not known"),
-        ("embedded", True, "measured checks alone"),
+        ("gemini:gemini-2.5-flash", True, "sees images; reads 1,000,000 tokens"),
+        ("anthropic:claude-3-5-sonnet", True, "sees images; reads 200,000 tokens"),
+        ("openai:gpt-4o", True, "sees images; reads 128,000 tokens"),
+        ("openai:gpt-3.5-turbo", False, "cannot see images"),
+        ("openai:gpt-4-0613", False, "cannot see images"),
+        ("ollama:llama3.2", True, "images: not known"),
+        ("ollama:llava", True, "sees images; its context length is not known"),
+        ("ollama:mistral", False, "cannot see images"),
+        ("openai:house-model", True, "images: not known"),
+        ("embedded", True, "measured checks only"),
     ],
 )
 def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_document_without_a_row_is_left_out_and_named(
     waiting = {path.stem.removeprefix("sme_packet_") for path in (output / "sme_packets").iterdir()}
     assert main([str(output), str(truth)]) == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"has no row of them: {', '.join(sorted(waiting - {'quest_genomic'}))}")
+    assert line.endswith(f"has no row for them: {', '.join(sorted(waiting - {'quest_genomic'}))}")
     assert {path.name.partition(".")[0] for path in (output / "reviews").iterdir()} == {"quest_genomic"}
 
 

@@ -48,7 +48,7 @@ def missed_by_tab(page: Page) -> list[str]:
 
 def test_the_login_page(chromium: Browser, review_server: Served, shots: Path | None) -> None:
     screen = Screen(chromium, review_server.address, 1440, 900)
-    for notice, code in (("", ""), ("This code is not known.", "aaaa-bbbb-cccc-dddd")):
+    for notice, code in (("", ""), ("This code is not valid.", "aaaa-bbbb-cccc-dddd")):
         if not code:
             screen.page.goto(review_server.address)
         else:

@@ -117,7 +117,7 @@ def test_hub_user_without_review_access_is_refused(service: Server, hub: HubApi)
         answer = client.get(hub.authorized(asked(client), "dr_lee"))
     finally:
         hub.scopes = ["access:services!service=evalkit"]
-    assert (answer.status_code, "This is not open to you." in answer.text) == (403, True)
+    assert (answer.status_code, "You may not open this page." in answer.text) == (403, True)
     assert client.get(f"{PREFIX}nothing").status_code == 302
     assert urlsplit(asked(client, "?case=abc")).path == "/hub/api/oauth2/authorize"
     assert client.get(f"{PREFIX}login?next=https://elsewhere.example/").status_code == 302
@@ -204,7 +204,7 @@ def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.M
         (
             {},
             ReviewServerSettings(user_header="X-User", proxies=("127.0.0.1",)),
-            "both JupyterHub and the header of a proxy",
+            "both JupyterHub and the header X-User of a proxy",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_without_a_login_there_is_only_the_login_page(server: Server, path: str)
     client = server.client()
     answer = client.get(path)
     if KERNEL in path and answer.status_code == 403:  # asked by scripts, which a redirect would not help
-        assert "This is not open to you." in answer.text
+        assert "You may not open this page." in answer.text
     else:
         assert answer.status_code == 302
         assert answer.headers["Location"].startswith("/login?next=")
@@ -342,7 +342,7 @@ def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> N
     assert eventually(lambda: reserve.status() == psutil.STATUS_ZOMBIE)
     kernel_id, seen = server.open(server.client("dr_lee"))
     assert seen["environ"]["VOILA_KERNEL_ID"] == kernel_id
-    assert "the kernel in reserve could not be told" in server.log
+    assert "the kernel in reserve could not be assigned" in server.log
 
 
 def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     said = behind_proxy.process.stdout.readline()
-    assert said == "Whoever connects from 127.0.0.9, 127.0.0.10 says in X-Forwarded-User who they are.\n"
+    assert said == "Reviewers are named by 127.0.0.9, 127.0.0.10, in the header X-Forwarded-User.\n"
     proxy, other = behind_proxy.client(address="127.0.0.9"), behind_proxy.client(address="127.0.0.10")
     kernel_id, seen = behind_proxy.open(proxy, "case=abc", headers=NAMED | {"X-Reviewer": "dr_kim"})
     assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_lee"
@@ -525,7 +525,7 @@ def test_unknown_proxy_user_is_refused_in_plain_words(behind_proxy: Server, name
         answer = proxy.get(path, headers={"X-Forwarded-User": name})
         assert answer.status_code == 403, path
         assert f"“{html.escape(name)}” is not the name of a reviewer here." in answer.text
-        assert "Ask whoever runs evalkit here" in answer.text
+        assert "Ask the administrator of evalkit" in answer.text
     assert name == "" or name not in behind_proxy.log
 
 
@@ -812,7 +812,7 @@ def test_a_fault_of_the_server_is_friendly_too(server: Server) -> None:
     finally:
         roster.write_bytes(kept)
     assert answer.status_code == 500
-    assert "Something went wrong on our side." in answer.text
+    assert "Something went wrong in evalkit." in answer.text
     error_id = re.search(r"Error ([0-9a-f]{8})<", answer.text).group(1)
     assert "Traceback" not in answer.text
     (line,) = [line for line in server.log.splitlines() if error_id in line]
@@ -826,7 +826,7 @@ def test_server_log_has_kernel_errors_but_no_secrets(server: Server) -> None:
     server.client(address="127.0.0.4").log_in("zzzz-yyyy-xxxx-wwww")
     log = server.log
     assert "ERROR evalkit.widgets: told by a kernel" in log
-    assert "a wrong code was typed" in log
+    assert "wrong login code" in log
     for word in ("roe_jane", "dr_lee", "dr_kim", "zzzz-yyyy", PATIENT, *server.codes.values(), "case="):
         assert word not in log, word
 
@@ -992,7 +992,7 @@ def test_public_url_must_be_a_reachable_https_address(
 ) -> None:
     (tmp_path / "output").mkdir()
     done = command("review", "--public-url", url)  # there is no reviewer, so that it does not start
-    refusal = "evalkit reviewers add NAME" if expected else "is not the address of a TLS proxy. Give it as https://HOST"
+    refusal = "evalkit reviewers add NAME" if expected else "is not a valid address of a TLS proxy. Write https://HOST"
     assert (done.returncode, done.stderr.count("\n"), refusal in done.stderr) == (2, 1, True)
 
 

@@ -1,4 +1,4 @@
-"""The command line: one line per fault, exit statuses of the contract."""
+"""Every command: one line per fault, the contract's exit statuses, and what is printed."""
 
 import csv
 import json
@@ -6,46 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from commands import evalkit_command, evalkit_process
 
-import evalkit
-from evalkit.classification.schema import DocumentType
-from evalkit.doctor import run_doctor_checks
-from evalkit.errors import UsageError
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
-from evalkit.settings import DocumentTypeName, Settings
-
-COMMANDS = (
-    *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
-)
-
-
-def test_help_is_quick_and_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, resource; sys.argv = ['evalkit', '--help']\n"
-        "from evalkit.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "heavy = {'pymupdf', 'pandas', 'numpy', 'google', 'sqlalchemy', 'pydantic', 'PIL'} & set(sys.modules)\n"
-        "print('heavy:', sorted(heavy))"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "heavy: []" in shown
-    for command in COMMANDS:
-        assert f"\n  {command} " in shown
-
-
-def test_every_command_has_help_with_an_example() -> None:
-    for command in COMMANDS:
-        shown = evalkit_command(command, "--help")
-        assert shown.returncode == 0
-        assert f"Example: evalkit {command}" in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -130,7 +97,7 @@ def test_what_cannot_be_printed_is_one_line(demo_run: RunSummary, words: list[st
         command = [sys.executable, "-m", "evalkit", *words, *folder]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "evalkit: what it prints cannot be written (No space left on device)\n"
+    assert ended.stderr == "evalkit: the output cannot be written (No space left on device). Send it elsewhere.\n"
 
 
 def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -> None:
@@ -262,111 +229,6 @@ def test_schema_without_a_name_lists_them() -> None:
     assert "packet" in evalkit_command("schema").stdout.split()
 
 
-def test_doctor_says_what_is_there(tmp_path: Path) -> None:
-    shown = evalkit_command("doctor", "--json", cwd=tmp_path)
-    checks = {check["name"]: check for check in json.loads(shown.stdout)}
-    assert shown.returncode == 0
-    assert checks["pymupdf"]["is_fine"]
-    assert "traps" in checks["prompts and tables"]["found"]
-    assert list(tmp_path.iterdir()) == []  # it only looks
-
-
-OWN_TRAPS = """
-version = "1"
-[[administrative]]
-id = "courier-slip"
-owner = "the records office"
-date = "2026-10-01"
-scope = "segment"
-severity = "MAJOR"
-phrase = "courier slip"
-fires = ["Courier slip no. 7"]
-silent = ["the courier slipped"]
-"""
-
-
-def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("in the way")
-    (found,) = [
-        one for one in run_doctor_checks(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"
-    ]
-    assert not found.is_fine
-    assert "is no folder" in found.found
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "found"),
-    [
-        ("", "", "1 rows, 2 examples, version 1"),
-        ('severity = "MAJOR"', 'severity = "BAD"', "administrative → 0 (courier-slip) → severity"),
-        ('["the courier slipped"]', '["courier slips"]', "courier-slip: example 1 of `silent` raises MAJOR"),
-        ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),
-    ],
-)
-def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
-    own = tmp_path / "own.toml"
-    own.write_text(OWN_TRAPS.replace(right, wrong, 1))
-    checks = {
-        check.name: check for check in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path)))
-    }
-    assert checks["own traps"].is_fine is (wrong == "")
-    assert found in checks["own traps"].found
-    assert "own traps" not in {check.name for check in run_doctor_checks(Settings.load(output=str(tmp_path)))}
-
-
-def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
-    own = tmp_path / "own.toml"
-    replacing = OWN_TRAPS.replace("courier-slip", "fax-cover").replace('"MAJOR"', '"MAJOR"\nreplaces = true')
-    own.write_text(replacing)
-    (check,) = [
-        one for one in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
-    ]
-    assert check.is_fine
-    assert "fax-cover gives up BLOCKER for MAJOR and 4 of 4 texts" in check.found
-    slow = tmp_path / "slow.toml"
-    slow.write_text(
-        OWN_TRAPS.replace("administrative", "page_furniture")
-        .replace('"segment"', '"evidence"')
-        .replace('phrase = "courier slip"', 'name = "slip"\npattern = "(a+)+$"')
-        .replace("Courier slip no. 7", "a" * 28)
-    )
-    (check,) = [
-        one for one in run_doctor_checks(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name
-    ]
-    assert not check.is_fine
-    assert "slow.toml: courier-slip: " in check.found
-    assert "takes more than 2 s" in check.found
-    assert check.remedy
-
-
-def test_doctor_says_so_where_an_example_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def busy(*_: object) -> None:
-        raise UsageError("'x+' takes more than 2 s on a page", code="TRAP-SLOW", remedy="Bound its repeats")
-
-    own = tmp_path / "own.toml"
-    own.write_text(OWN_TRAPS)
-    monkeypatch.setattr("evalkit.doctor.describe_failing_examples", busy)
-    (check,) = [
-        one for one in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
-    ]
-    assert (check.is_fine, check.remedy) == (False, "Bound its repeats")
-
-
-def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own.toml"
-    own.write_text(
-        OWN_TRAPS.replace('"courier slip"', '"microscopic"').replace("ourier slip no. 7", "ourier: microscopic")
-    )
-    paths, output = [samples / "pathology_report.pdf"], tmp_path / "output"
-    before = evalkit.run(paths, output=output).documents[0]
-    after = evalkit.run(paths, output=output, settings=Settings.load(traps_file=str(own))).documents[0]
-    assert (before.decision, after.decision) == ("AUTO_ACCEPT", "ESCALATE_TO_SME")
-    assert not after.resumed
-    result = json.loads((output / "results" / "pathology_report.json").read_text())
-    assert result["versions"]["traps"].endswith("+1")
-    assert {issue["code"] for issue in result["issues"]} == {"V3-TRAP-ADMINISTRATIVE"}
-
-
 def test_challenge_prints_a_table_or_json(samples: Path) -> None:
     words = ["challenge", samples / "quest_cbc.pdf", "--kinds", "segment-count,label", "--limit", "2"]
     shown = evalkit_command(*words)
@@ -380,65 +242,6 @@ def test_challenge_prints_a_table_or_json(samples: Path) -> None:
     ]
     assert told["false_alarms"]["not_counted"] == {"unvalidated": 1}
     assert told["false_alarms"]["share"] is None, "nobody says that the answer is right"
-
-
-def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp_path: Path) -> None:
-    (tmp_path / "evalkit.toml").write_text('output = "from_file"\n')
-    document = samples / "quest_cbc.pdf"
-    evalkit_command("run", document, cwd=tmp_path)
-    evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
-    evalkit_command("run", document, "--output", "from_option", cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "evalkit.toml",
-        "from_file",
-        "from_environment",
-        "from_option",
-    }
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "outptu = 'x'",
-        "workers = -1",
-        "workers = [",
-        "[models]\ndefault = 'gpt'",
-        "audit_rate = 2.0",
-        "[foreign_types]\nGEN = 'Genomc Report'",
-    ],
-)
-def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -> None:
-    (tmp_path / "evalkit.toml").write_text(text)
-    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
-    assert shown.returncode == 2
-    assert len(shown.stderr.strip().splitlines()) == 1
-
-
-def test_settings_know_the_five_types() -> None:
-    assert get_args(DocumentTypeName) == tuple(kind.value for kind in DocumentType)
-
-
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize(
-    "make",
-    [
-        Path.mkdir,
-        os.mkfifo,
-        lambda path: path.symlink_to("nowhere"),
-        lambda path: path.symlink_to("evalkit.toml"),
-        lambda path: path.symlink_to("/dev/zero"),
-    ],
-    ids=["folder", "pipe", "dangling link", "link to itself", "device"],
-)
-def test_settings_that_are_no_file_are_not_passed_over(
-    samples: Path, tmp_path: Path, make: Callable[[Path], object]
-) -> None:
-    make(tmp_path / "evalkit.toml")
-    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
-    assert shown.returncode == 2
-    (line,) = shown.stderr.splitlines()
-    assert line.startswith("evalkit: evalkit.toml in this folder cannot be read")
-    assert not (tmp_path / "output").exists()
 
 
 def test_a_file_name_is_not_markup(samples: Path, tmp_path: Path) -> None:
@@ -467,7 +270,7 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     before = evalkit_command("queue", "--output", output, "--json").stdout
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()
-    assert evalkit_command("queue", "--output", output).stdout.strip() == "Nothing waits for an expert."
+    assert evalkit_command("queue", "--output", output).stdout.strip() == "No cases are waiting for an expert."
     shown = evalkit_command("reindex", "--output", output)
     assert shown.stdout.strip() == "2 documents and 1 cases indexed"
     assert evalkit_command("queue", "--output", output, "--json").stdout == before
@@ -486,7 +289,7 @@ def test_a_damaged_index_is_one_line(demo_run: RunSummary, tmp_path: Path) -> No
 def test_show_says_why(demo_run: RunSummary) -> None:
     output = demo_run.output
     shown = evalkit_command("show", "radiology_report", "--why", "--output", output).stdout
-    assert "What speaks on its pages, by the built-in model:" in shown
+    assert "For and against each type, by the built-in model:" in shown
     assert "Radiology Report, lexicon: '" in shown
     assert "Radiology Report, for: " in shown
     told = json.loads(evalkit_command("show", "doc2_6", "--why", "--json", "--output", output).stdout)

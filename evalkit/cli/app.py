@@ -1,0 +1,93 @@
+"""The ``evalkit`` command: its list of commands, its errors and exit statuses."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from evalkit.cli import audit, evaluate, maintenance, review, run, templates
+from evalkit.cli.options import load_settings
+from evalkit.cli.terminal import discard_pending_output, print_notes, redirect_closed_streams_to_null
+from evalkit.errors import EvalkitError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from evalkit.core.log_events import LogLineFormat
+
+_EXIT_INTERRUPTED = 130
+"""Exit status after Ctrl-C, of Typer and of the shell."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    subcommand_metavar="COMMAND [ARGS]…",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help drawn by rich would cost half a second
+    help="Check an AI's reading of clinical documents before anyone relies on it.\n\n"
+    "evalkit reads PDFs, checks their classification, decides what may be accepted, and keeps the rest for an expert. "
+    "`evalkit docs` lists the documentation.",
+)
+for command in (
+    *(maintenance.samples, run.run, run.extract),
+    *(templates.build_template, templates.review_template, templates.apply_template),
+    *(review.queue, review.show, review.review),
+    *(evaluate.export, evaluate.report, evaluate.sample, evaluate.compare, evaluate.challenge),
+    *(audit.purge, maintenance.doctor, maintenance.docs, maintenance.schema),
+    *(maintenance.reindex, maintenance.move_database),
+):
+    app.command()(command)
+app.add_typer(review.reviewers, name="reviewers")
+app.add_typer(audit.audit, name="audit")
+
+
+@app.callback()
+def _configure_logging(
+    context: typer.Context,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
+    log_format: Annotated[
+        Literal["text", "json"] | None,
+        typer.Option(help="The form of the log; json: one object a line.", show_default="text"),
+    ] = None,
+) -> None:
+    from evalkit.core.log_events import EventFormatter
+
+    context.obj = chosen_format = log_format or _load_log_format()
+    handler = logging.StreamHandler()
+    handler.setFormatter(EventFormatter(chosen_format))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+
+
+def _load_log_format() -> LogLineFormat:
+    try:
+        return load_settings().log_format
+    except UsageError:  # the command itself reports it, if it needs settings at all
+        return "text"
+
+
+def main() -> NoReturn:
+    """Run the ``evalkit`` command and exit with the contract's status.
+
+    An error is one line on standard error.
+    """
+    redirect_closed_streams_to_null()
+    try:
+        exit_status = app(standalone_mode=False)  # 130 if it was interrupted
+    except EvalkitError as error:
+        print_notes(f"evalkit: {error}")
+        exit_status = 2 if isinstance(error, UsageError | NotFound) else 1
+    except OSError as error:
+        if error.filename is not None:  # a file's, and not of what is printed
+            raise
+        print_notes(f"evalkit: the output cannot be written ({error.strerror}). Send it elsewhere.")
+        discard_pending_output()
+        exit_status = 1
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
+            raise
+        print_notes(f"evalkit: {error.format_message()} See `evalkit --help`.")
+        exit_status = 2
+    if exit_status == _EXIT_INTERRUPTED:
+        print_notes("evalkit: interrupted; run the same command again to go on")
+    sys.exit(exit_status or 0)

@@ -1,0 +1,149 @@
+"""Commands about the installation: samples, doctor, docs, schema, databases."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated
+
+import typer
+
+from evalkit.cli.options import ExecutorOption, JsonOption, OutputOption, load_settings, open_existing_output
+from evalkit.cli.render import render_doctor_checks
+from evalkit.cli.terminal import print_blocks, print_json, print_outcome
+from evalkit.errors import UsageError
+
+
+def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to draw them in.")]) -> None:
+    """Draw the demo's documents (no real patient).
+
+    Example: evalkit samples .demo
+    """
+    from evalkit.samples import write_demo_folder
+
+    try:
+        sample_paths = write_demo_folder(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be written ({error.strerror})", code="SAMPLES", remedy="Name another folder."
+        ) from error
+    print_blocks(f"{len(sample_paths)} documents drawn in {folder}")
+
+
+def doctor(
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask each language model, and Document AI, once; a few tokens.")
+    ] = False,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The language model, such as gemini:MODEL.")] = None,
+    executor: ExecutorOption = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check what is installed and configured.
+
+    Prints the command or step that fixes what is missing.
+
+    Example: evalkit doctor --live --model gemini:gemini-2.5-flash
+    """
+    from evalkit.doctor import run_doctor_checks
+
+    settings = load_settings(output=output, models={"default": model} if model is not None else None, executor=executor)
+    checks = run_doctor_checks(settings, asks_models=live)
+    print_outcome(render_doctor_checks(checks), lambda: [vars(check) for check in checks], as_json=as_json)
+    raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
+
+
+def docs(
+    page: Annotated[str | None, typer.Argument(metavar="PAGE", help="The page; without it, list the pages.")] = None,
+) -> None:
+    """Print a page of the documentation.
+
+    Example: evalkit docs settings
+    """
+    pages = sorted(Path(str(files("evalkit") / "docs")).glob("*.md"))
+    text_by_page = {path.stem: path.read_text("utf-8") for path in pages}
+    if page is None:
+        print_blocks(*(f"{name:<14}{text.splitlines()[0].lstrip('# ')}" for name, text in text_by_page.items()))
+    elif page in text_by_page:
+        typer.echo(text_by_page[page], nl=False)
+    else:
+        raise UsageError(
+            f"there is no page {page!r} in the documentation",
+            code="DOCS",
+            remedy=f"The pages are {', '.join(text_by_page)}.",
+        )
+
+
+#: The model of each of evalkit's files, by its import path: to load them all takes a second.
+_SCHEMA_MODELS = {
+    "arbitration_report": "evalkit.statements.arbitration:ArbitrationReport",
+    "bundle": "evalkit.documents.bundle:DocumentBundle",
+    "classification": "evalkit.classification.schema:ClassificationOutput",
+    "draw": "evalkit.pipeline.sample_draws:Draw",
+    "extraction": "evalkit.extraction.extraction_schema:Extractions",
+    "export": "evalkit.evaluation.export:ExportedTruth",
+    "failure": "evalkit.classification.document_result:DocumentFailure",
+    "ground_truth": "evalkit.review:GroundTruth",
+    "ground_truth_fields": "evalkit.review:FieldsGroundTruth",
+    "ground_truth_template": "evalkit.review:TemplateGroundTruth",
+    "issue": "evalkit.issue:Issue",
+    "packet": "evalkit.review:SMEPacket",
+    "production": "evalkit.pipeline.supplied_labels:StoredProductionLabels",
+    "result": "evalkit.classification.document_result:DocumentResult",
+    "review": "evalkit.review:Review",
+    "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
+    "seeded": "evalkit.review.attention_checks:AttentionCheck",
+    "statement_template": "evalkit.statements.statement_template:StatementTemplate",
+    "template_review": "evalkit.statements.review_cycles:ReviewCycle",
+}
+
+
+def schema(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The file; without it, list the names.")] = None,
+) -> None:
+    """Print the JSON Schema of a file.
+
+    Example: evalkit schema packet
+    """
+    if name is None:
+        print_blocks(*_SCHEMA_MODELS)
+    elif name in _SCHEMA_MODELS:
+        print_json(resolve_name(_SCHEMA_MODELS[name]).model_json_schema())
+    else:
+        raise UsageError(
+            f"there is no schema {name!r}", code="SCHEMA", remedy=f"The schemas are {', '.join(_SCHEMA_MODELS)}."
+        )
+
+
+def reindex(output: OutputOption = None) -> None:
+    """Rebuild the index from the files.
+
+    Example: evalkit reindex
+    """
+    from evalkit.pipeline.reindex import reindex as rebuild
+
+    documents, cases = rebuild(open_existing_output(output))
+    print_blocks(f"{documents} documents and {cases} cases indexed")
+
+
+def move_database(output: OutputOption = None) -> None:
+    """Move the SQLite database to PostgreSQL.
+
+    Claims, drafts, journal and index move from evalkit.sqlite to the database that is set.
+
+    Example: EVALKIT_DATABASE=postgresql://db/evalkit evalkit move-database
+    """
+    from evalkit.pipeline.reindex import move_database as move
+    from evalkit.store import MOVED_SQLITE_FILE
+
+    url = load_settings().database
+    if url is None:
+        raise UsageError(
+            "no PostgreSQL database is set",
+            code="DATABASE",
+            remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
+        )
+    moved_rows = move(open_existing_output(output), url)
+    row_count = sum(moved_rows.values())
+    print_blocks(f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is a backup now")

@@ -1,0 +1,430 @@
+"""The texts and tables that commands print: pure functions of a summary."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from evalkit.cli.terminal import ConsoleTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from evalkit.classification.document_result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.cli.terminal import Printable
+    from evalkit.doctor import DoctorCheck
+    from evalkit.evaluation.challenge.report import MutationTestReport
+    from evalkit.evaluation.intervals import Estimate
+    from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
+    from evalkit.evaluation.report import EvaluationReport
+    from evalkit.evaluation.run_comparison import RunComparison
+    from evalkit.issue import Issue
+    from evalkit.llm.model import Usage
+    from evalkit.pipeline.fields_run import ExtractSummary
+    from evalkit.pipeline.purge import PurgedDocument
+    from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
+    from evalkit.pipeline.sample_draws import Draw
+    from evalkit.pipeline.statement_templates import TemplateReviewSummary
+    from evalkit.review.packet import SMEPacket
+    from evalkit.statements.reconciliation import ReconciliationReport
+    from evalkit.statements.statement_parser import ParsedStatement
+
+_TRUTH_ORIGIN_LABELS = {
+    "given": "given",
+    "A": "from reviews of A alone",
+    "B": "from reviews of B alone",
+    "both": "from both",
+}
+_MAX_TABLE_ROWS = 60
+"""Rows of a table; longer ones are counted instead, or cut."""
+
+
+# ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
+    """Render a run: a row a document, the decisions counted, usage, hints and times."""
+    documents = summary.documents
+    if len(documents) <= _MAX_TABLE_ROWS:
+        rows = [
+            (
+                document.doc_id,
+                str(document.pages or ""),
+                f"{document.decision or 'NOT READ'}{_format_repairs(document)}",
+                document.decision_rule or "",
+                document.dominant_type or "",
+                f"{document.blocker}/{document.major}/{document.minor}",
+                ", ".join(document.raised_by),
+            )
+            for document in documents
+        ]
+        columns = ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor", "raised by")
+        yield ConsoleTable(columns, rows)
+    resumed_count = sum(document.resumed for document in documents)
+    resumed_note = f"; {resumed_count} were finished before" if resumed_count else ""
+    counts_text = _count_names([document.decision or "NOT READ" for document in documents])
+    yield f"{len(documents)} documents: {counts_text}{resumed_note}"
+    yield from _render_usages(summary.by_agent)
+    yield from filter(None, (summary.label_hint, summary.setting_hint))
+    yield summary.timings.format_timing_line(summary.seconds)
+    yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
+
+
+def render_extract_summary(summary: ExtractSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
+    """Render an extraction: a row a report or form, the decisions counted, and usage."""
+    extractions = [
+        (document.doc_id, extraction) for document in summary.documents for extraction in document.extractions
+    ]
+    rows = [
+        (
+            doc_id,
+            f"{extraction.start_page}-{extraction.end_page}",
+            extraction.document_type,
+            extraction.decision,
+            "" if extraction.score is None else f"{extraction.score:.2f}",
+            f"{sum(field_value.is_found for field_value in extraction.fields.values())}/{len(extraction.fields)}",
+            extraction.stopped_reason,
+        )
+        for doc_id, extraction in extractions
+    ]
+    if 0 < len(rows) <= _MAX_TABLE_ROWS:
+        yield ConsoleTable(("document", "pages", "type", "decision", "score", "fields found", "stopped"), rows)
+    decisions = [extraction.decision for _, extraction in extractions]
+    counts_text = f": {_count_names(decisions)}" * bool(decisions)
+    yield f"{len(decisions)} reports and forms in {len(summary.documents)} documents{counts_text}"
+    yield from _render_usages(summary.by_agent)
+    queue_hint = f" Waiting cases: {format_queue_command(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
+    yield f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{queue_hint}"
+
+
+def _count_names(names: Sequence[str]) -> str:
+    return ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
+
+
+def _format_repairs(document: DocumentSummary) -> str:
+    repairs = document.attempts - 1
+    return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
+
+
+def _render_usages(usage_by_agent: Mapping[str, Usage | UsageTotal]) -> Iterator[str]:
+    for agent, usage in usage_by_agent.items():
+        yield f"{agent}: {format_usage(usage)}"
+
+
+def format_usage(usage: Usage | UsageTotal) -> str:
+    """Format calls, tokens and price in one line."""
+    price = "price unknown" if usage.cost_usd is None else f"{Decimal(usage.cost_usd):.4f} US dollars"
+    return f"{usage.calls} call{'s' * (usage.calls != 1)}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
+
+
+# ── documents and cases ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_queue(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
+    """Render the waiting cases, in their order."""
+    columns = ("case_id", "pages", "blocker", "major", "minor", "review_reason", "review_status", "decision_reason")
+    if rows:
+        yield ConsoleTable(columns, [[str(row[name]) for name in columns] for row in rows])
+    else:
+        yield "No cases are waiting for an expert."
+
+
+def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iterator[Printable]:
+    """Render a document's decision, answer and issues, the worst first."""
+    from evalkit.classification.document_result import DocumentFailure
+    from evalkit.issue import sort_by_severity
+
+    if isinstance(result, DocumentFailure):
+        yield f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}"
+        return
+    yield f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}"
+    answer = result.classification
+    if answer is None:
+        yield "No usable classification."
+    else:
+        yield f"Dominant type: {answer.dominant_type_overall or 'cannot tell'}"
+        for segment in answer.segments:
+            yield f"  pages {segment.start_page}–{segment.end_page}: {segment.dominant_type or 'cannot tell'}"
+            if segment.patient:
+                keys = {"name": segment.patient.name_key, "number": segment.patient.number_key}
+                yield "    patient keys: " + ", ".join(f"{fact} {key or 'none'}" for fact, key in keys.items())
+    score = result.evidence_quality_score
+    yield f"Evidence quality: {'not checked' if score is None else f'{score:.2f}'}"
+    usage_by_agent = sorted(result.usage.by_agent.items())
+    yield from _render_usages({agent: usage for agent, usage in usage_by_agent if usage.input_tokens})
+    yield from _render_issues(sort_by_severity(result.issues))
+
+
+def render_fields_or_template_case(packet: SMEPacket) -> Iterator[Printable]:
+    """Render a case of fields or of a template, with its issues."""
+    from evalkit.review.field_answers import format_field_label, format_field_value
+
+    yield f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}"
+    for extraction in packet.extractions:
+        pages = f"pages {extraction.start_page}-{extraction.end_page}"
+        yield f"\n{extraction.document_type}, {pages}: {extraction.decision}, {extraction.stopped_reason}"
+        rows = [
+            (format_field_label(extraction, field_name), format_field_value(field_value))
+            for field_name, field_value in extraction.fields.items()
+            if field_value.value is not None
+        ]
+        yield ConsoleTable(("field", "value"), rows)
+    if packet.template_case:
+        yield "\n" + packet.template_case.template.removesuffix("\n")
+    yield from _render_issues(packet.issues)
+
+
+def _render_issues(issues: Iterable[Issue]) -> Iterator[str]:
+    from evalkit.review.packet import issue_text
+
+    for issue in issues:
+        yield "\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else "")
+
+
+def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) -> Iterator[Printable]:
+    """Render a drawn sample: a row a stratum."""
+    rows = [
+        (
+            stratum.value,
+            str(len(stratum.probability)),
+            str(len(stratum.drawn)),
+            f"{max(stratum.probability.values()):.3g}",
+        )
+        for stratum in draw.strata
+    ]
+    yield ConsoleTable((by, "accepted", "drawn now", "highest probability"), rows)
+    drawn_count = sum(len(stratum.drawn) for stratum in draw.strata)
+    yield f"{drawn_count} documents wait in the queue: {format_queue_command()}"
+
+
+def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int) -> Iterator[Printable]:
+    """Render queued cases with a planted fault; rows are case, document, kind, fault."""
+    yield ConsoleTable(("case", "document", "kind", "planted fault"), rows)
+    shortfall = f"; no other document can take a planted fault yet ({requested_count} were requested)"
+    yield f"{len(rows)} cases with a planted fault wait in the queue among the others" + shortfall * (
+        len(rows) < requested_count
+    )
+    yield "Your experts should know that such cases exist; the screen says after each answer whether it was one."
+
+
+def render_purge_preview(
+    files_by_document: Mapping[str, Iterable[str]], *, is_confirmable: bool
+) -> Iterator[Printable]:
+    """Render the files that a purge would remove."""
+    for names in files_by_document.values():
+        yield from names
+    hint = "; give --yes to remove them" * is_confirmable
+    yield f"{len(files_by_document)} documents would be purged; nothing was removed{hint}"
+
+
+def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printable]:
+    """Render what a purge removed, and what it had to leave."""
+    rows = [
+        (
+            purged.doc_id,
+            str(len(purged.removed_files)),
+            str(sum(purged.deleted_row_counts.values())),
+            str(purged.digested_review_count),
+            ", ".join(purged.open_case_notes),
+        )
+        for purged in purged_documents
+    ]
+    if rows:
+        yield ConsoleTable(("purged", "files", "rows", "reviews", "was open"), rows)
+    yield from (f"Left: {line}" for purged in purged_documents for line in purged.remaining_traces)
+    yield f"{len(purged_documents)} documents purged"
+
+
+def render_doctor_checks(checks: Iterable[DoctorCheck]) -> Iterator[Printable]:
+    """Render a row a check, with its remedy if it is not fine."""
+    rows = [
+        ("ok" if check.is_fine else "missing", check.name, check.found, "" if check.is_fine else check.remedy)
+        for check in checks
+    ]
+    yield ConsoleTable(("", "what", "found", "remedy"), rows)
+
+
+# ── bank statements ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> Iterator[Printable]:
+    """Render transactions, checks against the printed sums, and lines left over."""
+    from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS
+
+    rows = [
+        ["" if (cell := getattr(line, name)) is None else str(cell) for name in TRANSACTION_CSV_COLUMNS]
+        for line in statement.transactions
+    ]
+    if 0 < len(rows) <= _MAX_TABLE_ROWS:
+        yield ConsoleTable(TRANSACTION_CSV_COLUMNS, rows)
+    checks = [
+        ("met" if line.is_met else "DIFFERS", line.name.replace("_", " "), line.account, line.message)
+        for line in reconciliation.checks
+    ]
+    if checks:
+        yield ConsoleTable(("", "check", "account", ""), checks[:_MAX_TABLE_ROWS])
+    else:
+        yield "The statement prints no sum that its transactions could be checked by."
+    for line in (*statement.left_over, *statement.outside)[:_MAX_TABLE_ROWS]:
+        origin = "left over" if line in statement.left_over else "outside of the regions"
+        yield f"{origin}, page {line.page}: {line.text} ({line.reason})"
+    unmet = sum(not line.is_met for line in reconciliation.checks)
+    yield (
+        f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "
+        f"{len(reconciliation.checks)} checks, {unmet} not met"
+    )
+
+
+def render_template_review(template_review: TemplateReviewSummary) -> Iterator[Printable]:
+    """Render each attempt at a template with its issues, and what became of it."""
+    for cycle in template_review.review_result.cycles:
+        yield f"Attempt {cycle.attempt}: {cycle.because}"
+        yield from (f"  {role}: {reason}" for role, reason in cycle.failures.items())
+        for reported in cycle.issues:
+            page_text = "" if reported.issue.page is None else f", page {reported.issue.page}"
+            heading = f"{reported.issue.severity} {reported.issue.category}{page_text}"
+            yield f"  {heading} ({', '.join(reported.reported_by)}): {reported.issue.message}"
+    yield from _render_usages(template_review.by_agent)
+    template_id, template_case = cycle.template_id, template_review.review_result.template_case
+    if template_case is not None:
+        escalation = template_case.escalation
+        yield f"{template_id} stays a draft; a person decides ({escalation.escalation_reason}): {escalation.recommendation}"
+    elif template_review.is_case_frozen:
+        yield f"{template_id} passed both reviewers; a person's decision about it counts"
+    else:
+        yield f"{template_id} is approved and stable: {template_review.template_path}"
+
+
+# ── evaluation ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
+    """Render the tables of the report's first two sections."""
+    from evalkit.evaluation.report import format_cell
+
+    for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
+        rows = [[format_cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
+        yield ConsoleTable([str(name) for name in table.frame.columns], rows)
+    yield f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html"
+
+
+def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
+    """Render how many planted faults of each kind were caught."""
+    from evalkit.evaluation.challenge.report import format_report_table_and_summary
+
+    head, rows, tail = format_report_table_and_summary(challenge_outcome)
+    yield ConsoleTable(head, rows)
+    yield from tail
+    yield from _render_usages(challenge_outcome.usage_by_agent)
+
+
+def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
+    """Render what differs between two runs, and which was right more often."""
+    from evalkit.evaluation.run_comparison import convert_to_records
+    from evalkit.evaluation.verifier_performance import ERROR_LEVELS
+
+    unpaired_text = f"{len(comparison.only_in_a)} only in A, {len(comparison.only_in_b)} only in B"
+    runs_text = f"A is {comparison.output_a}, B is {comparison.output_b}"
+    yield f"{runs_text}: {len(comparison.documents_table)} documents in both, {unpaired_text}"
+    for name, doc_ids in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
+        if doc_ids:
+            more = f" and {len(doc_ids) - _MAX_TABLE_ROWS} more" * (len(doc_ids) > _MAX_TABLE_ROWS)
+            yield f"Only in {name}: {', '.join(doc_ids[:_MAX_TABLE_ROWS])}{more}"
+    if not len(comparison.documents_table):
+        return
+    decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
+    yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
+    if len(comparison.type_changes):
+        types = [[str(cell) for cell in row.values()] for row in convert_to_records(comparison.type_changes)]
+        yield ConsoleTable(("type by A", "type by B", "documents"), types)
+    changed = convert_to_records(comparison.changed_documents)
+    if changed:
+        columns = ("document", "decision", "segments", "issues", "evidence", "type is")
+        yield ConsoleTable(columns, [_format_change(change) for change in changed[:_MAX_TABLE_ROWS]])
+    omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changed) > _MAX_TABLE_ROWS)
+    yield f"{len(changed)} documents changed{omission}"
+    paired_outcomes = (comparison.type_accuracy, comparison.segment_accuracy, comparison.merged_segment_accuracy)
+    names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
+    for name, level, outcome in zip(names, ERROR_LEVELS, paired_outcomes, strict=True):
+        yield f"{name}: {_format_overall_accuracy(comparison.overall_accuracies[level], comparison.sampling_run)}"
+        yield f"{name}, reviewed only: {_format_paired_accuracy(outcome)}"
+    yield from _render_truth_origins(comparison)
+    effort = [
+        (change["measure"], *(_format_amount(change[side]) for side in "ab"))
+        for change in convert_to_records(comparison.effort_table)
+    ]
+    yield ConsoleTable(("", "A", "B"), effort)
+
+
+def _render_truth_origins(comparison: RunComparison) -> Iterator[str]:
+    if origins := ", ".join(
+        f"{count} {_TRUTH_ORIGIN_LABELS[name]}" for name, count in comparison.truth_origin_counts.items() if count
+    ):
+        yield f"Truths: {origins}"
+    if comparison.comparability_warning:
+        yield comparison.comparability_warning
+    if comparison.disputed_doc_ids:
+        yield f"Left out, because the folders disagree on the truth: {', '.join(comparison.disputed_doc_ids)}"
+    if comparison.simulated_truth_count:
+        yield f"{comparison.simulated_truth_count} of the truths come from simulated reviewers"
+
+
+def _format_change(row: dict[str, Any]) -> list[str]:
+    """Format a document's row: each value of A, followed by that of B if it differs."""
+    from evalkit.evaluation.run_comparison import CANNOT_TELL_LABEL
+
+    scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")
+    return [
+        row["doc_id"],
+        _format_transition(*(f"{row[f'decision_{side}']} {row[f'rule_{side}'] or ''}".strip() for side in "ab")),
+        _format_transition(*(row[f"segments_{side}"] or CANNOT_TELL_LABEL for side in "ab")),
+        ", ".join(filter(None, [_format_codes("+", row["appeared"]), _format_codes("−", row["disappeared"])])),
+        _format_transition(*scores),
+        _format_transition(*({None: "", True: "right", False: "wrong"}[row[f"right_{side}"]] for side in "ab")),
+    ]
+
+
+def _format_transition(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
+    return ", ".join(
+        f"{prefix}{code}{f' ×{count}' if count > 1 else ''}" for code, count in sorted(count_by_code.items())
+    )
+
+
+def _format_overall_accuracy(estimates: OverallAccuracyComparison, sampling_run: str) -> str:
+    accuracy_a, accuracy_b = (
+        _format_interval(estimate, ".3f") for estimate in (estimates.accuracy_a, estimates.accuracy_b)
+    )
+    return (
+        f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of "
+        f"{sampling_run}: A right {accuracy_a}, B {accuracy_b}; B − A {_format_interval(estimates.difference, '+.3f')}"
+    )
+
+
+def _format_interval(estimate: Estimate, number_format: str) -> str:
+    estimate_text = "not known" if estimate.value is None else format(estimate.value, number_format)
+    return f"{estimate_text} (95 % interval {estimate.low:{number_format}} to {estimate.high:{number_format}})"
+
+
+def _format_paired_accuracy(paired_result: PairedAccuracy) -> str:
+    if not paired_result.document_count:
+        return "no document in both has a known truth"
+    return (
+        f"{paired_result.document_count} documents with a known truth: both right {paired_result.both_right}, "
+        f"only A {paired_result.only_a_right}, only B {paired_result.only_b_right}, none {paired_result.neither_right}; "
+        f"B − A {_format_interval(paired_result.difference, '+.3f')}; "
+        + (f"exact McNemar p {paired_result.p_value:.3g}; " if paired_result.p_value is not None else "")
+        + paired_result.winner_sentence
+    )
+
+
+def _format_amount(amount: Decimal | float | None) -> str:
+    if amount is None:
+        return "not known"
+    decimals = "" if isinstance(amount, int) else ".4f" if isinstance(amount, Decimal) else ".1f"
+    return f"{amount:,{decimals}}"

@@ -1,0 +1,144 @@
+"""``evalkit run`` and ``evalkit extract``: from PDFs to decisions and fields."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from evalkit.cli.options import (
+    EvenPurgedOption,
+    ExecutorOption,
+    FreshOption,
+    JsonOption,
+    ModelOption,
+    OutputOption,
+    PathsArgument,
+    ProfileOption,
+    ReaderOption,
+    WorkersOption,
+    format_queue_command,
+)
+from evalkit.cli.render import render_extract_summary, render_run_summary
+from evalkit.cli.terminal import print_notes, print_outcome
+
+if TYPE_CHECKING:
+    from evalkit.pipeline.batch_execution import BatchSummary
+    from evalkit.pipeline.fields_run import ExtractedDocument
+
+
+def run(
+    paths: PathsArgument,
+    output: OutputOption = None,
+    model: ModelOption = None,
+    reader: ReaderOption = None,
+    profile: ProfileOption = None,
+    production: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with the production classifier's labels.")
+    ] = None,
+    patients: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with the patient of each document.")
+    ] = None,
+    classifications: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Check the answers {doc_id}.json in this folder instead of asking a model."),
+    ] = None,
+    workers: WorkersOption = None,
+    executor: ExecutorOption = None,
+    fresh: FreshOption = False,
+    with_fields: Annotated[
+        bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
+    ] = False,
+    even_purged: EvenPurgedOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read, classify, check and decide PDFs.
+
+    The same command resumes a run that was stopped.
+
+    Example: evalkit run records/ --production labels.csv
+    """
+    from evalkit import pipeline
+
+    with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+        summary = pipeline.run(
+            paths,
+            output=output,
+            model=model,
+            reader=reader,
+            profile=profile,
+            production=production,
+            patients_file=patients,
+            classifications=classifications,
+            workers=workers,
+            executor=executor,
+            fresh=fresh,
+            extract=with_fields,
+            even_purged=even_purged,
+            on_progress=on_progress,
+        )
+    print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
+    _exit_with_summary(summary)
+
+
+def extract(
+    paths: PathsArgument,
+    template: Annotated[
+        str, typer.Option(metavar="NAME", help="The template of every document; auto: by its contents.")
+    ] = "auto",
+    tax_year: Annotated[
+        int | None, typer.Option(metavar="YEAR", help="The tax year needed; forms of other years go to an expert.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Also write all fields as a table (CSV).")
+    ] = None,
+    model: ModelOption = None,
+    reader: ReaderOption = None,
+    workers: WorkersOption = None,
+    executor: ExecutorOption = None,
+    fresh: FreshOption = False,
+    even_purged: EvenPurgedOption = False,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Extract the fields of reports and forms.
+
+    Each field comes with its place on the page.
+
+    Example: evalkit extract taxes/ --tax-year 2020
+    """
+    from evalkit.evaluation.export import write_private_csv
+    from evalkit.pipeline import extract as extract_all
+
+    summary = extract_all(
+        paths,
+        template=template,
+        tax_year=tax_year,
+        output=output,
+        model=model,
+        reader=reader,
+        workers=workers,
+        executor=executor,
+        fresh=fresh,
+        even_purged=even_purged,
+    )
+    if to is not None:
+        write_private_csv(summary.to_frame(), to)
+    build_json = partial(summary.to_json, _convert_extracted_document_to_json)
+    print_outcome(render_extract_summary(summary, format_queue_command), build_json, as_json=as_json)
+    _exit_with_summary(summary)
+
+
+def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
+    return vars(document) | {"extractions": [extraction.model_dump(mode="json") for extraction in document.extractions]}
+
+
+def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
+    """Name what failed on standard error, and exit."""
+    failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
+    print_notes(*failures, *summary.problems, *summary.copies)
+    raise typer.Exit(summary.exit_status)
