@@ -149,6 +149,9 @@ def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None
         screen.segment_editor.problem = ""
         screen.dispatch_message({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
         assert "another kind of case" in screen.segment_editor.problem, action
+        screen.segment_editor.problem = ""
+        screen.dispatch_message({"action": action, "token": "forms.extraction:1", "field": "1.wages_tips"})
+        assert screen.segment_editor.problem == "", "it was meant for the case before"
     assert screen.draft.fields == {}
 
 

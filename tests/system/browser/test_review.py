@@ -1,6 +1,7 @@
 """The expert's line: log in, open the worst case, see its evidence, validate; correct; come back after a reload."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -191,9 +192,7 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.page.wait_for_selector('.ek-pane[data-page="4"]')
     assert screen.page.locator(".ek-segment").count() == 2
     assert screen.page.get_by_label("notes for the record").input_value() == "half a thought"
-    assert "restored" in screen.page.locator(".ek-saved").inner_text() or (
-        "Draft saved" in screen.page.locator(".ek-saved").inner_text()
-    )
+    screen.page.locator(".ek-saved", has_text=re.compile("restored|Draft saved")).wait_for()
     screen.shot(shots, "reload-1440")
     screen.queue()
 
