@@ -227,7 +227,7 @@ def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
     return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
 
 
-# Which form it is
+# The form's type
 
 
 def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
@@ -410,7 +410,7 @@ def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
     return distinct_forms
 
 
-# What is entered
+# Entries
 
 
 def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
