@@ -189,7 +189,7 @@ def is_tax_office_form_page(page: Page) -> bool:
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
     """Read the generic fields: title, year, issuer, recipient, largest amount.
 
-    On an official form without a template, print and entries cannot be told apart: only amounts with cents count.
+    On an official form without a template, print and entries cannot be distinguished: only amounts with cents count.
 
     """
     sheet = FormSheet.from_page(page)
@@ -507,7 +507,7 @@ def _is_prose_row(row: Sequence[FormWord]) -> bool:
 
 
 def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
-    """Find amounts with cents, or with a dollar sign unless ``require_cents``; none in running text."""
+    """Find amounts outside running text; ``require_cents``: a dollar sign is not enough."""
     for row in sheet.rows:
         for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
             text = word.text.strip(";:") if word else ""
