@@ -507,7 +507,7 @@ def _is_prose_row(row: Sequence[FormWord]) -> bool:
 
 
 def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
-    """Find amounts outside running text; ``require_cents``: a dollar sign is not enough."""
+    """Find amounts outside running text; ``require_cents``: only those with cents."""
     for row in sheet.rows:
         for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
             text = word.text.strip(";:") if word else ""
