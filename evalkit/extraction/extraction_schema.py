@@ -41,7 +41,7 @@ class FieldValue(StrictRecord):
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of ``raw``, one per line."""
     confidence: _UnitInterval = 0.0
-    """How sure the extractor is, 0..1."""
+    """The extractor's confidence, 0..1."""
 
     @property
     def is_found(self) -> bool:

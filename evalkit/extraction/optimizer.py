@@ -1,4 +1,4 @@
-"""Feedback for the next attempt, its prompt, and the decision whether to make one.
+"""Feedback for the next attempt, its prompt, and the decision to make one.
 
 Source: specification 002, sections 3.3.2 and appendix A.2.
 """

@@ -293,7 +293,7 @@ class _StatementParser:
             outside=tuple(self._rows_outside_regions),
         )
 
-    # What a line may be
+    # Meanings of a line
 
     def _is_table_header(self, row: TableRow) -> bool:
         return all(
@@ -430,7 +430,7 @@ class _StatementParser:
             parse_trailing_amount(cell, self._template.amounts.decimal, cents_optional=False) for cell in line.cells
         )
 
-    # What becomes of it
+    # Results
 
     def _finish_open_transaction(self) -> None:
         open_transaction, self._open_transaction = self._open_transaction, None

@@ -33,7 +33,7 @@ class TemplateHypothesis:
     """Prior score, before any sum is computed."""
 
 
-#: What a title above a column weighs against a sum that meets.
+#: Weight of a title above a column; a met sum weighs 1.
 _TITLE_WEIGHT = 0.4
 #: A statement has no more columns of amounts.
 _MAX_AMOUNT_COLUMNS = 4

@@ -91,7 +91,7 @@ def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) ->
     [
         ('name = "amount"', 'name = "balance"', "needs a column date, and amount or debit and credit"),
         ('name = "amount"', 'name = "date"', "appear twice"),
-        ("[dates]", '[[column]]\nname = "debit"\nx = [0.6, 0.7]\n[dates]', "amount stands for debit and credit"),
+        ("[dates]", '[[column]]\nname = "debit"\nx = [0.6, 0.7]\n[dates]', "use either amount, or debit and credit"),
     ],
 )
 def test_columns_make_a_row(right: str, wrong: str, says: str) -> None:

@@ -108,7 +108,7 @@ def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) ->
 
 
 def test_a_letter_has_no_table() -> None:
-    with pytest.raises(DocumentError, match="no dates and amounts"):
+    with pytest.raises(DocumentError, match="no aligned dates and amounts"):
         build_draft_template(document("Dear Mr Smith,\nyour balance of 120.00 was due on 01/02/2024.\nYours"))
 
 

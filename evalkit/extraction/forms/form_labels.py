@@ -100,7 +100,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
     for form_box in group_fields_by_box(template):
         for rank, text in enumerate(form_box.label_texts):
             matches = _find_text_matches(sheet, text, form_box, allow_misspellings=allow_misspellings)
-            # Of labels of equal length, prefer the template's first.
+            # If labels are equally long, prefer the template's first.
             labels += [
                 replace(label, match_score=label.match_score - 0.001 * rank)
                 for label in matches

@@ -189,7 +189,7 @@ def is_tax_office_form_page(page: Page) -> bool:
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
     """Read the generic fields: title, year, issuer, recipient, largest amount.
 
-    On an official form without a template, print and entries cannot be told apart: only amounts with cents count.
+    On an official form without a template, print and entries cannot be distinguished: only amounts with cents count.
 
     """
     sheet = FormSheet.from_page(page)
@@ -227,7 +227,7 @@ def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
     return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
 
 
-# Which form it is
+# The form's type
 
 
 def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
@@ -410,7 +410,7 @@ def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
     return distinct_forms
 
 
-# What is entered
+# Entries
 
 
 def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
@@ -507,7 +507,7 @@ def _is_prose_row(row: Sequence[FormWord]) -> bool:
 
 
 def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
-    """Find amounts with cents, or with a dollar sign unless ``require_cents``; none in running text."""
+    """Find amounts outside running text; ``require_cents``: only those with cents."""
     for row in sheet.rows:
         for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
             text = word.text.strip(";:") if word else ""
