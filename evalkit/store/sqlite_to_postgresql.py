@@ -23,7 +23,9 @@ def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[
     if not output_folder.has_file(SQLITE_FILE):
         database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
         raise UsageError(
-            f"the database of this output folder is {database_state}", code="DATABASE", remedy="There is nothing to move."
+            f"the database of this output folder is {database_state}",
+            code="DATABASE",
+            remedy="There is nothing to move.",
         )
     local_folder = require_local_folder(output_folder)
     sqlite_path = local_folder.local_path(SQLITE_FILE)

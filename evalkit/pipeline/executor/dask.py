@@ -482,7 +482,9 @@ def parse_scheduler_address(executor_url: str) -> str:
         _ = url_parts.port  # which has a range
     except ValueError:
         raise UsageError(
-            f"{executor_url} is not an address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
+            f"{executor_url} is not an address",
+            code="EXECUTOR-ADDRESS",
+            remedy="Write dask://HOST:PORT, the scheduler's.",
         ) from None
     has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
     if not has_tls and not is_local_host(url_parts.hostname or "", allow_private_network=True):
