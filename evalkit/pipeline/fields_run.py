@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 class ExtractOptions:
     """The options of an extraction.
 
-    The others are as for :class:`~evalkit.pipeline.options.RunOptions`.
+    Options without a description are as for :class:`~evalkit.pipeline.options.RunOptions`.
 
     Args:
         template: the template of every document; ``auto``: the templates of the reports and forms found in it.

@@ -63,7 +63,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """The options of an evaluation; the others are as for :class:`RunOptions`.
+    """The options of an evaluation; see :class:`RunOptions` for undescribed ones.
 
     Args:
         path: the PDF.

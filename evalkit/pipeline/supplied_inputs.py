@@ -51,7 +51,8 @@ def read_supplied_inputs(
 
     ``path_by_earlier_doc_id`` are the documents of earlier runs. UsageError if a file cannot be used.
     """
-    label_by_doc_id, unknown_labels, problems = None, (), list[UsageError]()
+    unknown_labels: tuple[str, ...] = ()
+    label_by_doc_id, problems = None, list[UsageError]()
     if options.production is not None:
         supplied_labels = read_production_labels(Path(options.production))
         row_by_doc_id = supplied_labels.map_labels_by_doc_id(sources)

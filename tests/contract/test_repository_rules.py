@@ -44,7 +44,7 @@ BANNED = {"one", "said", "told", "given", "made", "kept", "found", "at", "beside
 ALLOWED = {
     "evalkit/doctor.py": {"found"},  # a key of `evalkit doctor --json`
     "evalkit/extraction/field_template.py": {"stands"},  # a key of the templates' TOML
-    "evalkit/pipeline/audit_verify.py": {"at"},  # a key of `evalkit audit export`
+    "evalkit/pipeline/audit/verify.py": {"at"},  # a key of `evalkit audit export`
     "evalkit/statements/reconciliation.py": {"found"},  # a key of `evalkit apply-template --json`
 }
 

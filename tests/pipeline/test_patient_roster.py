@@ -93,7 +93,7 @@ def test_unused_and_ambiguous_rows_are_reported_by_number(tmp_path: Path) -> Non
     sources = [SourceDocument(doc_id, Path(f"/{doc_id}/same.pdf"), None) for doc_id in ("a", "b", "c")]
     ambiguous, unknown = roster.list_unused_row_problems(sources, {"old": "/old/gone.pdf"})
     assert (ambiguous.code, unknown.code) == ("ROSTER-AMBIGUOUS", "ROSTER-UNKNOWN")
-    assert "row 1 could mean" in str(ambiguous)
+    assert "row 1 matches several documents" in str(ambiguous)
     assert "row 3 belongs" in str(unknown)
     assert not any(marker in f"{ambiguous}{unknown}" for marker in MARKERS)
 
