@@ -120,7 +120,7 @@ BlockType = Literal["heading", "paragraph", "list_item", "table"]
 
 
 class PageStatus(StrEnum):
-    """How a page's text was obtained."""
+    """The source of a page's text."""
 
     TEXT = "text"
     OCR = "ocr"

@@ -6,10 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from evalkit.documents.readers import FORMATS
+from evalkit.documents.readers import FORMATS, SUFFIXES
 from evalkit.errors import UsageError
-
-_SUFFIXES = tuple(suffix for input_format in FORMATS.values() for suffix in input_format.suffixes)
 
 
 def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
@@ -28,7 +26,7 @@ def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError]
                 raise UsageError(
                     f"no {' or '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
                     code="READER-NO-PDFS",
-                    remedy=f"Name a folder with {' or '.join(_SUFFIXES)} files, or the files themselves.",
+                    remedy=f"Name a folder with {' or '.join(SUFFIXES)} files, or the files themselves.",
                 )
         elif path.is_file():
             found_files = [path]
@@ -65,7 +63,7 @@ def _walk_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> Iter
         visited.add(real_folder)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         visible_names = sorted(
-            name for name in file_names if not name.startswith(".") and name.lower().endswith(_SUFFIXES)
+            name for name in file_names if not name.startswith(".") and name.lower().endswith(SUFFIXES)
         )
         for file in (Path(current_folder, name) for name in visible_names):
             if not file.is_file():

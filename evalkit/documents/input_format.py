@@ -1,4 +1,7 @@
-"""Describe a format that documents arrive in: a file in ``readers/`` holds one :class:`InputFormat`."""
+"""Describe the formats that documents arrive in.
+
+A file in ``readers/`` holds one :class:`InputFormat`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ class Reader(Protocol):
 
     @property
     def reader_version(self) -> str:
-        """Name and version: a run's readers, joined, are part of each fingerprint and bundle. UsageError if unknown."""
+        """Name and version. UsageError if it cannot be fetched.
+
+        Those of a run's readers, joined, are part of each fingerprint and bundle.
+        """
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
         """Read the pages of a file's bytes; ``file_name`` only names it in errors.

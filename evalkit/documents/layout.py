@@ -2,7 +2,7 @@
 
 Three rules do most of the work:
 
-- A gap is a gutter between columns only if prose stands on both sides of it. Labels and their values, and tables
+- A gap is a gutter between columns only if prose is on both sides of it. Labels and their values, and tables
   without rules, are read row by row.
 - Where the next line's first word would still have fitted on a line, the line was ended on purpose, and so is the
   paragraph.
@@ -185,7 +185,7 @@ def _select_upright_lines(page: PageContent) -> list[PageLine]:
 def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> Iterator[LayoutBlock]:
     """Lay out sideways text as if the page were upright.
 
-    It is along the edges, or the page is a landscape page that nobody turned.
+    It is along the edges, or the page is an unrotated landscape page.
     """
     for quarter_turns in (1, 2, 3):
         upright_lines: list[_Element] = [
@@ -472,7 +472,7 @@ def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, righ
 
 
 def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
-    """Split into bands from the top: columns beside the gutter (True), or rows across it."""
+    """Split into bands from the top: columns at the gutter (True), or rows across it."""
     spanning_elements = sorted(
         (element for element in elements if element.x0 < gutter < element.x1), key=_compute_vertical_middle
     )

@@ -39,7 +39,7 @@ _MIN_KNOWN_SHARE = 0.9
 #: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs. So many
 #: of any confidence may be: in 33 photographs, micrographs and drawings the engine saw no more than two.
 _MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
-#: How far (as a share of the page) a recognised word's middle may be beside the page's own word that it is.
+#: A recognised word's middle may be this far (as a share of the page) from the page's own word that it is.
 _POSITION_TOLERANCE = 0.003
 _MIN_SIMILARITY = 60
 _REPLACEMENT_CHARACTER = "\ufffd"

@@ -20,7 +20,10 @@ def read_source_file(path: Path) -> bytes:
 
 
 def hash_source_file(path: Path) -> str:
-    """Hash a file: SHA-256 as 64 hex digits, in constant memory. DocumentError as ``read_source_file``."""
+    """Hash a file: SHA-256 as 64 hex digits, in constant memory.
+
+    DocumentError as ``read_source_file``.
+    """
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,7 +4,7 @@ Nearly all words of nearly all pages are dark print on white paper, and nothing 
 others is a picture of the page drawn, which costs more than reading all of its words.
 
 MuPDF's display list, made once and looked at by all, would save a tenth of the time. But it drops words that are
-clipped away, and words that somebody hid must be told.
+clipped away, and hidden words must be reported.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def _measure_contrast(image: Image.Image) -> int:
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
-    """Decide if MuPDF's span of text is filled, dark and opaque: surely visible on white."""
+    """Decide if MuPDF's span of text is surely visible on white: dark, opaque."""
     return not span["color"] & _BRIGHT_BITS and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED_FLAG)
 
 

@@ -29,6 +29,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.vendors import load_vendors
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.readers import SUFFIXES
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.review.ground_truth import SIMULATED_PREFIX, is_simulated_reviewer
@@ -193,7 +194,7 @@ _MASK_PATTERN_ROWS: tuple[tuple[str, str], ...] = (
     ("NAME", rf"(?<!\w){_TITLE}(?:[ ]?\.[ ]?|[ ])(?P<v>(?:(?-i:[{_CAPITALS}]\.)[ ]?)*{_PERSON_NAME})"),
     ("NAME", r"(?<!\w)(?:dr|mr|mrs|ms)\.[ ](?P<v>(?-i:[a-zà-ÿ])[\w'’-]{2,})"),
     ("NAME", r"(?<![^\W_])(?:dr|mr|mrs|ms|prof)_(?P<v>[^\W\d_][\w-]*+)"),
-    ("NAME", r"(?<![\w-])(?P<v>[\w-]++)\.pdf(?![^\W_])"),
+    ("NAME", rf"(?<![\w-])(?P<v>[\w-]++)(?:{'|'.join(map(re.escape, SUFFIXES))})(?![^\W_])"),
     ("NAME", rf"(?<![\w'’-])(?P<v>{_NAME_PART}(?:[ ]{_NAME_PART}){{0,3}}),?[ ]{_DEGREE}(?!\w)"),
     ("NAME", rf"(?<![\w'’-])(?P<v>{_FULL_NAME})(?=,?[ ](?:is|was|has|had)[ ]an?[ ]|,?[ ]an?[ ]\d{{1,3}}[ -]?y)"),
     ("NAME", rf"(?<!\w){_RELATIVE}[ ]*:[ ]*(?P<v>{_FULL_NAME})"),
@@ -566,7 +567,7 @@ def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
 #: Letters and digits in a row, and the new name of a document as a whole.
 _TOKEN_PATTERN = re.compile(rf"{_DOCUMENT_PREFIX}[0-9a-f]{{12}}(?![^\W_])|[^\W_]+")
 _LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
-_PDF_ENDING = re.compile(r"\.pdf(?![^\W_])", re.IGNORECASE)
+_FILE_ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))})(?![^\W_])", re.IGNORECASE)
 #: So far apart may be the words of a name: ", " or " (".
 _MAX_NAME_GAP = 3
 
@@ -596,9 +597,9 @@ class _NameForm:
         """True if it identifies however its words are joined; "ct_scan" does not."""
         return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
-    def is_name_reference(self, matched_text: str, *, has_pdf_ending: bool) -> bool:
+    def is_name_reference(self, matched_text: str, *, has_file_ending: bool) -> bool:
         """Return True if these words of a text are the name."""
-        if self.is_identifying or (has_pdf_ending and self.is_file):
+        if self.is_identifying or (has_file_ending and self.is_file):
             return True
         if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
             return len(matched_text) > 1 and matched_text == self.spelling
@@ -636,7 +637,7 @@ class PseudonymMap:
             for name, pseudonym in self.reviewer_pseudonyms.items()
         }
         for named_document in named_documents:
-            for name in (named_document.doc_id, _PDF_ENDING.sub("", named_document.filename)):
+            for name in (named_document.doc_id, _FILE_ENDING.sub("", named_document.filename)):
                 name_forms.add(
                     _NameForm(
                         _fold_name_words(name), name, self.document_pseudonyms[named_document.doc_id], is_file=True
@@ -683,8 +684,8 @@ class PseudonymMap:
             if any(next_token.start() - token.end() > _MAX_NAME_GAP for token, next_token in pairwise(name_tokens)):
                 continue
             start, end = name_tokens[0].start(), name_tokens[-1].end()
-            ending_match = _PDF_ENDING.match(text, end)
-            if name_form.is_name_reference(text[start:end], has_pdf_ending=ending_match is not None):
+            ending_match = _FILE_ENDING.match(text, end)
+            if name_form.is_name_reference(text[start:end], has_file_ending=ending_match is not None):
                 yield name_form.pseudonym, ending_match.end() if ending_match else end, len(name_tokens)
 
 

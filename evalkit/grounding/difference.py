@@ -274,7 +274,7 @@ def _is_one_term(left: Token, right: Token) -> bool:
 def _compare_negation_punctuation(
     quote_tokens: Sequence[Token], page_tokens: Sequence[Token], quote_start: int, page_start: int, length: int
 ) -> Iterator[QuoteDifference]:
-    """Compare stops and commas beside a negation: "No, cancer", "no cancer"."""
+    """Compare stops and commas next to a negation: "No, cancer", "no cancer"."""
     negations = load_terms("turning")
     for offset in range(1 if quote_start == 0 or page_start == 0 else 0, length):
         quote_token, page_token = quote_tokens[quote_start + offset], page_tokens[page_start + offset]
@@ -413,7 +413,7 @@ def _join_without_divisions(tokens: Iterable[Token]) -> str:
 
 
 def _is_division_insignificant(quote_part: Sequence[Token], page_part: Sequence[Token]) -> bool:
-    """Decide if the division is at a line break or cell border, or beside a number or sign."""
+    """Decide if the division is at a line break or cell border, or next to a number or sign."""
     return all(
         right.has_loose_gap or not (left.folded[-1:].isalpha() and right.folded[:1].isalpha())
         for part in (quote_part, page_part)

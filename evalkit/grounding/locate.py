@@ -37,7 +37,7 @@ _MIN_SHARED_LONG_WORDS = 0.3
 #: With fewer longer words, the share means nothing.
 _MIN_LONG_WORDS = 4
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
-# What may stand around a quote and is not on the page there. A point or sign on a number is a part of it, and so is a
+# Signs around a quote that need not be on the page. A point or sign on a number is a part of it, and so is a
 # sign behind a name: .5, -2, A-.
 _LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
 _TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")

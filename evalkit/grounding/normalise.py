@@ -2,7 +2,7 @@
 
 Equal are: compatibility forms and ligatures (NFKC), composed and combining accents, curly and straight quotes, all
 dashes, upper and lower case, any whitespace or none, a word hyphenated between letters or not. Numbers stay:
-superscript and subscript digits keep their height (10³ is not 103), a hyphen beside a digit stays (3-5 is not 35), and
+superscript and subscript digits keep their height (10³ is not 103), a hyphen next to a digit stays (3-5 is not 35), and
 so does the space between two numbers (1 2 is not 12).
 """
 

@@ -21,7 +21,7 @@ class Token(NamedTuple):
 
     @property
     def has_loose_gap(self) -> bool:
-        """It follows a line break, hyphen or cell border, a division that may be the page's."""
+        """It follows a line break, hyphen or cell border, perhaps the page's alone."""
         return not self.gap_before or any(character in self.gap_before for character in "\n\t-")
 
 
@@ -59,7 +59,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=4096)
 def fold_word(text: str) -> str:
-    """Fold a word: no case, no hyphen beside a letter, one letter for micro.
+    """Fold a word: no case, no hyphen next to a letter, one letter for micro.
 
     >>> fold_word("HER-2"), fold_word("3-5"), fold_word("Follow-up"), fold_word("µg")
     ('her2', '3-5', 'followup', 'ug')

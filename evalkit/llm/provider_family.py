@@ -1,4 +1,7 @@
-"""Describe a family of language models: a file in ``providers/`` holds one :class:`ProviderFamily`."""
+"""Describe families of language models.
+
+A file in ``providers/`` holds one :class:`ProviderFamily`.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ def create_key_error(reason: str, variable_names: str) -> UsageError:
 
 
 def require_confidential_base_url(base_url: str, *, allow_private_network: bool) -> str:
-    """Return the base URL if nobody on the way can read what is sent to it. UsageError MODEL-ADDRESS."""
+    """Return a base URL if nobody on the way can read what is sent to it.
+
+    UsageError MODEL-ADDRESS.
+    """
     try:
         url_parts = urlsplit(base_url)
         host, _ = url_parts.hostname, url_parts.port

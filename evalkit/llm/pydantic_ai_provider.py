@@ -47,14 +47,16 @@ def create_pydantic_ai_family(
     default_base_url: str,
     key_variable: str,
     is_key_required: Callable[[str], bool],
+    client_library: str = "openai",
     capabilities: tuple[ModelCapabilities, ...],
     price_list: str | None = None,
     is_free: bool = False,
     is_self_hostable: bool = False,
 ) -> ProviderFamily:
-    """Describe a family that pydantic-ai has a model class for: ``pydantic_ai.models.{family_name}``.
+    """Describe a family that is asked through pydantic-ai.
 
     ``create_model`` connects a model, given its name, the base URL and the key; ``is_key_required`` decides by the URL.
+    ``client_library`` is the library that its client comes from.
     """
 
     def create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> PydanticAIProvider:
@@ -65,7 +67,8 @@ def create_pydantic_ai_family(
         if not api_key and is_key_required(checked_url):
             raise create_key_error(f"{family_name} needs a key", key_variable)
         try:
-            import_module(f"pydantic_ai.models.{family_name}")
+            for library in ("pydantic_ai", client_library):
+                import_module(library)
         except ImportError:
             raise UsageError(
                 f"{family_name} needs libraries that are not installed",
@@ -96,7 +99,10 @@ def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
 
 
 class PydanticAIProvider:
-    """A language model, asked through pydantic-ai. Its connections belong to the event loop that opened them."""
+    """A language model, asked through pydantic-ai.
+
+    Its connections belong to the event loop that opened them.
+    """
 
     def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:
         self._model_name = model_name
@@ -109,7 +115,10 @@ class PydanticAIProvider:
         return self._model_name
 
     async def send(self, request: Request) -> Reply:
-        """Send the request once, at its temperature if the model takes one. ModelCallError without a whole reply."""
+        """Send the request once, at its temperature if the model takes one.
+
+        ModelCallError without a whole reply.
+        """
         outcome: Reply | ModelCallError
         try:
             # The clients' timeout applies to each step of a call: a server that drips bytes would never reach it.

@@ -57,9 +57,7 @@ def discover_documents(
         raise (
             problems[0]
             if problems
-            else UsageError(
-                "no PDF was named", code="READER-NO-PDFS", remedy="Name PDF files or folders with PDF files."
-            )
+            else UsageError("no file was named", code="READER-NO-PDFS", remedy="Name files, or folders that hold them.")
         )
     id_by_hash = dict(doc_id_by_sha256)
     taken_ids = {*doc_id_by_sha256.values(), *reserved_ids}

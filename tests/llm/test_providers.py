@@ -12,6 +12,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +23,9 @@ from servers.openai import Call, Fault, ModelServer
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
+from evalkit.llm import providers
 from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
-from evalkit.llm.providers import build_provider
+from evalkit.llm.providers import FAMILIES, build_provider
 
 ASKED, ANSWERED, KEY = "Mrs Amarante has a rash", "erythema of Mrs Amarante", "sk-planted-0123456789"
 ENVIRONMENT = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "OLLAMA_API_KEY": KEY}
@@ -535,3 +537,8 @@ print([name for name in ("pydantic_ai", "openai", "anthropic", "httpx2", "google
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "[]"
+
+
+def test_every_file_of_the_folder_is_a_family():
+    folder = Path(providers.__file__).parent
+    assert set(FAMILIES) == {path.stem for path in folder.glob("*.py")} - {"__init__"}

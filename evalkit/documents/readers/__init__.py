@@ -23,6 +23,8 @@ FORMATS: Mapping[str, InputFormat] = {
     for module in iter_modules(__path__)
     if not module.ispkg
 }
+#: Endings of their files, in small letters: ``.pdf``.
+SUFFIXES = tuple(suffix for input_format in FORMATS.values() for suffix in input_format.suffixes)
 
 
 def read_document(

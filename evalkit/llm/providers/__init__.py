@@ -1,6 +1,6 @@
 """Language models that ``--model`` can name: one file a family.
 
-A file's name is what stands before the colon: ``gemini:MODEL``.
+A file's name is the part before the colon: ``gemini:MODEL``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FAMILIES: Mapping[str, ProviderFamily] = {
 
 
 def find_family(provider_and_model: str) -> ProviderFamily | None:
-    """Find the family of a model, named as ``--model`` names it; None if there is none."""
+    """Find a model's family, named as ``--model`` names it; None without one."""
     return FAMILIES.get(provider_and_model.partition(":")[0])
 
 
 def build_provider(provider_and_model: str, *, environment: Mapping[str, str], base_url: str | None = None) -> Provider:
-    """Build the provider that ``--model`` names, such as ``gemini:MODEL`` or ``openai:MODEL``.
+    """Build the provider that ``--model`` names, such as ``gemini:MODEL``.
 
     ``environment`` holds the keys; ``base_url`` is the address that is set, None for the provider's own. UsageError:
     MODEL-NAME; MODEL-KEY; MODEL-ADDRESS if the URL is not valid, or documents would cross a network unencrypted;
@@ -37,7 +37,7 @@ def build_provider(provider_and_model: str, *, environment: Mapping[str, str], b
         raise UsageError(
             f"there is no model {provider_and_model!r}",
             code="MODEL-NAME",
-            remedy=f"Name embedded, {' or '.join(f'{name}:MODEL' for name in FAMILIES)}.",
+            remedy=f"Name embedded, or one of {', '.join(f'{name}:MODEL' for name in FAMILIES)}.",
         )
     return family.create_provider(model_name, base_url, environment)
 

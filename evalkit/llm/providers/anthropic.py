@@ -38,6 +38,7 @@ FAMILY = create_pydantic_ai_family(
     default_base_url="https://api.anthropic.com",
     key_variable="ANTHROPIC_API_KEY",
     is_key_required=lambda _: True,
+    client_library="anthropic",
     price_list="anthropic",
     capabilities=(
         ModelCapabilities(r"claude-(instant|1|2)", has_vision=False, context_tokens=100_000),

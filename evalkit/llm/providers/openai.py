@@ -1,4 +1,4 @@
-"""OpenAI, and servers of a site's own that speak its protocol: vLLM, llama.cpp, LM Studio."""
+"""OpenAI, and a site's own servers of its protocol: vLLM, llama.cpp, LM Studio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _create_model(model_name: str, base_url: str, api_key: str) -> OpenAIChatMod
 
     client = create_openai_client(base_url, api_key)
     if _is_openai_host(base_url):
-        # Newer accounts store requests unless told not to.
+        # Newer accounts store requests by default.
         model_settings = OpenAIChatModelSettings(openai_store=False)
         return OpenAIChatModel(model_name, provider=OpenAIProvider(openai_client=client), settings=model_settings)
     # The server decides whether it enforces a schema; pydantic-ai judges by the model's name.
