@@ -14,6 +14,7 @@ from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.field_case import FOUND_VERDICTS, HighlightStyle
 from evalkit.review.issue_context import ContextParagraph
+from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import CasePanelWidget
@@ -156,19 +157,9 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
 def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
     """Format the first issue, which is open first, as headline; else why a person is asked."""
     if issues:
-        return describe_issue_to_expert(issues[0])
+        return describe_issue(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
     return f"{reason_words.get(packet.review_reason, 'A person is asked')}: {packet.decision_reason}"
-
-
-def describe_issue_to_expert(issue: Issue) -> str:
-    """Describe an issue in one sentence or question, wherever the screen shows it."""
-    return _format_patient_question(issue) or strip_grader_tag(issue.message)
-
-
-def strip_grader_tag(message: str) -> str:
-    """Remove a grader's mark for programs, ``[ERROR:wrong_year:2020] …``."""
-    return re.sub(r"^\[[A-Z]+:[^\]]*\]\s*", "", message)
 
 
 def format_blind_headline(packet: SMEPacket) -> str:
@@ -206,7 +197,7 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
         "where": " · ".join(
             f"{noun} {number}" for noun, number in (("document", issue.segment_index), ("page", issue.page)) if number
         ),
-        "message": describe_issue_to_expert(issue),
+        "message": describe_issue(issue),
         "answers": ["No, another patient", "Yes, the same"] if issue.code in PATIENT_CODES else [],
         "fix": issue.suggested_fix,
         "quote": issue.quote or "",
@@ -214,18 +205,6 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
         "verdict_words": describe_quote_verdict(issue),
         "status": issue.status,
     }
-
-
-def _format_patient_question(issue: Issue) -> str:
-    """Ask whether a page is about another patient; empty for any other issue."""
-    if issue.code not in PATIENT_CODES:
-        return ""
-    differing = issue.facts.get("differing")
-    reason = f" {str(differing).capitalize()}." if differing else ""
-    other_page = next((box[0] for box in issue.boxes if box[0] != issue.page), None)
-    if issue.code == "V2-PATIENT-OTHER" or other_page is None:
-        return f"Is page {issue.page} about the patient whom this file is for?{reason}"
-    return f"Is page {issue.page} about the same patient as page {other_page}?{reason}"
 
 
 def describe_quote_verdict(issue: Issue) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import traitlets
@@ -21,15 +22,14 @@ from evalkit.review.field_answers import (
 )
 from evalkit.review.field_case import FieldReviewCase, ReviewTarget
 from evalkit.review.packet import explain_extraction_escalation, is_extraction_review_required
+from evalkit.review.plain_sentences import describe_issue
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
-    describe_issue_to_expert,
     describe_quote_verdict,
     format_headline,
     format_issue_counts,
     list_colleague_messages,
     list_earlier_reviews,
-    strip_grader_tag,
 )
 from widgets.screen_widget import CasePanelWidget
 
@@ -189,7 +189,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
-        "message": describe_issue_to_expert(issue),
+        "message": describe_issue(issue),
         "fix": issue.suggested_fix,
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),
@@ -214,10 +214,10 @@ def _render_attempt(extraction: Extraction, record: IterationRecord, *, is_last:
             if float(point_difference)
             else ", as before"
         )
-    sentence_by_issue_id = {issue.issue_id: describe_issue_to_expert(issue) for issue in extraction.issues}
+    sentence_by_issue_id = {issue.issue_id: describe_issue(issue) for issue in extraction.issues}
     return {
         "title": f"Reading {record.iteration}: as {template.display_name if template else record.template}; {score_words}",
-        "found": [sentence_by_issue_id.get(reference, strip_grader_tag(reference)) for reference in record.issues],
+        "found": [sentence_by_issue_id.get(reference, _strip_grader_tag(reference)) for reference in record.issues],
         "feedback": "" if is_last else record.feedback,
         "reasoning": record.reasoning,
     }
@@ -277,3 +277,8 @@ def _format_page_range(extraction: Extraction) -> str:
 def _shorten_text(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1].rstrip() + "…"
+
+
+def _strip_grader_tag(message: str) -> str:
+    """Remove a grader's mark for programs, ``[ERROR:wrong_year:2020] …``."""
+    return re.sub(r"^\[[A-Z]+:[^\]]*\]\s*", "", message)

@@ -8,6 +8,7 @@ import traitlets
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.review.draft import Draft
+from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.template_editing import (
     COLUMN_WORDS,
@@ -23,7 +24,6 @@ from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
-    describe_issue_to_expert,
     format_headline,
     format_issue_counts,
     list_colleague_messages,
@@ -81,7 +81,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     template_name = " · ".join(
         filter(None, [template_identity.bank, template_identity.statement, f"version {case.agent_template.version}"])
     )
-    sentence_by_issue_id = {issue.issue_id: describe_issue_to_expert(issue) for issue in packet.issues}
+    sentence_by_issue_id = {issue.issue_id: describe_issue(issue) for issue in packet.issues}
     hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
     return {
         "headline": format_headline(

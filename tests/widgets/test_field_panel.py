@@ -19,7 +19,7 @@ from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings
-from widgets.case_panel import strip_grader_tag
+from widgets.field_panel import _strip_grader_tag
 from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench
 
@@ -184,5 +184,5 @@ def test_why_it_ended_is_said_in_words(reason: str, words: str) -> None:
 
 
 def test_what_a_grader_writes_for_programs_is_left_out() -> None:
-    assert strip_grader_tag("[ERROR:wrong_year:2020:2019] Document is for 2019") == "Document is for 2019"
-    assert strip_grader_tag("Nothing in [brackets] first") == "Nothing in [brackets] first"
+    assert _strip_grader_tag("[ERROR:wrong_year:2020:2019] Document is for 2019") == "Document is for 2019"
+    assert _strip_grader_tag("Nothing in [brackets] first") == "Nothing in [brackets] first"
