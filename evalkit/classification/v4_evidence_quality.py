@@ -332,7 +332,7 @@ def _collect_difference_facts(quote_location: QuoteLocation) -> dict[str, int | 
         return {}
     kind, quote_words, page_words, _ = quote_location.difference
     words = {"quote_words": quote_words, "page_words": page_words}
-    return {"kind": kind.value} | {name: text for name, text in words.items() if text}
+    return {"kind": kind.value, **{name: text for name, text in words.items() if text}}
 
 
 def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Iterator[Issue]:

@@ -19,8 +19,7 @@ from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings
-from widgets.field_panel import _strip_grader_tag
-from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason
+from widgets.field_panel import FieldPanel, _strip_grader_tag, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench
 
 CASE = "forms.extraction"
