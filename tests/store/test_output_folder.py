@@ -132,7 +132,7 @@ def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFo
         files.local_path(name).touch()
     assert list_numbered_files_or_raise_on_gap(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
     files.remove_file(sample_draw_file_name(1001))
-    with pytest.raises(StoreError, match=r"1001\.json is not there"):
+    with pytest.raises(StoreError, match=r"1001\.json is missing"):
         list_numbered_files_or_raise_on_gap(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
