@@ -426,7 +426,7 @@ def read_patient_salt() -> str | None:
     return salt or None
 
 
-#: Keys, projects and addresses, by the providers' names.
+#: Keys, projects and addresses, by the providers' own names.
 _CREDENTIAL_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
@@ -442,5 +442,5 @@ _CREDENTIAL_VARIABLES = (
 
 
 def read_environment_credentials() -> dict[str, str]:
-    """Read the providers' keys, projects and addresses, which are never in a file."""
+    """What the environment says about who pays, by the providers' own names; never a setting, never in a file."""
     return {name: value for name in _CREDENTIAL_VARIABLES if (value := os.environ.get(name))}
