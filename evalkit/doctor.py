@@ -24,8 +24,6 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
 from evalkit.llm.providers import find_model_capabilities
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, render_vision_test_png
-from evalkit.pipeline.event_loop import run_sync
-from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 
@@ -127,6 +125,7 @@ def _describe_reader(settings: Settings, *, asks_document_ai: bool) -> str:
 
 
 def _describe_executor(settings: Settings) -> str:
+    from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.protocol import ReaderConfig
     from evalkit.pipeline.executor.selection import create_cluster
 
@@ -160,6 +159,9 @@ def _check_model(
     model_name: str, settings: Settings, *, asks_model: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
     """Check that a model can be asked; return its answer too, if it was."""
+    from evalkit.pipeline.event_loop import run_sync
+    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
+
     check_name = "language model" if model_name != EMBEDDED_MODEL_NAME else "model"
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: no key, no network"), None
@@ -182,6 +184,8 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
 
     ``answer_text``: its answer to an image; None if it was not asked.
     """
+    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME
+
     check_name, remedy = "template reviewer", "Set a model that sees images in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: measured checks only, without images")

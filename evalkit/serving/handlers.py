@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from evalkit.serving.login_throttle import LoginThrottle
 
 log = logging.getLogger("evalkit.serving")
+
+_PLAIN_PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)
 
 RESPONSE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -204,7 +206,7 @@ class LoginHandler(LoginFormHandler):
 
     @allow_unauthenticated
     def post(self) -> None:
-        """Log in the reviewer of the typed code; too many wrong ones have to wait."""
+        """Log in the reviewer of the typed code; too many wrong codes cause a pause."""
         client_address = self.request.remote_ip or ""
         if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
@@ -400,9 +402,4 @@ class NotFoundHandler(HtmlHandler):
 
 def render_plain_page(template_name: str, **variables: Any) -> str:
     """Render a page of ``pages/`` without scripts."""
-    return _load_template_environment().get_template(template_name).render(**variables)
-
-
-@cache
-def _load_template_environment() -> Environment:
-    return Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)
+    return _PLAIN_PAGES.get_template(template_name).render(**variables)

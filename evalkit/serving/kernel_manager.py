@@ -85,7 +85,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 if used_mb > self.review_settings.page_memory_mb:
                     process.kill()  # NoProcess if it has just ended by itself
                     self._kernels_ended_for_memory.append((kernel_id, session_id))
-                    log.warning("a page used %d MB of memory, more than page_memory_mb, and was ended", used_mb)
+                    log.warning("a page used %d MB of memory and was ended: the limit is page_memory_mb", used_mb)
             except (NoProcess, OSError):  # it has ended, or cannot be checked; go on with the others
                 continue
 

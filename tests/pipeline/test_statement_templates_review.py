@@ -159,7 +159,7 @@ def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     assert stored() == draft  # as it is on somebody's screen, though the reviewers pass another one
     Path("evalkit.toml").write_text("[vllm_review]\nenabled = false")
     done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
-    assert "that one and the template in the output folder stay as they are" in done.output
+    assert "that case and the template in the output folder are unchanged" in done.output
     assert packet.read_text() == before
 
 
@@ -170,7 +170,7 @@ def test_a_persons_decision_ranks_above_a_later_pass_by_machines(folder: Path) -
     Path(f"output/reviews/{case_id}/review_1.json").write_text("{}")
     done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
     assert done.exit_code == 0, done.output
-    assert "passed by the reviewers; what a person decides of it counts" in done.output
+    assert "passed both reviewers; a person's decision about it counts" in done.output
     assert stored() == draft
     assert review("bank.toml", "statement.pdf")["is_taken"] is True
 
@@ -180,7 +180,7 @@ def test_draft_never_replaces_an_approved_template(folder: Path) -> None:
     before = stored()
     review("signs.toml", "statement.pdf")
     assert stored() == before
-    with pytest.raises(UsageError, match="was approved"):
+    with pytest.raises(UsageError, match="is an approved template"):
         CliRunner().invoke(app, ["build-template", "statement.pdf"], catch_exceptions=False)
     assert [name.rpartition("_")[2] for name in open_folder("output").list_json_files(f"template_reviews/{TEMPLATE_ID}")] == [
         "1.json", "2.json",
