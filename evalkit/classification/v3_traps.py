@@ -273,7 +273,7 @@ def _build_phrase_issues(
             document_type=kind.value,
             page=page,
             quote=quote,
-            facts={"words": ", ".join(words for _, _, words in places)},
+            facts={"words": ", ".join(phrase for phrase, _, _ in places)},
         )
 
 

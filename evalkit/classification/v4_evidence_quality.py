@@ -6,7 +6,7 @@ bundle, never asked; a model only judges whether the evidence is relevant and su
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evalkit.classification.evidence_strength import find_weak_evidence_of_other_models, has_sign_of_type
@@ -324,7 +324,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
             )
 
 
-def _collect_difference_facts(quote_location: QuoteLocation) -> dict[str, int | str]:
+def _collect_difference_facts(quote_location: QuoteLocation) -> Mapping[str, int | str]:
     """Return what differs first, or the page most like an absent quote."""
     if quote_location.closest_page:
         return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}

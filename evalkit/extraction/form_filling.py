@@ -270,7 +270,7 @@ def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt])
     fields = best.attempt.fields
     all_issues = [
         *best.grounding_issues,
-        *(form_issue.to_issue(fields, form_grade.document_type) for form_issue in issues),
+        *(form_issue.to_issue(fields, form_grade.document_type, best.attempt.template) for form_issue in issues),
     ]
     is_clean = all(issue.severity is IssueSeverity.MINOR for issue in all_issues)
     return Extraction(

@@ -73,10 +73,11 @@ class FormIssue:
         """
         return f"[{self.severity}:{self.type}:{self.expected}:{self.actual}] {self.text}"
 
-    def to_issue(self, fields: Mapping[str, FieldValue], document_type: str) -> Issue:
+    def to_issue(self, fields: Mapping[str, FieldValue], document_type: str, template: FieldTemplate) -> Issue:
         """Convert to an issue for the queue."""
         field_value = fields.get(self.field)
-        facts = {"field": self.field.replace("_", " "), "expected": self.expected, "actual": self.actual}
+        field = template.get_field(self.field)
+        facts = {"field": field.description if field else "", "expected": self.expected, "actual": self.actual}
         return Issue.create(
             "grader",
             f"GRADER-{self.type.upper().replace('_', '-')}",

@@ -19,7 +19,7 @@ _MAX_WORDS_LENGTHS = (64, 32, 16)
 
 @cache
 def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
-    """Load the table: code → its rows (``text``, perhaps ``when``), in the order in which they are tried."""
+    """Load the table: code → rows (``text``, perhaps ``when``), in their order."""
     table = tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))
     rows_by_code = defaultdict(list)
     for row in table["sentence"]:

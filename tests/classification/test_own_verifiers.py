@@ -47,7 +47,8 @@ WELL_BEHAVED = """
         agent = "ACME"
 
         def validate(self, classification, bundle):
-            return [Issue.create("ACME", "ACME-DOSE", IssueSeverity.MAJOR, "A dose has no unit.", page=1, auto_fixable=True)]
+            fields = {"page": 1, "auto_fixable": True, "facts": {"dose": 5}}
+            return [Issue.create("ACME", "ACME-DOSE", IssueSeverity.MAJOR, "A dose has no unit.", **fields)]
 
         def questions(self, classification, bundle, pages=None):
             return [DoseQuestion(pages)]
@@ -103,7 +104,7 @@ def test_its_issues_count(install_verifier: Install) -> None:
     outcome = evaluate()
     assert issues_of(outcome) == [("ACME-0001", "ACME-DOSE", "MAJOR")]
     (issue,) = [issue for issue in outcome.issues if issue.agent == "ACME"]
-    assert (issue.auto_fixable, issue.ig_id, issue.origin) == (False, "IG-4", "rule")
+    assert (issue.auto_fixable, issue.ig_id, issue.origin, issue.facts) == (False, "IG-4", "rule", {})
     assert outcome.verdict.decision == "ESCALATE_TO_SME"
 
 

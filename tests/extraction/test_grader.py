@@ -198,7 +198,7 @@ def test_values_that_cannot_be_true_together_are_a_warning(values: dict[str, str
     assert [one.severity for one in given.issues] == ["WARNING"]
     assert str(given.issues[0]).startswith("[WARNING:inconsistent::] " + told)
     # … but somebody looks at it
-    assert given.issues[0].to_issue(attempt().fields, "W-2").severity is IssueSeverity.MAJOR
+    assert given.issues[0].to_issue(attempt().fields, "W-2", attempt().template).severity is IssueSeverity.MAJOR
 
 
 def test_social_security_wages_may_be_a_tenth_above_the_wages() -> None:

@@ -301,7 +301,6 @@ def iter_field_issues() -> Iterator[Issue]:
     for result in (ReliabilityLoopResult(None, (), False, "nothing was read", 0.0), run(Scripted(PARTIAL))):
         yield _build_threshold_issue(result, template)
     for form_issue in (
-        *(FormIssue("WARNING", "inconsistent", check.message, field=check.field_name) for check in FORM_CHECKS),
         FormIssue("ERROR", "incomplete", "blank"),
         FormIssue("WARNING", "incomplete", "stray"),
         FormIssue("ERROR", "void", "void", field="void"),
@@ -309,14 +308,17 @@ def iter_field_issues() -> Iterator[Issue]:
         FormIssue("WARNING", "missing_field", "missing", "tax_year", field="tax_year"),
         FormIssue("ERROR", "wrong_year", "wrong", "2020", "2019", field="tax_year"),
         FormIssue("WARNING", "ambiguous", "ambiguous", field="employer_ein"),
-        FormIssue("WARNING", "uncertain", "uncertain", field="box_12_code_a"),
+        FormIssue("WARNING", "uncertain", "uncertain", field="employer_name"),
         FormIssue("WARNING", "wrong_type", "wrong", "W-2", "1099-MISC"),
         FormIssue("WARNING", "low_confidence", "low"),
         FormIssue("WARNING", "model", "doubt", "12.00", "13.00"),
         FormIssue("WARNING", "a_kind_of_its_own", "doubt"),
         FormIssue("ERROR", "wrong_year", "a model's, without the years"),
     ):
-        yield form_issue.to_issue({}, "W-2")
+        yield form_issue.to_issue({}, "W-2", get_field_template("W-2"))
+    for check in FORM_CHECKS:
+        form_issue = FormIssue("WARNING", "inconsistent", check.message, field=check.field_name)
+        yield form_issue.to_issue({}, "W-2", get_field_template(check.template_name))
 
 
 def iter_template_issues() -> Iterator[Issue]:
