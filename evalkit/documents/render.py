@@ -170,7 +170,7 @@ class PdfPageRenderer:
     def _render_jpeg(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
         if self._read_file_identity() != self._file_state:
             raise DocumentError(
-                f"{self._path.name} changed while it was open",
+                f"{self._path.name} was changed while it was open",
                 code="READER-CHANGED",
                 remedy="Run the document again, then open its case again.",
             )
