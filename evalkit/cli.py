@@ -404,12 +404,12 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
-    from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, read_packet
+    from evalkit.review.case_files import read_packet
+    from evalkit.review.kinds import find_case_kind
     from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
-    from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
     output_folder = _open_existing_output(output)
-    if get_base_case_id(doc_id).endswith((EXTRACTION_SUFFIX, TEMPLATE_CASE_SUFFIX)):
+    if find_case_kind(doc_id).case_id_suffix:
         packet = read_packet(output_folder, doc_id)
         if as_json:
             _print_json(packet.model_dump(mode="json"))
@@ -439,27 +439,13 @@ def show(
 
 def _print_fields_or_template_case(packet: SMEPacket) -> None:
     """A case that is not about a classification."""
-    from evalkit.review.field_answers import format_field_label, format_field_value
+    from evalkit.review.kinds import CASE_KINDS
 
     _print_text(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
-    for extraction in packet.extractions:
-        _print_text(
-            f"\n{extraction.document_type}, pages {extraction.start_page}-{extraction.end_page}: {extraction.decision}, {extraction.stopped_reason}"
-        )
-        filled_fields = {
-            field_name: field_value
-            for field_name, field_value in extraction.fields.items()
-            if field_value.value is not None
-        }
-        _print_table(
-            [
-                [format_field_label(extraction, field_name), format_field_value(field_value)]
-                for field_name, field_value in filled_fields.items()
-            ],
-            ("field", "value"),
-        )
-    if packet.template_case:
-        _print_text("\n" + packet.template_case.template.removesuffix("\n"))
+    for text, table_rows in CASE_KINDS[packet.kind].list_answer_sections(packet):
+        _print_text("\n" + text)
+        if table_rows is not None:
+            _print_table(table_rows, ("field", "value"))
     _print_issues(packet.issues)
 
 
@@ -856,7 +842,7 @@ _SCHEMA_MODELS = {
     "ground_truth_fields": "evalkit.review:FieldsGroundTruth",
     "ground_truth_template": "evalkit.review:TemplateGroundTruth",
     "issue": "evalkit.issue:Issue",
-    "packet": "evalkit.review:SMEPacket",
+    "packet": "evalkit.review.kinds:StoredPacket",
     "production": "evalkit.pipeline.supplied_labels:StoredProductionLabels",
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",

@@ -28,7 +28,6 @@ from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
-from evalkit.grounding import QuoteLocator
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
@@ -36,13 +35,13 @@ from evalkit.review.field_answers import (
     get_template_field_or_plain_text,
     split_field_key_to_index_and_name,
 )
-from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import ReviewOutcome
+from evalkit.review.kinds.extraction import FieldReviewCase
+from evalkit.review.kinds.statement_template import TemplateReviewCase
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt
-from evalkit.review.template_case import TemplateReviewCase
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import OutputFolder, open_output_folder
 from widgets.assets import read_widget_script, read_widget_style
@@ -535,7 +534,7 @@ class Workbench:
     def show_quote_location(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
         page, snippet = int(message["page"]), str(message["snippet"])
-        quote_location = QuoteLocator(self.case.bundle).locate(snippet, page)
+        quote_location = self.case.quote_locator.locate(snippet, page)
         shown_page = quote_location.page_number or page
         if 1 <= shown_page <= self.case.packet.total_pages:
             self._show_page(
@@ -942,7 +941,7 @@ class Workbench:
         """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
         outcome = (
             _TEMPLATE_OUTCOME_WORDS[receipt.review.outcome]
-            if self.case.packet.template_case
+            if isinstance(self.case, TemplateReviewCase)
             else receipt.review.outcome
         )
         parts = [f"Saved {receipt.review.submitted_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]

@@ -19,16 +19,16 @@ _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 
 def hold_case_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
-    """Wait for the turn to change packets, reviews or ground truth; other threads and processes wait meanwhile.
+    """Hold the lock for changes of packets, reviews and ground truth.
 
-    Of the document, or statement template, that the case is about; all that belongs to any case, where none is named.
-    Not reentrant: do not nest. StoreError where the output folder cannot be written.
+    Other threads and processes wait. It covers the document or statement template that the case is about, or all
+    cases if none is named. Not reentrant: do not nest. StoreError if the output folder cannot be written.
     """
     return output_folder.hold_write_lock(None if case_id is None else get_write_lock_key(case_id))
 
 
 def get_write_lock_key(case_id: str) -> str:
-    """What all cases have in common that can follow from each other's reviews.
+    """Get the key that all cases share whose reviews affect each other.
 
     >>> {get_write_lock_key(one) for one in ("scan", "scan.second", "scan.extraction", "scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b")}
     {'scan'}

@@ -17,7 +17,7 @@ from places import open_folder
 
 from evalkit.pipeline.extract import extract
 from evalkit.review import SMEReviewHelper
-from evalkit.review.field_case import FieldReviewCase
+from evalkit.review.kinds.extraction import FieldReviewCase
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason, strip_grader_tag
 from widgets.workbench import Workbench
