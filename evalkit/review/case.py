@@ -78,7 +78,7 @@ class Opinion:
     draft: Draft
     """The answer; one segment of no type if the expert could not tell."""
     outcome: ReviewOutcome
-    """What was decided."""
+    """The decision."""
     notes: str
     """The expert's words."""
 
@@ -106,9 +106,9 @@ class ReviewCase(ABC):
     deferral: Deferral | None = None
     """Who has put the case off, and why; None if nobody has."""
     feedback: str = ""
-    """What its expert learns about a finished case; mostly nothing."""
+    """Text that its expert reads in a finished case; mostly empty."""
     is_read_only: bool = False
-    """Whether this reviewer may look at cases, and decide none."""
+    """True if this reviewer may look at cases, and decide none."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
         """Get an issue with the document's text around it.
@@ -139,7 +139,7 @@ class ReviewCase(ABC):
         """True if the agent's answer must be hidden until the expert has answered."""
         return is_blind_review(self.packet, self.revision)
 
-    # What each kind of case answers for itself
+    # Each kind of case has its own
 
     _changed_sentence = "You have changed the answer: submit it as a correction."
     """Why a changed answer cannot be validated."""
@@ -176,7 +176,7 @@ class ReviewCase(ABC):
     def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
         """Build the fields of the submission that only this kind of case fills in."""
 
-    # What is the same for all
+    # The same for all kinds
 
     def compute_mixture_after_review(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
         """Compute the shares 0..1 that the review would leave.
@@ -315,9 +315,9 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     case_id_suffix: str = ""
     """How the ids of its base cases end; no other kind has the same."""
     is_named_after_document: bool = True
-    """Whether its case ids are a document's id and the suffix, so that a purge of the document finds them."""
+    """True if its case ids are a document's id and the suffix, so that a purge of the document finds them."""
     topic: str
-    """What such a case is about: ``fields``."""
+    """The subject of such a case in a sentence: ``fields``."""
     correction_remedy: str
     """How such a case is corrected from Python, as a sentence."""
 

@@ -100,7 +100,7 @@ def repair_validated_classification(
     """Repair the agent's classification by the open issues.
 
     Return it with the repairs. ReviewRefused, naming each remaining fault, if a part that is vouched for breaks a
-    rule of V1 or V2, and where there is nothing to agree with.
+    rule of V1 or V2, and if there is nothing to agree with.
     """
     if classification is None:
         raise ReviewRefused(
@@ -139,7 +139,7 @@ def correct_classification(
 
     ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
     ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
-    ``presence_level``. ReviewRefused where they have another shape, or where a part that was given or is vouched for
+    ``presence_level``. ReviewRefused if they have another shape, or if a part that was given or is vouched for
     breaks a rule of V1 or V2.
     """
     stated_type = None if dominant_type is None else parse_document_type(dominant_type)

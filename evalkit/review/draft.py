@@ -57,13 +57,13 @@ class Draft(StrictRecord):
     dominant_type: DocumentType | None
     """The type of the whole document; None: not chosen yet."""
     is_type_chosen: bool = False
-    """Whether the expert chose ``dominant_type`` rather than have it follow from the pages."""
+    """True if the expert chose ``dominant_type`` rather than have it follow from the pages."""
     is_redrawn: bool = False
-    """Whether the expert has changed a range or a segment's type."""
+    """True if the expert has changed a range or a segment's type."""
     mixture: dict[DocumentType, float] | None = None
-    """Share 0..1 by type, where the expert states the shares; None: they are left as they are."""
+    """Share 0..1 by type, if the expert states the shares; None leaves them as they are."""
     mixture_seen: bool = False
-    """Whether the shares were on screen."""
+    """True if the shares were on screen."""
     notes: str = ""
     """The expert's words."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()

@@ -25,7 +25,7 @@ from evalkit.grounding import QuoteLocator
 
 FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
 
-#: What a status is called on a person's screen.
+#: The label of a status on the screen.
 STATUS_WORDS = {
     FieldStatus.FOUND: "found",
     FieldStatus.NOT_PRESENT: "not present",
@@ -67,7 +67,7 @@ class FieldTextCheck:
     value: str | None
     """Normalised; None if it is not in the field's format."""
     problem: str = ""
-    """What is wrong with it, and how such a value is written; empty if nothing is wrong."""
+    """The fault of the text, and an example of a right one; empty if it has no fault."""
 
 
 def is_extraction_review_required(extraction: Extraction) -> bool:

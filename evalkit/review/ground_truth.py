@@ -112,7 +112,7 @@ class Review(StrictRecord):
     seconds_active: float | None
     """Active seconds; None if not measured."""
     outcome: ReviewOutcome
-    """What was decided."""
+    """The decision."""
     before: ReviewedAnswer | None
     """The packet's classification, its fields or its template."""
     after: ReviewedAnswer | None
@@ -124,7 +124,7 @@ class Review(StrictRecord):
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """The expert's verdicts on single issues."""
     vouched: tuple[ClassificationPart | TemplatePart | FieldKey, ...] = ()
-    """What the expert vouches for: parts of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
+    """The vouched parts: those of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
     unmet_sums: str = Field(default="", exclude_if=not_)
     """Why a template was approved although sums are not met. Written only if it was."""
     pages_seen: tuple[int, ...] = ()
@@ -183,7 +183,7 @@ class GroundTruth(GroundTruthRecord):
     ground_truth_classification: KeyedClassification
     """The classification; only its ``vouched`` parts were looked at."""
     corrected_dominant_type: str | None
-    """The overall type of a correction; None where nothing was corrected."""
+    """The overall type of a correction; None if nothing was corrected."""
     vouched: tuple[ClassificationPart, ...]
     """The parts that the expert vouches for; none for silver."""
 

@@ -1,6 +1,6 @@
 """Several experts' opinions about one case, and what is true in the end.
 
-Source: contract, "Identity". An expert may ask for a second opinion (the case ``….second``, for a colleague); where
+Source: contract, "Identity". An expert may ask for a second opinion (the case ``….second``, for a colleague); if
 the two answers differ a third expert decides (``….adjudication``). Until there is agreement or a decision the document
 has no ground truth: a wrong one would cost more than a late one.
 
@@ -61,7 +61,7 @@ class CaseOpinions:
     """Who has answered a case about the document that an attention check shows; of any other case, who has learnt its answer
     from one."""
     is_attention_check_pending: bool = False
-    """Whether an attention check that shows this document waits: its answer must not be read here before."""
+    """True if an attention check that shows this document waits: its answer must not be read here before."""
 
     @classmethod
     def read(
@@ -150,7 +150,7 @@ class CaseOpinions:
     def build_ground_truth(self) -> GroundTruthRecord | None:
         """Build the ground truth of the case; None if there is none, or none yet."""
         chain = self.numbered_reviews_by_case_id[self.base_packet.case_id]
-        # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
+        # A review with a question gave no ground truth, unless the second opinion agreed with it for a while.
         withheld_revisions = {number for number, review in chain if review.second_opinion}
         if self.review_requesting_second_opinion and any(
             self._is_same_answer(self.review_requesting_second_opinion, second_review)
@@ -241,7 +241,7 @@ class CaseOpinions:
         can_be_tested = self.get_status(case_id) == "completed" and self._can_get_attention_check(reviewer)
         if (case_id == self.base_packet.case_id and can_be_asked) or can_be_tested:
             raise ReviewRefused(
-                f"a further opinion on case {case_id!r} is awaited: until then nobody reads it who has not answered it",
+                f"a further opinion on case {case_id!r} is awaited: until then only those who have answered it may read it",
                 code="REVIEW-AWAITED",
                 remedy="Open it when all opinions are given.",
             )

@@ -62,7 +62,7 @@ class SMEPacket(StrictRecord):
     """
 
     has_attention_checks: ClassVar[bool] = False
-    """Whether faults are planted in answers of this kind."""
+    """True if faults are planted in answers of this kind."""
 
     schema_version: int = SCHEMA_VERSION
     kind: str
@@ -78,7 +78,7 @@ class SMEPacket(StrictRecord):
     total_pages: int
     """Pages of the PDF."""
     v5_decision: Decision
-    """What the arbiter decided."""
+    """The arbiter's decision."""
     decision_rule: str
     """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``; in a case about fields ``fields``, about a statement
     template ``statement_template``."""
@@ -95,7 +95,7 @@ class SMEPacket(StrictRecord):
     proposed_repairs: tuple[Repair, ...]
     """Repairs by arithmetic, applied when the case is validated."""
     production_differs: bool | None
-    """Whether the production classifier gave another type; None if its label, or its meaning, is unknown."""
+    """True if the production classifier gave another type; None if its label, or its meaning, is unknown."""
     production_classification: dict[str, Any] | None
     """``dominant_type`` (None: none of the five), production's own ``label`` if that is another word and, if known,
     ``confidence`` and ``segments``."""

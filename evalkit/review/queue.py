@@ -52,7 +52,7 @@ class QueueQuery:
     review_reason: str | None = None
     """Why the case is in the queue."""
     source: str | None = None
-    """What gave the answer: the name of a model, or ``supplied`` by another system."""
+    """The source of the answer: the name of a model, or ``supplied`` by another system."""
     kind: str | None = None
     """Which task asks."""
     age: str | None = None
@@ -120,7 +120,7 @@ class QueueRow:
     since: str | None
     """Since when (ISO 8601, UTC)."""
     is_mine: bool
-    """Whether this very tab has it open."""
+    """True if this very tab has it open."""
     created_at: str
     """When the case was made (ISO 8601, UTC); empty if unknown."""
     kind: str
@@ -129,7 +129,7 @@ class QueueRow:
     dominant_type: str
     """The agent's type of the whole file, or ``cannot tell``; of fields, the form; of a blind case empty."""
     source: str
-    """What gave the answer; empty if unknown."""
+    """The source of the answer; empty if unknown."""
     is_blind: bool
     """The agent's answer is shown only after the expert's: nothing here may tell it."""
     deferred_by: str | None
@@ -137,9 +137,9 @@ class QueueRow:
     deferred_because: str | None
     """Their reason."""
     is_barred: bool
-    """Whether this reviewer may not do the case, because it is about their own answer."""
+    """True if this reviewer may not do the case, because it is about their own answer."""
     needs_adjudicator: bool
-    """Whether the case is left to an adjudicator, which this reviewer is not."""
+    """True if the case is left to an adjudicator, which this reviewer is not."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class QueuePage:
     role: ReviewerRole = "expert"
     """Of the reviewer who looks."""
     is_read_only: bool = False
-    """Whether they decide no case."""
+    """True if they decide no case."""
 
 
 @dataclass(frozen=True)

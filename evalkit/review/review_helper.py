@@ -148,7 +148,7 @@ class SMEReviewHelper:
         type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
         revision the expert has seen; None takes whatever is the newest.
 
-        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, where several
+        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, if several
         forms have one), the value as text, None for a field that is not there, or ``{"value": …, "status": …}`` with
         status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
         the corrected ones.

@@ -80,13 +80,13 @@ class SubmissionReceipt:
     revision: int
     """Its number, from 1."""
     production_type: str | None
-    """The production classifier's type; None where its label is not known."""
+    """The production classifier's type; None if its label is not known."""
     agent_type: str | None
     """The agent's type of the whole document, only of a blind case; None if it gave none."""
     is_same_as_agent: bool | None
     """True if the expert's answer to a blind case is the agent's; None for other cases."""
     feedback: str = ""
-    """What the expert learns now that the case is answered; mostly nothing."""
+    """Text that the expert reads after answering; mostly empty."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class _OpenedCase:
     packet_sha256: str
     opened_at: str
     claim: CaseClaim | None
-    """As this screen took it last; None where the case is open for reading."""
+    """As this screen renewed it last; None if the case is open for reading."""
 
     @property
     def is_locked(self) -> bool:
@@ -369,7 +369,7 @@ class ReviewSession:
             raise ReviewRefused(
                 f"case {case_id!r} is itself a further opinion",
                 code="REVIEW-NOT-BASE",
-                remedy="Answer it yourself; where two answers differ, a third expert decides.",
+                remedy="Answer it yourself; if two answers differ, a third expert decides.",
             )
 
         def build_submission(case: ReviewCase) -> Submission:

@@ -25,7 +25,7 @@ def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> s
 def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentResult | DocumentFailure:
     """Read a document's result.
 
-    Of an attention check the one that it shows, so that it stays hidden. NotFound; StoreError where a file cannot
+    Of an attention check the one that it shows, so that it stays hidden. NotFound; StoreError if a file cannot
     be read.
     """
     doc_id = _resolve_shown_doc_id(output_folder, doc_or_case_id)

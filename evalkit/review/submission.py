@@ -144,7 +144,7 @@ def parse_segment_flags(
     """
     shape_hint = (
         "Each is a dict with segment_index (from 1, in the order of the pages), flag "
-        f"({', '.join(FLAG_KINDS)}) or note, and start_page and end_page where the review leaves no segments that cover the pages."
+        f"({', '.join(FLAG_KINDS)}) or note, and start_page and end_page if the review leaves no segments that cover the pages."
     )
     try:
         flag_inputs = _FLAGS_ADAPTER.validate_python(tuple(raw_flags))

@@ -128,7 +128,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         lambda template, value: _build_amounts_update_builder(balance=value)(template),
     ),
     "decimal": TemplateChoice(
-        "Cents stand behind",
+        "Cents come after",
         lambda template: template.amounts.decimal,
         lambda _: {".": "a point: 1,234.56", ",": "a comma: 1.234,56"},
         lambda template, value: _build_amounts_update_builder(decimal=value)(template),

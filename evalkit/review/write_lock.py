@@ -3,7 +3,7 @@
 Creating a review file decides who wins (that is the compare-and-swap). What follows from it (ground truth, the
 packet's mirror of the status) is several files, and a run may rewrite a packet just while an expert submits: the lock
 keeps those in step. It is of one document, so that experts on different ones never wait for each other's disk, or of the
-whole folder. It is held for milliseconds, and given back by the system, or by PostgreSQL where the output folder is in a
+whole folder. It is held for milliseconds, and given back by the system, or by PostgreSQL if the output folder is in a
 bucket, if its holder dies.
 """
 
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 
 from evalkit.store import OutputFolder
 
-#: What tells documents of one stem, and cases of other names that show a document, apart.
+#: The suffix that distinguishes documents of one stem, and attention checks of a document.
 _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 

@@ -227,7 +227,7 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: An
     assert case.packet.decision_rule == read_packet(workspace.files, BASE).decision_rule
     assert case.is_blind
     assert workspace.helper("dr_kim").reviews(BASE) == []
-    with pytest.raises(ReviewRefused, match="until then nobody reads it"):
+    with pytest.raises(ReviewRefused, match="until then only those who have answered"):
         kim.open_and_claim_case(BASE)
     (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)

@@ -67,10 +67,10 @@ class AttentionCheck(StrictRecord):
     doc_id: str
     """The document whose pages are shown; the case has another name."""
     fault: PlantedFault
-    """What was planted."""
+    """The planted fault."""
     truth_sha256: str
-    """Of the ground truth (canonical JSON) that it was planted in; where that is another by now, what the fault hides must
-    still be true, or nothing follows."""
+    """SHA-256 of the ground truth (canonical JSON) that it was planted in; if that has changed, the truth that the fault
+    hides must be unchanged."""
     drawn_at: str
     """When (ISO 8601, UTC)."""
     packet: ClassificationPacket
@@ -226,11 +226,11 @@ def format_attention_check_feedback(fault: PlantedFault, review: Review) -> str:
     result_sentence = (
         "You saw it. Thank you."
         if is_fault_corrected(fault, review)
-        else "It went uncorrected this time, as it does to everybody now and then."
+        else "You did not correct it this time, as happens to everyone now and then."
     )
     return (
-        f"One fault was planted in this case, as you were told may happen. {describe_fault(fault)} {result_sentence} "
-        "Nothing that you said here changes the document."
+        f"This case had a planted fault, as announced. {describe_fault(fault)} {result_sentence} "
+        "Your answer does not change the document."
     )
 
 
@@ -244,4 +244,4 @@ def read_attention_check_feedback(output_folder: OutputFolder, packet: SMEPacket
     try:
         return format_attention_check_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
     except StoreError:  # the review is saved, and nobody may take the case for a true one
-        return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
+        return "This case had a planted fault, as announced. The record of the fault can no longer be read."

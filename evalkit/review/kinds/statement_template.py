@@ -174,7 +174,7 @@ class TemplateReviewCase(ReviewCase):
         template, total_pages = self.get_template(draft), self.packet.total_pages
         return tuple(page for page in range(1, total_pages + 1) if template.find_region_indices(page, total_pages))
 
-    # What an expert changes
+    # Changes
 
     def move_edge(self, draft: Draft, edge_name: str, page_fraction: float) -> Draft:
         """Move an edge to ``page_fraction``, a fraction of the page.
@@ -206,7 +206,7 @@ class TemplateReviewCase(ReviewCase):
     def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
         return draft.set_template(None if template == self.agent_template else template)
 
-    # What is looked at
+    # Places
 
     def locate_target(self, target_id: str, draft: Draft) -> HighlightedPlace:
         """Find an issue, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``. NotFound."""
@@ -263,7 +263,7 @@ class TemplateReviewCase(ReviewCase):
             return draft
         return draft.show_issue_and_mark_seen(target_id)
 
-    # What is decided
+    # Decisions
 
     @override
     def has_expert_changes(self, draft: Draft) -> bool:
