@@ -275,7 +275,6 @@ class ReviewCase(ABC):
         )
 
     def _require_permitted_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> None:
-        """ReviewRefused if the draft does not permit this press."""
         if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(
                 "a case cannot be validated and undeterminable at once", "Choose one of them."
@@ -405,7 +404,6 @@ def format_page_numbers(pages: Iterable[int]) -> str:
 
 
 def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
-    """Collect the verdicts on issues, each with the words about it."""
     return tuple(
         verdict.model_copy(update={"note": draft.issue_notes.get(verdict.issue_id, verdict.note)})
         for verdict in draft.issue_verdicts

@@ -212,10 +212,6 @@ def build_case_index_row(
 
 
 def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
-    """List who raised the issues.
-
-    Questions about whose pages these are have a name of their own, to filter by.
-    """
     return {issue.agent for issue in issues} | {
         PATIENT_QUESTIONS for issue in issues if issue.code.startswith(PATIENT_QUESTIONS)
     }

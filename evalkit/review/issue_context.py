@@ -197,7 +197,6 @@ class _Surroundings(NamedTuple):
 
 
 def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surroundings | None:
-    """Collect the paragraphs at and around a place, without headers and footers."""
     page = bundle.page(match.page_number or 1)
     spans = list(_find_paragraph_spans(page))
     matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
@@ -227,7 +226,6 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
 
 
 def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
-    """Read the first paragraphs of a page; none if the document has no such page."""
     return tuple(
         islice(
             chain.from_iterable(_read_body_paragraphs(page) for page in bundle.iter_pages(page_number, page_number)),
@@ -262,7 +260,6 @@ def _read_body_paragraphs(
 
 
 def _find_paragraph_spans(page: Page) -> Iterator[tuple[int, int]]:
-    """Find start and end of each paragraph in ``page.text``."""
     offset = 0
     for text in page.paragraphs:
         offset = max(page.text.find(text, offset), offset)

@@ -331,7 +331,6 @@ class CaseOpinions:
 
     @property
     def _has_disagreement(self) -> bool:
-        """True if there are two different answers."""
         if self.review_requesting_second_opinion is None or self._second_review is None:
             return False
         return not self._is_same_answer(self.review_requesting_second_opinion, self._second_review)

@@ -90,10 +90,6 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
 
 
 def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[_Highlight]]:
-    """Collect the highlights of each page.
-
-    Issues first, then the evidence that was found.
-    """
     highlights_by_page: defaultdict[int, list[_Highlight]] = defaultdict(list)
     for issue in result.open_issues:
         if issue.boxes and issue.found_page:

@@ -91,8 +91,6 @@ class SubmissionReceipt:
 
 @dataclass(frozen=True)
 class _UndoableSubmission:
-    """The last review that was submitted here."""
-
     case_id: str
     revision: int
     packet_sha256: str

@@ -64,7 +64,7 @@ CorrectionT = TypeVar("CorrectionT", bound=Correction)
 class Submission:
     """An expert's decision about a case.
 
-    The fields are arguments of ``SMEReviewHelper.save_review``.
+    Apart from ``corrections`` the fields are arguments of ``SMEReviewHelper.save_review``.
     """
 
     agrees: bool | None = None

@@ -237,7 +237,6 @@ class ReviewSubmitter:
     def _update_index_claims_and_heads(
         self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]
     ) -> None:
-        """Update the index from the files, with the chain head of the case."""
         revision = opinions.get_newest_revision(case_id)
         self.index.review_heads.save_head(
             ReviewChainHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))

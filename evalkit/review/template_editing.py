@@ -375,7 +375,6 @@ def _describe_geometry_changes(agent_template: StatementTemplate, expert_templat
 
 
 def _has_same_structure(agent_template: StatementTemplate, expert_template: StatementTemplate) -> bool:
-    """Decide whether every region and column of the agent's is still there."""
     page_kinds_before, page_kinds_after = (
         [region.pages for region in template.regions] for template in (agent_template, expert_template)
     )
@@ -442,7 +441,6 @@ def _choose_edge_sharing_reference(
 
 
 def _find_shared_edges(template: StatementTemplate, edge: _Edge) -> list[_Edge]:
-    """Find the edge of the neighbouring column that is the same line."""
     if edge.part == "region":
         return []
     position, side = _get_page_fraction(template, edge), _OPPOSITE_SIDE[edge.side]

@@ -182,10 +182,6 @@ def plant_answer_fault(
 
 
 def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle) -> _SegmentTuple:
-    """Add quotes, reasons and confidences to the true segments.
-
-    An expert's correction has none.
-    """
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_segment_by_key = {
         (segment.start_page, segment.end_page, segment.dominant_type): segment for segment in agent_segments
@@ -252,7 +248,6 @@ def _count_common_pages(segment: Segment, other_segment: Segment) -> int:
 
 
 def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, ...]:
-    """Select the first passages of the segment's pages that can be judged, as quotes."""
     quotes = (
         Evidence(snippet=block.text, page=page_number)
         for page_number in range(segment.start_page, segment.end_page + 1)
@@ -336,7 +331,6 @@ def _iterate_type_faults(
 
 
 def _swap_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
-    """Swap two types in a segment, with their quotes."""
     replacement_types = {segment.dominant_type: shown_type, shown_type: segment.dominant_type}
     return segment.model_copy(
         update={

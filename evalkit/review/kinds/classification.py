@@ -250,7 +250,6 @@ class ClassificationReviewCase(ReviewCase):
         return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
 
     def _find_violations_after_repair(self, parts: Iterable[ClassificationPart]) -> list[Issue]:
-        """Find the rules that the agent's answer breaks in these parts after its repairs."""
         answer = self._classification_after_repair
         return find_rule_violations(answer, self.bundle, parts) if answer else []
 
@@ -305,7 +304,6 @@ class ClassificationReviewCase(ReviewCase):
 
 
 def _build_blind_requirements(draft: Draft) -> ViewingRequirements:
-    """Require the first page of each of the expert's own segments."""
     return ViewingRequirements(page_numbers=tuple(segment.start_page for segment in draft.segments), issue_ids=())
 
 
