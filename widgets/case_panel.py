@@ -12,8 +12,9 @@ from evalkit.classification.schema import DocumentType, PresenceLevel, load_type
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.field_case import FOUND_VERDICTS, HighlightStyle
+from evalkit.review.case import HighlightStyle
 from evalkit.review.issue_context import ContextParagraph
+from evalkit.review.kinds.extraction import FOUND_VERDICTS
 from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style

@@ -19,9 +19,9 @@ from evalkit.review.field_answers import (
     format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
+    is_extraction_review_required,
 )
-from evalkit.review.field_case import FieldReviewCase, ReviewTarget
-from evalkit.review.packet import explain_extraction_escalation, is_extraction_review_required
+from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
 from evalkit.review.plain_sentences import describe_issue
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (

@@ -8,8 +8,8 @@ import traitlets
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.review.draft import Draft
+from evalkit.review.kinds.statement_template import TemplateReviewCase
 from evalkit.review.plain_sentences import describe_issue
-from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,

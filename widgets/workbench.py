@@ -24,8 +24,8 @@ from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
+from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery

@@ -88,7 +88,7 @@ _SCHEMA_MODELS = {
     "ground_truth_fields": "evalkit.review:FieldsGroundTruth",
     "ground_truth_template": "evalkit.review:TemplateGroundTruth",
     "issue": "evalkit.issue:Issue",
-    "packet": "evalkit.review:SMEPacket",
+    "packet": "evalkit.review.kinds:StoredPacket",
     "production": "evalkit.pipeline.supplied_labels:StoredProductionLabels",
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",

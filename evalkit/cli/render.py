@@ -159,20 +159,13 @@ def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iter
 
 def render_fields_or_template_case(packet: SMEPacket) -> Iterator[Printable]:
     """Render a case of fields or of a template, with its issues."""
-    from evalkit.review.field_answers import format_field_label, format_field_value
+    from evalkit.review.kinds import CASE_KINDS
 
     yield f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}"
-    for extraction in packet.extractions:
-        pages = f"pages {extraction.start_page}-{extraction.end_page}"
-        yield f"\n{extraction.document_type}, {pages}: {extraction.decision}, {extraction.stopped_reason}"
-        rows = [
-            (format_field_label(extraction, field_name), format_field_value(field_value))
-            for field_name, field_value in extraction.fields.items()
-            if field_value.value is not None
-        ]
-        yield ConsoleTable(("field", "value"), rows)
-    if packet.template_case:
-        yield "\n" + packet.template_case.template.removesuffix("\n")
+    for text, rows in CASE_KINDS[packet.kind].list_answer_sections(packet):
+        yield "\n" + text
+        if rows is not None:
+            yield ConsoleTable(("field", "value"), rows)
     yield from _render_issues(packet.issues)
 
 

@@ -46,12 +46,12 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
-    from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, read_packet
+    from evalkit.review.case_files import read_packet
+    from evalkit.review.kinds import find_case_kind
     from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
-    from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
     output_folder = open_existing_output(output)
-    if get_base_case_id(doc_id).endswith((EXTRACTION_SUFFIX, TEMPLATE_CASE_SUFFIX)):
+    if find_case_kind(doc_id).case_id_suffix:
         packet = read_packet(output_folder, doc_id)
         blocks, content = render_fields_or_template_case(packet), packet.model_dump(mode="json")
     else:

@@ -24,7 +24,7 @@ from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_ne
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, Study
 from evalkit.issue import Issue
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
-from evalkit.review.case import COUNTED_ISSUES_BY_RULE
+from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
 PAYOFF_SHARE = 0.1

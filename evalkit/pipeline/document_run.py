@@ -48,6 +48,7 @@ from evalkit.pipeline.run_timings import RunTimings
 from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
+from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_silver_audit_probability,
@@ -55,14 +56,9 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
+from evalkit.review.kinds import list_document_case_ids
 from evalkit.review.loaders import load_if_intact, read_bundle, read_result
-from evalkit.review.packet import (
-    EXTRACTION_SUFFIX,
-    SMEPacketGenerator,
-    is_packet_frozen,
-    publish_packet_unless_frozen,
-    withdraw_packet_unless_frozen,
-)
+from evalkit.review.packet import is_packet_frozen
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.store import (
@@ -447,7 +443,7 @@ class _DocumentRun:
             if is_transient and self._output_folder.has_file(result_file_name(source.doc_id)):
                 return summarise_failure(source, error)
             self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
-            case_ids = (source.doc_id, source.doc_id + EXTRACTION_SUFFIX)
+            case_ids = list_document_case_ids(source.doc_id)
             if not any(
                 is_packet_frozen(self._output_folder, self._index, case_id, format_zulu_now()) for case_id in case_ids
             ):

@@ -32,19 +32,15 @@ from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.fingerprint import describe_models
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
+from evalkit.review.field_answers import is_extraction_review_required
 from evalkit.review.ground_truth import (
     has_types_matching_ground_truth,
     withdraw_silver_ground_truth,
     write_silver_fields_if_unreviewed,
 )
 from evalkit.review.loaders import load_if_intact, read_extractions, read_result
-from evalkit.review.packet import (
-    EXTRACTION_SUFFIX,
-    SMEPacketGenerator,
-    is_extraction_review_required,
-    publish_packet_unless_frozen,
-    withdraw_packet_unless_frozen,
-)
+from evalkit.review.packet import EXTRACTION_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_canonical_json, packet_file_name
 

@@ -1,12 +1,16 @@
-"""People: what an expert is asked, what stands around it, and what becomes of the answer."""
+"""Expert review: what an expert is asked, with its context, and what follows from the answer."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalkit.review.case import ReviewCase, ViewingRequirements
+from evalkit.review.case import CaseKind, Opinion, ReviewCase, ViewingRequirements
+from evalkit.review.case_files import (
+    SMEPacketGenerator,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
+)
 from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
 from evalkit.review.field_answers import ExtractedFields, FieldAnswer
-from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
@@ -18,16 +22,12 @@ from evalkit.review.ground_truth import (
     write_silver_ground_truth,
 )
 from evalkit.review.issue_context import IssueContext, build_issue_context
-from evalkit.review.opinions import Opinion, rebuild_case_files_and_list_index_rows
-from evalkit.review.packet import (
-    IssueSummary,
-    SMEPacket,
-    SMEPacketGenerator,
-    compute_packet_digest,
-    issue_text,
-    publish_packet_unless_frozen,
-    withdraw_packet_unless_frozen,
-)
+from evalkit.review.kinds import CASE_KINDS
+from evalkit.review.kinds.classification import ClassificationPacket, ClassificationReviewCase
+from evalkit.review.kinds.extraction import ExtractionPacket, FieldReviewCase
+from evalkit.review.kinds.statement_template import TemplatePacket, TemplateReviewCase
+from evalkit.review.opinions import rebuild_case_files_and_list_index_rows
+from evalkit.review.packet import IssueSummary, SMEPacket, compute_packet_digest, issue_text
 from evalkit.review.queue import (
     QueuePage,
     QueueQuery,
@@ -39,14 +39,18 @@ from evalkit.review.queue import (
 )
 from evalkit.review.review_helper import SMEReviewHelper
 from evalkit.review.session import ReviewSession, SubmissionReceipt
-from evalkit.review.template_case import TemplateReviewCase
 
 if TYPE_CHECKING:
     from evalkit.review.page_view import HighlightedPage, PageView, view
 
 __all__ = [
+    "CASE_KINDS",
+    "CaseKind",
+    "ClassificationPacket",
+    "ClassificationReviewCase",
     "Draft",
     "ExtractedFields",
+    "ExtractionPacket",
     "FieldAnswer",
     "FieldReviewCase",
     "FieldsGroundTruth",
@@ -72,6 +76,7 @@ __all__ = [
     "ShownMachineAnswers",
     "SubmissionReceipt",
     "TemplateGroundTruth",
+    "TemplatePacket",
     "TemplateReviewCase",
     "ViewingRequirements",
     "build_issue_context",

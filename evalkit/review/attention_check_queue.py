@@ -1,4 +1,4 @@
-"""Attention checks are put into the queue, and taken out of it."""
+"""Attention checks enter the queue, and leave it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from evalkit.store import OutputFolder, OutputIndex, packet_file_name
 def queue_or_withdraw_attention_checks(
     output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None
 ) -> None:
-    """Put the attention checks (of one document, or all) into the queue that belong there; the caller holds the lock.
+    """Queue the attention checks of one document, or all; the caller holds the lock.
 
-    One of which the planted part's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
-    Heals a crash after one was written down. StoreError where one cannot be read.
+    A check whose hidden truth has changed leaves the queue, unless an expert has begun it at ``now`` (ISO 8601, UTC). It
+    repairs a crash after a check was recorded. StoreError if one cannot be read.
     """
     for case_id, bundle_doc_id in list(iterate_check_case_and_doc_ids(output_folder)):
         if doc_id not in (None, bundle_doc_id):

@@ -1,8 +1,8 @@
-"""Claims: who has which case open, so that two people do not do one case's work.
+"""Claims: who has which case open, so that two people do not work on the same case.
 
 A claim is taken on opening, renewed by the screen's heartbeat, and ends by itself; what decides in the end is the
 review's revision, so a claim that is lost costs nobody anything but time. While it lives no run rewrites the packet,
-and packet and index say ``in_review``; a case that somebody has put off is ``deferred`` whenever nobody has it open.
+and packet and index say ``in_review``; a deferred case is ``deferred`` whenever nobody has it open.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ class ClaimHolder:
     tab_id: str
 
     def is_holder_of(self, claim: CaseClaim | None) -> bool:
-        """Whether the claim is this very tab's."""
+        """Decide whether the claim is this very tab's."""
         return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.tab_id)
 
     def acquire_or_renew_claim(
         self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False
     ) -> CaseClaim:
-        """Claim the case or renew the claim; the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
+        """Claim the case, or renew the claim.
+
+        CaseTaken if another's is alive, unless taken over.
+        """
         new_claim = CaseClaim(
             case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
         )
@@ -46,12 +49,12 @@ class ClaimHolder:
         return claim
 
     def build_case_taken_error(self, claim: CaseClaim) -> CaseTaken:
-        """What this tab is told about another's claim."""
+        """Build the error that names the holder of another claim."""
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
 def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
-    """Write where the case stands at ``now`` (ISO 8601, UTC) into index and packet; the caller holds the lock."""
+    """Save the case's status at ``now`` (ISO 8601, UTC); the caller holds the lock."""
     status: ReviewStatus = read_review_status(output_folder, case_id)
     if status == "pending" and index.claims.map_live_claims_by_case_id(now, case_id):
         status = "in_review"
@@ -62,15 +65,15 @@ def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputInd
 
 
 def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Write where the case stands into the packet alone; the caller holds the lock."""
-    # A mirror that cannot be written must not stop the work: its packet is torn, or the disk full, which saving tells.
+    """Write the status into the packet alone; the caller holds the lock."""
+    # A mirror that cannot be written must not stop the work: saving reports a torn packet or a full disk.
     with suppress(StoreError):
         write_packet_status(output_folder, case_id, status)
 
 
 def reconcile_statuses_with_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
-    """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
+    """Release cases with a claim that expired by ``now``; restore hidden claims."""
     for case_id in index.case_list.find_case_ids_contradicting_claims(now):
-        # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
+        # An unreadable review is reported when its case is opened; other cases must not wait for that.
         with suppress(StoreError), hold_case_write_lock(output_folder, case_id):
             recompute_and_save_case_status(output_folder, index, case_id, now)

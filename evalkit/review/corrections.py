@@ -1,7 +1,7 @@
-"""What a classification becomes when an expert validates or corrects it, and when the rules forbid that.
+"""Validating and correcting a classification, as far as the rules permit.
 
-Pure functions. Source: contract, rulings 8, 12, 13 and 14: what an expert stands for passes V1's and V2's rules; a
-correction of the type alone is never refused; what was not said about shares is filled in by arithmetic.
+Pure functions. Source: contract, rulings 8, 12, 13 and 14: what an expert vouches for passes V1's and V2's rules; a
+correction of the type alone is never refused; missing shares are filled in by arithmetic.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] =
 
 
 class _CorrectionInput(BaseModel):
-    # A misspelt field that is silently dropped would be a correction that was never made.
+    # A misspelt field that is silently dropped would lose a correction.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -97,10 +97,10 @@ def repair_validated_classification(
     bundle: DocumentBundle,
     vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput, list[Repair]]:
-    """The agent's classification with the open issues' repairs, and these repairs.
+    """Repair the agent's classification by the open issues.
 
-    ReviewRefused, naming each remaining fault, if a part that is vouched for breaks a rule of V1 or V2, and where
-    there is nothing to agree with.
+    Return it with the repairs. ReviewRefused, naming each remaining fault, if a part that is vouched for breaks a
+    rule of V1 or V2, and if there is nothing to agree with.
     """
     if classification is None:
         raise ReviewRefused(
@@ -116,7 +116,7 @@ def repair_validated_classification(
 def correct_overall_type(
     classification: ClassificationOutput | None, dominant_type: DocumentType, bundle: DocumentBundle
 ) -> ClassificationOutput:
-    """The classification with another overall type; never refused.
+    """Replace the overall type of a classification; never refused.
 
     Several segments stay as they are, and so does the mixture; otherwise the whole document is one segment of the type.
     """
@@ -135,11 +135,11 @@ def correct_classification(
     mixture: Sequence[Any] | None = None,
     vouched_parts: Iterable[ClassificationPart] = (),
 ) -> ClassificationOutput:
-    """The classification as the expert corrects it; at least one of the three parts is given.
+    """Correct at least one of the three parts of a classification.
 
     ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
     ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
-    ``presence_level``. ReviewRefused where they have another shape, or where a part that was given or is vouched for
+    ``presence_level``. ReviewRefused if they have another shape, or if a part that was given or is vouched for
     breaks a rule of V1 or V2.
     """
     stated_type = None if dominant_type is None else parse_document_type(dominant_type)
@@ -181,7 +181,7 @@ def correct_classification(
 
 
 def list_corrected_parts(dominant_type: object, segments: object, mixture: object) -> tuple[ClassificationPart, ...]:
-    """The parts of a correction that were given (are not None)."""
+    """List the parts of a correction that are not None."""
     values = zip(CLASSIFICATION_PARTS, (dominant_type, segments, mixture), strict=True)
     return tuple(part for part, value in values if value is not None)
 
@@ -199,7 +199,10 @@ def parse_document_type(name: str) -> DocumentType:
 
 
 def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
-    """The type with the largest overall share; of nearly equal ones the one that V2 would choose."""
+    """Choose the type with the largest overall share.
+
+    V2's choice if several are nearly equal.
+    """
     shares = convert_to_decimals(mixture_entry.overall_share for mixture_entry in mixture)
     nearly_largest = [
         mixture_entry.document_type
@@ -210,7 +213,10 @@ def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Seg
 
 
 def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    """The mixture that follows from segments whose pages and shares pass V1 and V2: shares sum to exactly 1."""
+    """Compute the mixture of segments that pass V1 and V2, by pages.
+
+    Shares sum to exactly 1.
+    """
     weights = dict.fromkeys(DocumentType, Decimal(0))
     for segment in segments:
         shares = convert_to_decimals(presence.segment_share for presence in segment.segment_composition)
@@ -347,7 +353,6 @@ def _build_segment(
 
 
 def _build_single_type_composition(document_type: DocumentType) -> tuple[TypePresence, ...]:
-    """A composition that is all of one type."""
     return tuple(
         _build_presence(listed_type, 1.0, PresenceLevel.PRIMARY)
         if listed_type is document_type
@@ -402,12 +407,11 @@ def _build_mixture_entry(
 
 
 def _get_default_confidence(level: PresenceLevel) -> float:
-    # An expert is asked what stands there, not how sure they are.
+    # An expert is asked for the answer, not how sure they are.
     return 0.0 if level is PresenceLevel.NO_EVIDENCE else 1.0
 
 
 def _find_strongest_levels(segments: Sequence[Segment]) -> Mapping[DocumentType, PresenceLevel]:
-    """The strongest presence of each type in any segment."""
     strength_order = list(PresenceLevel)
     levels = dict.fromkeys(DocumentType, PresenceLevel.NO_EVIDENCE)
     for segment in segments:

@@ -1,6 +1,7 @@
-"""Draft: what an expert has said about a case and not submitted yet, and the moves that change it.
+"""The draft: an expert's answer to a case before it is submitted, and the moves that change it.
 
-Every move gives a new draft. Segments always cover the pages 1..total_pages without gap or overlap: they are kept as
+Every move gives a new draft. Its JSON has no kind: a draft of any kind has all of these fields, and a further kind adds
+its own in a subclass. Segments always cover the pages 1..total_pages without gap or overlap: they are kept as
 first pages, so nothing else can be drawn.
 """
 
@@ -40,12 +41,12 @@ class SegmentDraft(StrictRecord):
 
 
 class SegmentFlag(StrictRecord):
-    """Something about a segment that its type does not say."""
+    """A remark on a segment that its type does not cover."""
 
     start_page: int
     """The segment's first page."""
     flag: FlagKind
-    """It is about another patient, stands in the file twice, or its pages are not in their order."""
+    """It is about another patient, is in the file twice, or its pages are out of order."""
 
 
 class Draft(StrictRecord):
@@ -56,17 +57,17 @@ class Draft(StrictRecord):
     dominant_type: DocumentType | None
     """The type of the whole document; None: not chosen yet."""
     is_type_chosen: bool = False
-    """Whether the expert chose ``dominant_type`` rather than have it follow from the pages."""
+    """True if the expert chose ``dominant_type`` rather than have it follow from the pages."""
     is_redrawn: bool = False
-    """Whether the expert has changed a range or a segment's type."""
+    """True if the expert has changed a range or a segment's type."""
     mixture: dict[DocumentType, float] | None = None
-    """Share 0..1 by type, where the expert states the shares; None: they are left as they are."""
+    """Share 0..1 by type, if the expert states the shares; None leaves them as they are."""
     mixture_seen: bool = False
-    """Whether the shares were on screen."""
+    """True if the shares were on screen."""
     notes: str = ""
     """The expert's words."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
-    """What the expert says about single issues, by issue id."""
+    """The expert's verdicts on single issues, by issue id."""
     issue_notes: dict[str, str] = {}
     """The expert's words about single issues, with a verdict or without one, by issue id; never blank."""
     flags: tuple[SegmentFlag, ...] = ()
@@ -74,17 +75,17 @@ class Draft(StrictRecord):
     segment_notes: dict[int, str] = {}
     """The expert's words about single segments, by first page; never blank."""
     fields: dict[str, FieldAnswer] = {}
-    """What the expert says about fields, by their keys, where it is not what the agent said."""
+    """The expert's answers to fields, by key, where they differ from the agent's."""
     fields_seen: tuple[str, ...] = ()
     """The keys of the fields that were open on screen, in that order."""
     template: Annotated[StatementTemplate, SchemaByReference()] | None = None
-    """The statement template as the expert has it; None where it is as it was."""
+    """The statement template as the expert has it; None if unchanged."""
     unmet_sums: str = ""
     """Why the template may be approved although sums are not met, in the expert's words; never blank."""
     page: int = 1
     """The page on screen, from 1."""
     issue_id: str | None = None
-    """The issue on screen; in a case about fields also the key of a field, of a template the name of what is lit."""
+    """The issue on screen; in a case about fields also the key of a field, about a template the highlighted target."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, sorted."""
     evidence_seen: tuple[str, ...] = ()
@@ -108,7 +109,10 @@ class Draft(StrictRecord):
 
     @classmethod
     def from_packet(cls, packet: SMEPacket) -> Draft:
-        """What the agent says; one segment of no type yet where it says nothing that covers the pages."""
+        """Create a draft of the agent's answer.
+
+        One untyped segment if that does not cover the pages.
+        """
         classification = packet.classification
         blank_draft = cls.create_blank(packet.total_pages)
         return cls(
@@ -118,7 +122,7 @@ class Draft(StrictRecord):
 
     @classmethod
     def create_blank(cls, total_pages: int) -> Draft:
-        """Nothing is said yet: one segment of no type."""
+        """Create an empty draft: one segment without a type."""
         return cls(segments=(SegmentDraft(start_page=1, end_page=total_pages, dominant_type=None),), dominant_type=None)
 
     @property
@@ -127,16 +131,16 @@ class Draft(StrictRecord):
         return self.segments[-1].end_page
 
     def set_segment_type(self, segment_position: int, document_type: DocumentType | None) -> Draft:
-        """The segment at that position, from 0, is of that type. IndexError if there is none."""
+        """Set the type of the segment at a position, from 0. IndexError if there is none."""
         return self._redraw_segments(
             {**self._types_by_start, self._get_segment(segment_position).start_page: document_type}
         )
 
     def toggle_boundary(self, page: int) -> Draft:
-        """A new document starts on that page, of the same type until the expert says otherwise; undone if one does.
+        """Start a new document of the same type on a page.
 
-        Undone, its pages belong to the document before. On page 1 a document always starts: nothing changes there.
-        ValueError for a page that the document does not have.
+        Join it to the one before if one starts there. On page 1 a document always starts: nothing changes
+        there. ValueError for a page that the document does not have.
         """
         self._require_page(page)
         types_by_start = self._types_by_start
@@ -149,10 +153,11 @@ class Draft(StrictRecord):
         return self._redraw_segments(types_by_start)
 
     def move_segment_start(self, segment_position: int, page: int) -> Draft:
-        """The segment starts on that page; the one before it gives or takes the pages, or is used up.
+        """Move the start of a segment.
 
-        A segment keeps at least one page. Pages before the first segment become a document of their own, of the same
-        type until the expert says otherwise. IndexError, ValueError as in the other moves.
+        The one before it loses or gains the pages, or disappears. A segment keeps at least one page. Pages
+        before the first segment become a document of their own, of the same type until the expert says
+        otherwise. IndexError, ValueError as in the other moves.
         """
         self._require_page(page)
         segment = self._get_segment(segment_position)
@@ -167,10 +172,11 @@ class Draft(StrictRecord):
         )
 
     def move_segment_end(self, segment_position: int, page: int) -> Draft:
-        """The segment ends on that page; the one after it gives or takes the pages, or is used up.
+        """Move the end of a segment.
 
-        A segment keeps at least one page. Pages after the last segment become a document of their own, of the same
-        type until the expert says otherwise. IndexError, ValueError as in the other moves.
+        The one after it loses or gains the pages, or disappears. A segment keeps at least one page. Pages after
+        the last segment become a document of their own, of the same type until the expert says otherwise.
+        IndexError, ValueError as in the other moves.
         """
         self._require_page(page)
         segment = self._get_segment(segment_position)
@@ -193,55 +199,64 @@ class Draft(StrictRecord):
         )
 
     def set_dominant_type(self, document_type: DocumentType | None) -> Draft:
-        """The whole document is of that type, whatever the pages say; None lets it follow from the pages again."""
+        """Set the type of the whole document; None lets it follow from the pages again."""
         if document_type is None:
             return self._replace_fields(dominant_type=_choose_type_of_most_pages(self.segments), is_type_chosen=False)
         return self._replace_fields(dominant_type=document_type, is_type_chosen=True)
 
     def set_mixture(self, shares: Mapping[DocumentType, float] | None) -> Draft:
-        """The expert states the shares (0..1 by type), or None: leaves them as they are."""
+        """Set the shares (0..1 by type); None leaves them as they are."""
         return self._replace_fields(mixture=None if shares is None else dict(shares))
 
     def mark_mixture_seen(self) -> Draft:
-        """The shares were on screen."""
+        """Mark the shares as seen."""
         return self._replace_fields(mixture_seen=True)
 
     def show_page_and_mark_seen(self, page: int) -> Draft:
-        """That page is on screen. ValueError for a page that the document does not have."""
+        """Show a page and mark it as seen.
+
+        ValueError for a page that the document does not have.
+        """
         self._require_page(page)
         return self._replace_fields(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
 
     def show_issue_and_mark_seen(self, issue_id: str) -> Draft:
-        """That issue is on screen, with its place in the document."""
+        """Show an issue and mark it, with its place in the document, as seen."""
         return self._replace_fields(
             issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
         )
 
     def set_field_answer(self, field_key: str, answer: FieldAnswer | None) -> Draft:
-        """What the expert says about a field, in place of what they said before; None: what the agent said."""
+        """Set the expert's answer to a field; None returns to the agent's."""
         other_answers = {
             other_key: other_answer for other_key, other_answer in self.fields.items() if other_key != field_key
         }
         return self._replace_fields(fields=other_answers if answer is None else other_answers | {field_key: answer})
 
     def show_field_and_mark_seen(self, field_key: str) -> Draft:
-        """That field is open on screen, with its place in the document."""
+        """Show a field and mark it, with its place in the document, as seen."""
         return self._replace_fields(
             issue_id=field_key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, field_key]))
         )
 
     def set_template(self, template: StatementTemplate | None) -> Draft:
-        """The template is that; None: as it was. Why sums are not met was said of another one, and is asked anew."""
+        """Set the template; None returns to the agent's.
+
+        The reason for unmet sums must be given anew.
+        """
         return self if template == self.template else self._replace_fields(template=template, unmet_sums="")
 
     def set_unmet_sums_reason(self, text: str) -> Draft:
-        """Why the template may be approved although sums are not met; blank words take it back."""
+        """Set why the template may be approved although sums are not met.
+
+        Blank text removes it.
+        """
         return self._replace_fields(unmet_sums=text.strip())
 
     def set_issue_verdict(
         self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = ""
     ) -> Draft:
-        """The expert's verdict on an issue, in place of an earlier one; None takes it back, with its note."""
+        """Set the verdict on an issue; None removes it with its note."""
         verdicts = [issue_verdict for issue_verdict in self.issue_verdicts if issue_verdict.issue_id != issue_id]
         if verdict is not None:
             verdicts.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
@@ -250,18 +265,21 @@ class Draft(StrictRecord):
         )
 
     def set_issue_note(self, issue_id: str, text: str) -> Draft:
-        """The expert's words about an issue, in place of earlier ones; blank ones take them back."""
+        """Set the note on an issue; blank text removes it."""
         return self._replace_fields(issue_notes=_replace_note(self.issue_notes, issue_id, text))
 
     def toggle_segment_flag(self, segment_position: int, flag: FlagKind) -> Draft:
-        """The segment at that position, from 0, has that flag, or has it no longer if it had. IndexError."""
+        """Add a flag to the segment at a position, from 0, or remove it if it has it.
+
+        IndexError.
+        """
         segment_flag = SegmentFlag(start_page=self._get_segment(segment_position).start_page, flag=flag)
         return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
     def split_off_flagged_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
-        """Make these pages documents of their own with that flag; where documents begin among them stays.
+        """Make these pages documents of their own with that flag.
 
-        ValueError for pages that the document does not have.
+        Where documents begin among them stays. ValueError for pages that the document does not have.
         """
         self._require_page(first_page)
         self._require_page(last_page)
@@ -276,21 +294,24 @@ class Draft(StrictRecord):
         return draft
 
     def set_segment_note(self, segment_position: int, text: str) -> Draft:
-        """The expert's words about the segment at that position, from 0; blank ones take them back. IndexError."""
+        """Set the note on the segment at a position, from 0; blank text removes it.
+
+        IndexError.
+        """
         return self._replace_fields(
             segment_notes=_replace_note(self.segment_notes, self._get_segment(segment_position).start_page, text)
         )
 
     def set_notes(self, text: str) -> Draft:
-        """The expert's words."""
+        """Set the notes on the whole case."""
         return self._replace_fields(notes=text)
 
     def rebase_onto(self, new_draft: Draft) -> Draft:
-        """The draft on a packet that was made anew since, whose case starts with ``new_draft``.
+        """Carry the draft over to a new packet, which starts with ``new_draft``.
 
-        What the expert decided stays, the rest is the new packet's. Issue ids may mean other issues now, so nothing
-        counts as seen or judged. Words about an issue, or about a segment that is gone, join the notes; and so do values
-        of fields, since a key may mean another form now.
+        The expert's decisions stay, the rest is the new packet's. Issue ids may mean other issues now, so nothing
+        counts as seen or judged. Notes on an issue, or on a segment that is gone, join the notes on the case, and so do
+        values of fields, since a key may mean another form now.
         """
         note_lines = [
             *self.issue_notes.values(),
@@ -332,9 +353,10 @@ class Draft(StrictRecord):
             raise ValueError(f"the document has no page {page}")
 
     def _redraw_segments(self, types_by_start: _TypesByStart, moved_start: tuple[int, int] | None = None) -> Draft:
-        """The draft with these documents; the overall type follows from the pages unless the expert chose it.
+        """Redraw the documents.
 
-        ``moved_start`` is the first page, before and now, of a document that starts elsewhere: its flags and note go with it.
+        The overall type follows from the pages unless the expert chose it. ``moved_start`` is the first page,
+        before and now, of a document that starts elsewhere: its flags and note go with it.
         """
         first_pages = sorted(types_by_start)
         ends = [*(start - 1 for start in first_pages[1:]), self.total_pages]
@@ -363,13 +385,16 @@ class Draft(StrictRecord):
             segment_notes={new_starts[page]: text for page, text in self.segment_notes.items() if page in new_starts},
         )
 
-    def _replace_fields(self, **fields: Any) -> Draft:
+    def _replace_fields(self, **fields: Any) -> Self:
         # Not model_copy, which would not check the fields.
-        return Draft(**{name: getattr(self, name) for name in Draft.model_fields} | fields)
+        return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | fields)
 
 
 def list_segments_if_gapless(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
-    """The segments of an answer in the order of the pages; none where they do not cover the pages exactly."""
+    """List an answer's segments in page order.
+
+    The list is empty if they do not cover the pages exactly.
+    """
     segments = sorted(
         classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)
     )
@@ -382,7 +407,7 @@ def list_segments_if_gapless(classification: ClassificationOutput | None, total_
 
 
 def is_gapless(segments: Sequence[Segment | SegmentDraft], total_pages: int) -> bool:
-    """Whether the segments, in their order, have each of the pages 1..total_pages exactly once."""
+    """Decide whether the segments, in order, cover 1..total_pages exactly once."""
     expected_starts = [1, *(segment.end_page + 1 for segment in segments)]
     return [*(segment.start_page for segment in segments), total_pages + 1] == expected_starts and all(
         segment.start_page <= segment.end_page for segment in segments
@@ -399,7 +424,10 @@ def _sort_flags(flags: Iterable[SegmentFlag]) -> tuple[SegmentFlag, ...]:
 
 
 def _choose_type_of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:
-    """The type of most pages, ties as ruling 12 breaks them; None while no segment has a type."""
+    """Choose the type of most pages, ties as ruling 12 breaks them.
+
+    None if no segment has a type.
+    """
     document_types = list(
         dict.fromkeys(segment.dominant_type for segment in segments if segment.dominant_type is not None)
     )

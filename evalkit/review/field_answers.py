@@ -1,4 +1,4 @@
-"""The fields of a case: what the agent extracted, and what an expert says instead.
+"""The fields of a case: what the agent extracted, and what an expert answers instead.
 
 A field's key is the number of its report or form in the packet, from 1, a point, and the field's name: ``1.wages_tips``;
 ``2.ihcMarkers.ER``. Whether a text is written as such a value is decided by the field's format alone.
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints, ValidationError
 
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
@@ -21,11 +22,10 @@ from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_
 from evalkit.extraction.formats import get_format_error_phrase, get_format_example
 from evalkit.extraction.value_grounding import FieldClaim, find_value_spans, ground_claim
 from evalkit.grounding import QuoteLocator
-from evalkit.review.packet import SMEPacket
 
 FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
 
-#: What a status is called on a person's screen.
+#: The label of a status on the screen.
 STATUS_WORDS = {
     FieldStatus.FOUND: "found",
     FieldStatus.NOT_PRESENT: "not present",
@@ -48,12 +48,12 @@ class ExtractedFields(StrictRecord):
 
     @classmethod
     def from_extraction(cls, extraction: Extraction) -> ExtractedFields:
-        """What was extracted, without how."""
+        """Copy the extracted fields without their history."""
         return cls(**{name: getattr(extraction, name) for name in cls.model_fields})
 
 
 class FieldAnswer(StrictRecord):
-    """What an expert says about one field."""
+    """An expert's answer to a field."""
 
     status: FieldStatus
     value: str | None = None
@@ -65,14 +65,14 @@ class FieldTextCheck:
     """A text as a field's value."""
 
     value: str | None
-    """Normalised; None where it is not written in the field's format."""
+    """Normalised; None if it is not in the field's format."""
     problem: str = ""
-    """What is wrong with it, and how such a value is written; empty where nothing is."""
+    """The fault of the text, and an example of a right one; empty if it has no fault."""
 
 
-def list_agent_extracted_fields(packet: SMEPacket) -> tuple[ExtractedFields, ...]:
-    """What the agent extracted, by report and form."""
-    return tuple(map(ExtractedFields.from_extraction, packet.extractions))
+def is_extraction_review_required(extraction: Extraction) -> bool:
+    """Decide whether a person has to look at the report or form."""
+    return extraction.decision != Decision.AUTO_ACCEPT
 
 
 def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValue]:
@@ -85,20 +85,23 @@ def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValu
 
 
 def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
-    """A key's report or form, from 0, and the name of its field."""
+    """Split a key into the index of its report or form, from 0, and the field's name."""
     form_number, _, field_name = field_key.partition(".")
     return int(form_number) - 1, field_name
 
 
 def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_name: str) -> TemplateField:
-    """What the form's template says about a field; of one that it does not know any more, a plain text."""
+    """Get a field's definition from the form's template.
+
+    A plain text if it no longer has the field.
+    """
     field_template = find_extraction_template(form)
     field = field_template.get_field(get_base_field_name(field_name)) if field_template else None
     return field or TemplateField(name="text", description=field_name)
 
 
 def find_extraction_template(form: ExtractedFields | Extraction | IterationRecord) -> FieldTemplate | None:
-    """The template that was filled in; None where it is not there any more."""
+    """Find the template that was filled in; None if it no longer exists."""
     try:
         return get_field_template(form.template)
     except UsageError:
@@ -106,14 +109,17 @@ def find_extraction_template(form: ExtractedFields | Extraction | IterationRecor
 
 
 def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
-    """What a person calls the field: ``Wages, tips, other compensation``; of one of many its own name behind it."""
+    """Format a field's label: ``Wages, tips, other compensation``.
+
+    Of one of many with its own name.
+    """
     instance_name = field_name.partition(".")[2]
     description = get_template_field_or_plain_text(form, field_name).description
     return f"{description}: {instance_name}" if instance_name else description
 
 
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
-    """A text that is being typed, as that field's value."""
+    """Check a typed text as a value of that field."""
     if not text.strip():
         return FieldTextCheck(None, "Type a value, or say that it is not present.")
     normal_value = field.normalise(text)
@@ -127,9 +133,10 @@ def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
 
 
 def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
-    """An expert's word about a field: a value as text, or ``{"value": …, "status": …}``; None: it is not present.
+    """Parse an answer to a field: text, ``{"value": …, "status".
 
-    ReviewRefused where it is neither, or the value is not in the field's format. The value itself is not quoted.
+    …}``, or None for not present. ReviewRefused for another shape, or a value in a wrong format. The value itself
+    is not quoted.
     """
     answer_fields: Any = (
         {"status": "not_present"}
@@ -164,9 +171,12 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     return FieldAnswer(status=parsed_answer.status, value=text_check.value)
 
 
-def resolve_field_key(packet: SMEPacket, field_key_or_name: str) -> str:
-    """The key of a field that is called by its key, or by its name where only one form has it. ReviewRefused."""
-    keys = list(index_fields_by_key(list_agent_extracted_fields(packet)))
+def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_or_name: str) -> str:
+    """Resolve a field's key, or its name if only one form has it, to the key.
+
+    ReviewRefused.
+    """
+    keys = list(index_fields_by_key(forms))
     matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])]
     if len(matching_keys) == 1:
         return matching_keys[0]
@@ -175,19 +185,20 @@ def resolve_field_key(packet: SMEPacket, field_key_or_name: str) -> str:
             f"several forms have a field {field_key_or_name!r}", f"Say which: {' or '.join(matching_keys)}."
         )
     raise _build_invalid_field_error(
-        f"case {packet.case_id!r} has no field {field_key_or_name!r}", "Its fields are in packet.extractions."
+        f"case {case_id!r} has no field {field_key_or_name!r}", "Its fields are in packet.extractions."
     )
 
 
-def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) -> dict[str, FieldAnswer]:
-    """What an expert says, by key; fields may be called by their names. ReviewRefused."""
-    agent_extracted_fields = list_agent_extracted_fields(packet)
+def parse_field_answers(
+    case_id: str, forms: Sequence[ExtractedFields], raw_answers: Mapping[str, object]
+) -> dict[str, FieldAnswer]:
+    """Parse answers by key; fields may be called by their names. ReviewRefused."""
     answers_by_key: dict[str, FieldAnswer] = {}
     for name, raw_answer in raw_answers.items():
-        key = resolve_field_key(packet, name)
+        key = resolve_field_key(case_id, forms, name)
         form_index, field_name = split_field_key_to_index_and_name(key)
         answers_by_key[key] = parse_field_answer(
-            get_template_field_or_plain_text(agent_extracted_fields[form_index], field_name), raw_answer
+            get_template_field_or_plain_text(forms[form_index], field_name), raw_answer
         )
     return answers_by_key
 
@@ -195,7 +206,7 @@ def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) ->
 def apply_and_locate_field_answers(
     agent_extracted_fields: Sequence[ExtractedFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
 ) -> tuple[ExtractedFields, ...]:
-    """The fields as the expert corrects them; a value that stands on the form's pages has its place there."""
+    """Correct the fields, and locate each new value on the form's pages."""
     locator = QuoteLocator(bundle)
     corrected_forms = []
     for form_number, form in enumerate(agent_extracted_fields, 1):
@@ -235,13 +246,16 @@ def _build_corrected_value(
         and _has_single_place(answer.value, field, bundle, page_numbers)
     ):
         return verified_value
-    # The expert has read it where the reader could not, or it stands in several boxes: it is true all the same, and no
-    # place is made up for it.
+    # The expert may have read it where the program could not, or it appears in several boxes. It is true all the same,
+    # and no place is invented for it.
     return FieldValue(status=answer.status, value=answer.value, confidence=1.0)
 
 
 def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, page_numbers: Iterable[int]) -> bool:
-    """Whether no other place on the pages could be meant; a sign of currency more or less makes no other place."""
+    """Decide whether the value appears only once.
+
+    A currency sign more or less makes no other place.
+    """
     page_texts = ((page_number, bundle.page(page_number).text) for page_number in page_numbers)
     return (
         len(
@@ -256,14 +270,14 @@ def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, 
 
 
 def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
-    """Whether an expert says what the agent said."""
+    """Decide whether an expert's answer is the agent's."""
     return (answer.status, answer.value) == (agent_value.status, agent_value.value)
 
 
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """What of two states of the same forms is not alike: as answers to the first, by key."""
+    """Find the fields that differ between two states of forms, as answers by key."""
     values_before = index_fields_by_key(forms_before)
     return {
         key: FieldAnswer(status=value_after.status, value=value_after.value)
@@ -274,14 +288,14 @@ def find_changed_fields(
 
 
 def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> list[tuple[str, str, str | None]]:
-    """What two experts must have said alike to agree: status and value of every field."""
+    """List key, status and value of every field: what two experts must agree on."""
     return [
         (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
     ]
 
 
 def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
-    """A field in a few words."""
+    """Format a field in a few words."""
     if field_value.status is FieldStatus.FOUND and field_value.value is not None:
         return field_value.value
     words = STATUS_WORDS[field_value.status]

@@ -1,7 +1,7 @@
-"""What stands around the place that an issue is about: two paragraphs before, three after.
+"""The text around the place that an issue is about: two paragraphs before, three after.
 
-Source: specification 000, slide 10. The expert sees the document's own text, not only what the agent claims. Where a
-quote was not found, the context says so; it never passes another passage off as the quote.
+Source: specification 000, slide 10. The expert sees the document's own text, not only the agent's claims. If a quote
+was not found, the context says so; it never passes another passage off as the quote.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class ClaimedEvidence(StrictRecord):
     """A quote that the agent gives for a type."""
 
     document_type: DocumentType
-    """What it is said to support."""
+    """The type that it should support."""
     snippet: str
-    """The words that are claimed."""
+    """The claimed words."""
     page: int
-    """The page that is claimed, from 1."""
+    """The claimed page, from 1."""
     anchors: tuple[str, ...]
     """The terms in it that decided."""
 
@@ -56,7 +56,7 @@ class ContextParagraph(StrictRecord):
     text: str
     """As it was read."""
     match_span: tuple[int, int] | None = None
-    """Start and end, in characters of ``text``, of what was found in it; None around the place."""
+    """Start and end of the match, in characters of ``text``; None around the place."""
 
 
 class IssueContext(StrictRecord):
@@ -65,15 +65,15 @@ class IssueContext(StrictRecord):
     issue: Issue
     """The issue itself."""
     segment: IssueSegment | None
-    """None where the issue is about the whole document."""
+    """None if the issue is about the whole document."""
     reasoning: str
     """The agent's reasoning for the segment; empty without one."""
     evidence: tuple[ClaimedEvidence, ...]
-    """What the agent quotes, for the issue's type if it names one, in its segment or, without one, in all."""
+    """The agent's quotes for the issue's type, if it names one, in its segment or, without one, in all."""
     paragraphs_before: tuple[ContextParagraph, ...]
     """At most two, over page breaks."""
     paragraphs_matched: tuple[ContextParagraph, ...]
-    """Where the quote, or by ``verdict`` UNCERTAIN or ALTERED the passage nearest to it, stands; empty if not found."""
+    """The place of the quote or, for the verdicts UNCERTAIN and ALTERED, of the nearest passage; empty if not found."""
     paragraphs_after: tuple[ContextParagraph, ...]
     """At most three, over page breaks; without a match the first ones of the claimed page."""
     page_found: int | None
@@ -81,13 +81,18 @@ class IssueContext(StrictRecord):
     boxes: tuple[PageBox, ...]
     """The rectangles of that place."""
     verdict: QuoteVerdict | None
-    """What comparing the quote with the document found; None without a quote."""
+    """The result of comparing the quote with the document; None without a quote."""
     note: str
-    """One sentence of what is shown."""
+    """One sentence about what is shown."""
 
 
-def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle) -> IssueContext:
-    """The context of one of the packet's issues. NotFound, naming it, if the packet has no such issue."""
+def build_issue_context(
+    packet: SMEPacket, issue_id: str, bundle: DocumentBundle, locator: QuoteLocator | None = None
+) -> IssueContext:
+    """Build the context of one of the packet's issues.
+
+    NotFound if the packet has no such issue.
+    """
     issue = next((issue for issue in packet.issues if issue.issue_id == issue_id), None)
     if issue is None:
         raise NotFound(
@@ -100,7 +105,7 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
     evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
     quote_claims = _collect_quote_claims(issue, evidence)
     default_page = segment.start_page if segment else 1
-    match = _find_best_match(quote_claims, default_page, QuoteLocator(bundle))
+    match = _find_best_match(quote_claims, default_page, locator or QuoteLocator(bundle))
     surroundings = _collect_surroundings(bundle, match) if match and match.page_number else None
     shown_match = match if surroundings else None
     claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
@@ -125,7 +130,7 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
 
 
 def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
-    """The segment that the issue names, or that its page is in, or the only one."""
+    """Find the segment that the issue names, or that its page is in, or the only one."""
     same_index_segments = [candidate for candidate in segments if candidate.segment_index == issue.segment_index]
     if issue.page is not None:
         # Two segments may bear the same index: the page tells them apart.
@@ -161,7 +166,10 @@ class _QuoteClaim(NamedTuple):
 
 
 def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_QuoteClaim]:
-    """What to look for: the issue's own quote, else the agent's evidence, on the issue's page if it names one."""
+    """Collect what to look for.
+
+    The issue's quote, else the agent's evidence on its page.
+    """
     if issue.quote:
         return [_QuoteClaim(issue.quote, issue.page)]
     return [
@@ -170,7 +178,7 @@ def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> 
 
 
 def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: QuoteLocator) -> QuoteLocation | None:
-    """The place of the first claim that stands where it should; failing that, of the first one."""
+    """Find the first claim that is where it should be; failing that, the first one."""
     matches = [_locate_claim(claim, default_page, locator) for claim in claims]
     return next((match for match in matches if match.is_found), matches[0] if matches else None)
 
@@ -189,7 +197,6 @@ class _Surroundings(NamedTuple):
 
 
 def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surroundings | None:
-    """The paragraphs of the place and around it; headers and footers are passed over unless they are the place."""
     page = bundle.page(match.page_number or 1)
     spans = list(_find_paragraph_spans(page))
     matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
@@ -219,7 +226,6 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
 
 
 def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
-    """The first paragraphs of a page; none if the document has no such page."""
     return tuple(
         islice(
             chain.from_iterable(_read_body_paragraphs(page) for page in bundle.iter_pages(page_number, page_number)),
@@ -240,7 +246,10 @@ def _iterate_page_paragraphs(
 def _read_body_paragraphs(
     page: Page, start: int = 0, stop: int | None = None, reading_direction: int = 1
 ) -> list[ContextParagraph]:
-    """The paragraphs start..stop of a page (stop exclusive), without headers and footers; backwards for step -1."""
+    """Read paragraphs start..stop (exclusive) without headers and footers.
+
+    Backwards for step -1.
+    """
     furniture_indexes = {index for index, block in enumerate(page.visible_blocks) if block.furniture}
     texts = list(enumerate(page.paragraphs))[start:stop]
     return [
@@ -251,7 +260,6 @@ def _read_body_paragraphs(
 
 
 def _find_paragraph_spans(page: Page) -> Iterator[tuple[int, int]]:
-    """Start and end of each paragraph in ``page.text``."""
     offset = 0
     for text in page.paragraphs:
         offset = max(page.text.find(text, offset), offset)
@@ -275,24 +283,24 @@ def _describe_context(
     subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
     if shown_match is None:
         if match.verdict is QuoteVerdict.UNCERTAIN:
-            return f"{subject} could not be looked for, as the page is not readable; {start_words}."
+            return f"{subject} could not be searched for, as the page is not readable; {start_words}."
         nearest_words = (
-            f"; most like it is a passage on page {match.closest_page}, {match.similarity:.0f} %"
+            f"; the most similar passage is on page {match.closest_page}, {match.similarity:.0f} %"
             if match.closest_page
             else ""
         )
         return f"{subject} was not found on any page{nearest_words}; {start_words}."
     if shown_match.is_found:
-        return f"{subject} stands on page {shown_match.page_number}."
+        return f"{subject} is on page {shown_match.page_number}."
     if shown_match.verdict is QuoteVerdict.WRONG_PAGE:
-        return f"{subject} does not stand on page {claimed_page} but on page {shown_match.page_number}."
+        return f"{subject} is not on page {claimed_page} but on page {shown_match.page_number}."
     return f"{subject} {_describe_alteration(claimed_page, shown_match)}."
 
 
 def _describe_alteration(claimed_page: int, shown_match: QuoteLocation) -> str:
     if shown_match.similarity >= 100:
-        return f"stands on page {shown_match.page_number}, but look at what stands beside it: {shown_match.difference_text}"
+        return f"is on page {shown_match.page_number}, but look at the text around it: {shown_match.difference_text}"
     return (
-        f"does not stand on page {claimed_page} as it is quoted; "
+        f"is not on page {claimed_page} as it is quoted; "
         f"shown is the passage nearest to it, on page {shown_match.page_number} ({shown_match.similarity:.0f} % alike)"
     )

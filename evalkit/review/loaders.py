@@ -1,4 +1,4 @@
-"""Results, fields and bundles from their files; what is wrong with a file is said without quoting it."""
+"""Results, fields and bundles from their files; errors never quote a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _REMEDY = "Run the document with --fresh."
 
 
 def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
-    """What was decided about a document, or why it was not read. NotFound; StoreError for a damaged file."""
+    """Read what was decided about a document, or why it was not read.
+
+    NotFound; StoreError.
+    """
     name = result_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if "error" in stored:
@@ -38,16 +41,17 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
 
 
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
-    """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
+    """Read the fields that were extracted from a document. NotFound; StoreError."""
     name = extraction_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=EXTRACTIONS_VERSION)
     return parse_stored_record(Extractions, stored, name, "Extract the document with --fresh.")
 
 
 def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
-    """Where a document was read from. NotFound; StoreError for a damaged file.
+    """Read the path of a document's source file.
 
-    It stands at the beginning of the bundle, before the pages: these, which are nearly all of it, are not looked at.
+    NotFound; StoreError for a damaged file. It is at the beginning of the bundle, before the pages, which are
+    nearly all of it and are not parsed.
     """
     name = bundle_file_name(doc_id)
     try:
@@ -60,7 +64,7 @@ def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
 
 
 def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
-    """What stands in a document. NotFound; StoreError for a damaged file."""
+    """Read the text of a document. NotFound; StoreError for a damaged file."""
     name = bundle_file_name(doc_id)
     return parse_stored_record(
         DocumentBundle,
@@ -71,9 +75,10 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
 
 
 def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
-    """What an earlier run has left; None where it is made again: it is not there, or torn.
+    """Load what an earlier run left.
 
-    StoreError where a newer evalkit has written it: that is not written over.
+    None if it is missing or torn and can be made again. StoreError if a newer evalkit wrote it: that is never
+    overwritten.
     """
     try:
         return read_file(output_folder, doc_id)

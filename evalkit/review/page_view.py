@@ -1,4 +1,4 @@
-"""Lit pages in a notebook cell: what was quoted, where it stands."""
+"""Pages in a notebook cell, with the quoted passages highlighted."""
 
 from __future__ import annotations
 
@@ -34,17 +34,20 @@ class _Highlight(NamedTuple):
 
 @dataclass(frozen=True)
 class HighlightedPage:
-    """One page as a picture, with what is lit on it."""
+    """One page as a picture with its highlights."""
 
     page_num: int
     image: Image
     captions: tuple[str, ...]
-    """One line per lit passage."""
+    """One line per highlighted passage."""
 
 
 @dataclass(frozen=True)
 class PageView:
-    """The pages of a document that something is lit on. Jupyter shows it; ``pages`` holds the pictures."""
+    """The highlighted pages of a document.
+
+    Jupyter shows it; ``pages`` holds the pictures.
+    """
 
     doc_id: str
     headline: str
@@ -56,11 +59,11 @@ class PageView:
 
 
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
-    """The pages of a processed document that evidence or an issue points to, with the passages lit.
+    """Show a processed document's pages with evidence and issues highlighted.
 
     Evidence that was found is filled yellow; a passage that is only near a quote is outlined, dashed. ``page`` asks
-    for one page whatever is on it; ``output`` is the settings' folder unless it is named. NotFound where the document
-    was never run; DocumentError where it could not be read, or the PDF was moved or changed since.
+    for one page whatever is on it; ``output`` is the settings' folder unless it is named. NotFound if the document was
+    never run; DocumentError if it could not be read, or the PDF was moved or changed since.
     """
     from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
@@ -87,7 +90,6 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
 
 
 def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[_Highlight]]:
-    """What is lit on each page: issues first, then the evidence that holds."""
     highlights_by_page: defaultdict[int, list[_Highlight]] = defaultdict(list)
     for issue in result.open_issues:
         if issue.boxes and issue.found_page:

@@ -1,7 +1,7 @@
-"""What each reviewer may do: experts answer cases, adjudicators also decide between two answers, analysts only look.
+"""Permissions: experts answer cases, adjudicators also decide between two answers, analysts only look.
 
-Whoever gave one of the two answers decides nothing between them, whatever their role. While nobody who could is an
-adjudicator, any other expert may: a case that waits for nobody would wait for ever.
+Anyone who gave one of the two answers cannot decide between them, whatever their role. Without an adjudicator who
+could, any other expert may decide, so that no case waits for ever.
 """
 
 from __future__ import annotations
@@ -28,16 +28,19 @@ class Permissions:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether they may decide nothing at all."""
+        """True if they may decide nothing at all."""
         return self.role == "analyst"
 
     @property
     def responsible_adjudicators(self) -> tuple[str, ...]:
-        """The adjudicators to whom they leave adjudications; empty: nobody is named, or they are one of them."""
+        """The adjudicators to whom they leave adjudications.
+
+        Empty: nobody is named, or they are one of them.
+        """
         return () if self.role == "adjudicator" else self.adjudicators
 
     def is_reserved_for_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
-        """Whether an adjudicator is to decide the case, and this reviewer is none.
+        """Decide whether the case is left to an adjudicator, which this reviewer is not.
 
         ``excluded_reviewers`` are the reviewers who must not answer it, because they have.
         """
@@ -46,7 +49,7 @@ class Permissions:
         )
 
     def require_deciding_role(self, refused_case_id: str) -> None:
-        """ReviewRefused where this reviewer's role lets them decide no case; this is the one that they meant."""
+        """ReviewRefused if this reviewer's role lets them decide no case."""
         if self.is_read_only:
             raise ReviewRefused(
                 f"case {refused_case_id!r} is not an analyst's to decide",
@@ -55,7 +58,7 @@ class Permissions:
             )
 
     def require_case_permission(self, case_id: str, excluded_reviewers: Container[str]) -> None:
-        """ReviewRefused where this reviewer's role does not let them decide the case; ``excluded_reviewers`` as above."""
+        """ReviewRefused if this reviewer's role does not let them decide the case."""
         self.require_deciding_role(case_id)
         if self.is_reserved_for_adjudicator(case_id, excluded_reviewers):
             raise ReviewRefused(

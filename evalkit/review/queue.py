@@ -1,6 +1,6 @@
-"""Which cases wait for an expert, by their reviews alone; ``claims`` says who has one open.
+"""The cases that wait for an expert, by their reviews alone; claims tell who has one open.
 
-:class:`QueuePage` is what one expert sees of it: a page of the list that a :class:`QueueQuery` asks for.
+:class:`QueuePage` is the part that one expert sees: a page of the list that a :class:`QueueQuery` asks for.
 """
 
 from __future__ import annotations
@@ -12,14 +12,10 @@ from typing import Any, Literal, get_args
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.issue import IssueSeverity, ShippedAgent
-from evalkit.review.ground_truth import (
-    Review,
-    derive_review_status,
-    find_newest_revision,
-    hash_review_file,
-    read_review,
-)
-from evalkit.review.packet import PATIENT_QUESTIONS, ReviewReason, ReviewStatus, SMEPacket
+from evalkit.review.case_files import PATIENT_QUESTIONS, read_review
+from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, hash_review_file
+from evalkit.review.kinds import CASE_KINDS
+from evalkit.review.packet import ReviewReason, ReviewStatus
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
@@ -43,10 +39,10 @@ _PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 @dataclass(frozen=True)
 class QueueQuery:
-    """Which part of the queue is looked at; a filter that is None lets everything through."""
+    """A query of the queue; a filter that is None lets everything through."""
 
     search: str = ""
-    """Part of a file name or case id, whatever its case; no sign in it has a special meaning."""
+    """Part of a file name or case id, in upper or lower case; no character has a special meaning."""
     severity: str | None = None
     """Of the worst open issue: BLOCKER, MAJOR, MINOR or none."""
     dominant_type: str | None = None
@@ -56,7 +52,7 @@ class QueueQuery:
     review_reason: str | None = None
     """Why the case is in the queue."""
     source: str | None = None
-    """What gave the answer: the name of a model, or ``supplied`` by another system."""
+    """The source of the answer: the name of a model, or ``supplied`` by another system."""
     kind: str | None = None
     """Which task asks."""
     age: str | None = None
@@ -71,7 +67,10 @@ class QueueQuery:
 
     @classmethod
     def from_message(cls, message: object) -> QueueQuery:
-        """What a page on somebody's screen asks for; what cannot be meant is left out, never an error."""
+        """Parse the query of a message from the screen.
+
+        Invalid parts are left out, never an error.
+        """
         requested = message if isinstance(message, Mapping) else {}
         raw_filters = {
             name: requested[name] for name in ("search", *FILTER_VALUES) if isinstance(requested.get(name), str)
@@ -95,7 +94,7 @@ FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "agent": (*get_args(ShippedAgent), PATIENT_QUESTIONS),
     "review_reason": get_args(ReviewReason),
     "source": None,
-    "kind": get_args(SMEPacket.model_fields["kind"].annotation),
+    "kind": tuple(CASE_KINDS),
     "age": ("day", "week", "older"),
 }
 
@@ -121,16 +120,16 @@ class QueueRow:
     since: str | None
     """Since when (ISO 8601, UTC)."""
     is_mine: bool
-    """Whether this very tab has it open."""
+    """True if this very tab has it open."""
     created_at: str
-    """When the case was made (ISO 8601, UTC); empty where that is not known."""
+    """When the case was made (ISO 8601, UTC); empty if unknown."""
     kind: str
     agents: tuple[str, ...]
     """Who raised the open issues, sorted; of a blind case nobody."""
     dominant_type: str
     """The agent's type of the whole file, or ``cannot tell``; of fields, the form; of a blind case empty."""
     source: str
-    """What gave the answer; empty where that is not known."""
+    """The source of the answer; empty if unknown."""
     is_blind: bool
     """The agent's answer is shown only after the expert's: nothing here may tell it."""
     deferred_by: str | None
@@ -138,19 +137,19 @@ class QueueRow:
     deferred_because: str | None
     """Their reason."""
     is_barred: bool
-    """Whether this reviewer may not do the case, because it is about their own answer."""
+    """True if this reviewer may not do the case, because it is about their own answer."""
     needs_adjudicator: bool
-    """Whether the case is left to an adjudicator, which this reviewer is not."""
+    """True if the case is left to an adjudicator, which this reviewer is not."""
 
 
 @dataclass(frozen=True)
 class QueuePage:
-    """What there is to do, as far as its view shows it."""
+    """The part of the queue that a query asks for."""
 
     rows: tuple[QueueRow, ...]
     """One page."""
     pending: int
-    """How many wait, whatever the view shows."""
+    """How many wait, on all pages and with any filter."""
     in_review: int
     """How many are open somewhere."""
     done_today: int
@@ -164,32 +163,32 @@ class QueuePage:
     facets: FacetCounts = field(default_factory=dict)
     """By filter the values that it can have, with the number of cases that the other filters leave of each."""
     view: QueueQuery = QueueQuery()
-    """What was asked for, with the page that is shown."""
+    """The query, with the page that is shown."""
     role: ReviewerRole = "expert"
     """Of the reviewer who looks."""
     is_read_only: bool = False
-    """Whether they decide no case."""
+    """True if they decide no case."""
 
 
 @dataclass(frozen=True)
 class ReviewProgress:
-    """How far the work is."""
+    """The progress of the work."""
 
     done_by_me: int
     """How many cases this reviewer closed since midnight, by the session's clock."""
     open_count: int
     """How many are not closed."""
     median_seconds: float | None
-    """Active seconds that a case takes this reviewer: today, else ever; None where it was never measured."""
+    """Active seconds that a case takes this reviewer: today, else ever; None if never measured."""
 
 
 def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
-    """The rows (``store.CASE_COLUMNS``) of the cases that wait, strictly worst first."""
+    """List the rows (``store.CASE_COLUMNS``) of the open cases, strictly worst first."""
     return index.list_cases_worst_first(*OPEN_STATUSES)
 
 
 def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
-    """All cases that have a packet, sorted."""
+    """List the ids of all cases that have a packet, sorted."""
     names = output_folder.list_json_files(PACKETS_FOLDER)
     return sorted(
         name.removeprefix(_PACKET_PREFIX).removesuffix(".json") for name in names if name.startswith(_PACKET_PREFIX)
@@ -197,12 +196,18 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
 
 
 def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatus:
-    """Where a case stands, by its reviews: a reopened one waits again, an undeterminable one does not."""
+    """Derive a case's status from its reviews.
+
+    A reopened one waits again, an undeterminable one not.
+    """
     return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
 def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
+    """Derive the index rows of closed cases (who, when, how long) from the files.
+
+    Sorted by case_id.
+    """
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
             _read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
@@ -217,7 +222,7 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
 
 
 def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
-    """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
+    """Derive the chain head of each case's reviews from the files; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
@@ -226,9 +231,10 @@ def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewCha
 def select_rows_matching_facets_and_page(
     index: OutputIndex, queue_query: QueueQuery, now: datetime, reviewer: str
 ) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
-    """The rows of the view's page, how many match on all pages, the facets, and the page that it became.
+    """Select a page's rows.
 
-    ``reviewer`` is the reviewer who looks: finished cases that they must not read yet are left out.
+    Also the count of matches on all pages, the facets and the page number. Finished cases that ``reviewer``, who
+    looks, must not read yet are left out.
     """
     queue_times = CaseAgeCutoffs(
         format_iso_seconds(now),
@@ -271,7 +277,7 @@ def select_rows_matching_facets_and_page(
 
 
 def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissions: Permissions) -> QueueRow:
-    """A row of the index as this reviewer's tab shows it."""
+    """Build the row that this reviewer's tab shows from a row of the index."""
     is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
     copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
     hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
@@ -314,7 +320,10 @@ def _is_group_matching(group: Mapping[str, Any], column_filters: Mapping[str, st
 def _count_facet_values(
     groups: Iterable[Mapping[str, Any]], column: str, column_filters: Mapping[str, str]
 ) -> dict[str, int]:
-    """By value; the value that is filtered by is among them even where nothing has it, so that it can be let go."""
+    """Count cases by value.
+
+    The active filter's value is included even at 0, so that it can be cleared.
+    """
     other_filters = {name: value for name, value in column_filters.items() if name != column}
     counts: dict[str, int] = {column_filters[column]: 0} if column in column_filters else {}
     for group in groups:

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
+from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
+from evalkit.review.kinds.classification import ClassificationCorrection
+from evalkit.review.kinds.extraction import FieldsCorrection
+from evalkit.review.kinds.statement_template import TemplateCorrection
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
+from evalkit.review.packet import SMEPacket, compute_packet_digest
 from evalkit.review.queue import list_pending_cases_worst_first
-from evalkit.review.submission import ReviewSubmitter, Submission
+from evalkit.review.submission import Submission
+from evalkit.review.submitter import ReviewSubmitter
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import (
@@ -36,7 +41,10 @@ if TYPE_CHECKING:
 
 
 def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
-    """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
+    """Get the reviewer's name without blanks.
+
+    UsageError if it is empty, or for no output folder.
+    """
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
     require_evalkit_output_folder(output_folder)
@@ -47,10 +55,10 @@ class SMEReviewHelper:
     """One expert at work on one output folder. Needs no roster."""
 
     def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
-        """``output`` is the folder of a run, ``reviewer`` a name that is not empty; ``clock`` gives ISO 8601 in UTC.
+        """``output`` is the folder of a run, ``reviewer`` a name that is not empty.
 
-        The settings in force name the database. UsageError where the name is empty, where that is no output folder or
-        where a setting is wrong; StoreError where it cannot be opened.
+        ``clock`` gives ISO 8601 in UTC. The settings in force name the database. UsageError if the name is
+        empty, if that is no output folder or if a setting is wrong; StoreError if it cannot be opened.
         """
         from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
@@ -66,14 +74,20 @@ class SMEReviewHelper:
         self._index.close()
 
     def list_pending_reviews(self) -> pd.DataFrame:
-        """The cases that wait, strictly worst first: blocker, major, minor (counts of open issues), then case_id."""
+        """List the open cases, worst first.
+
+        Blocker, major, minor (open issues), then case_id.
+        """
         import pandas as pd
 
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
         return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
-        """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
+        """Load the packet of a case.
+
+        NotFound with its id. The view log records who loaded it and when.
+        """
         with hold_case_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
             packet = read_packet(self._output_folder, case_id)
             self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_iso_seconds(self._clock())))
@@ -81,16 +95,22 @@ class SMEReviewHelper:
         return packet
 
     def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
-        """One of the packet's issues with its segment, evidence and the document's text around it. NotFound."""
+        """Get an issue of the packet with its segment, evidence and the text around it.
+
+        NotFound.
+        """
         return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
 
     def reviews(self, case_id: str) -> list[Review]:
-        """What was submitted about a case, oldest first; only one's own while a further opinion is awaited. NotFound."""
+        """List a case's reviews, oldest first; only one's own while an opinion is awaited.
+
+        NotFound.
+        """
         self.load_packet(case_id)
         return list(CaseOpinions.read(self._output_folder, case_id).list_readable_reviews(case_id, self.reviewer))
 
     def revision(self, case_id: str) -> int:
-        """The number of a case's newest review, 0 before the first: what ``base_revision`` is compared with."""
+        """Get the number of a case's newest review, to pass as ``base_revision``."""
         self._loaded_digests[case_id] = compute_packet_digest(read_packet(self._output_folder, case_id))
         return find_newest_revision(self._output_folder, case_id)
 
@@ -116,7 +136,9 @@ class SMEReviewHelper:
         segment_flags: Iterable[Mapping[str, Any]] = (),
         base_revision: int | None = None,
     ) -> Review:
-        """Submit a review: exactly one of ``agrees=True``, any ``corrected_…``, or ``undeterminable`` (a reason).
+        """Submit a review: ``agrees``, any ``corrected_…``, or ``undeterminable``.
+
+        Exactly one of the three; ``undeterminable`` is a reason.
 
         ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and perhaps
         ``segment_composition``; ``issue_verdicts`` dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and
@@ -126,31 +148,28 @@ class SMEReviewHelper:
         type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
         revision the expert has seen; None takes whatever is the newest.
 
-        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, where several
+        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, if several
         forms have one), the value as text, None for a field that is not there, or ``{"value": …, "status": …}`` with
         status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
         the corrected ones.
 
-        In a case about a statement template ``corrected_template`` is one, or its TOML text. Where its sums are not met on
-        the statement that the case shows, ``unmet_sums`` says why it may be approved all the same. ``undeterminable``
+        In a case about a statement template ``corrected_template`` is one, or its TOML text. If its sums are not met on the
+        statement that the case shows, ``unmet_sums`` explains why it may be approved all the same. ``undeterminable``
         rejects it.
 
-        No claim is needed. Where another reviewer has the case open in the workbench, saving on whatever is the newest
-        is refused (CaseTaken); whoever names the ``base_revision`` they have seen saves, and the other is told so when
-        they submit.
+        No claim is needed. If another reviewer has the case open in the workbench, saving on whatever is the newest is
+        refused (CaseTaken). With the ``base_revision`` that was seen, it is saved, and the other learns it on submitting.
 
-        NotFound for a case that is not there; ReviewRefused where the review cannot stand; ReviewConflict where
-        another one was saved since ``base_revision``, or the document was run anew since its packet was loaded here.
-        In each case nothing was written.
+        NotFound for an unknown case; ReviewRefused if the review is not valid; ReviewConflict if another one was saved
+        since ``base_revision``, or the document was run anew since its packet was loaded here. Nothing is written then.
         """
         submission = Submission(
             agrees=agrees,
-            corrected_dominant_type=corrected_dominant_type,
-            corrected_segments=corrected_segments,
-            corrected_mixture=corrected_mixture,
-            corrected_fields=corrected_fields,
-            corrected_template=corrected_template,
-            unmet_sums=unmet_sums,
+            corrections=(
+                ClassificationCorrection(corrected_dominant_type, corrected_segments, corrected_mixture),
+                FieldsCorrection(corrected_fields),
+                TemplateCorrection(corrected_template, unmet_sums.strip()),
+            ),
             correction_notes=correction_notes,
             issue_verdicts=issue_verdicts,
             undeterminable=undeterminable,
@@ -168,21 +187,28 @@ class SMEReviewHelper:
         )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
-        """Undo after submitting: the ground truth goes, the case waits again, the reviews stay.
+        """Undo after submitting.
 
-        ReviewRefused without a reason or where the case is not closed; NotFound; ReviewConflict as in ``save_review``.
+        The ground truth goes, the case waits again, the reviews stay. ReviewRefused without a reason or if the
+        case is not closed; NotFound; ReviewConflict as in ``save_review``.
         """
         return self._submitter.reopen_case(case_id, reason, base_revision=base_revision)
 
     def _require_not_taken(self, case_id: str, packet_sha256: str, now: str) -> None:
-        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_require_packet_unchanged``."""
+        """CaseTaken if another reviewer has the case open.
+
+        ReviewConflict as ``_require_packet_unchanged``.
+        """
         self._require_packet_unchanged(case_id, packet_sha256, now)
         claim = self._index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
         if claim and claim.reviewer != self.reviewer:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
     def _require_packet_unchanged(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
-        """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
+        """ReviewConflict if the packet is not the one that was loaded.
+
+        Nobody has seen it yet.
+        """
         if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(
                 f"case {case_id!r} was run anew since it was loaded here",

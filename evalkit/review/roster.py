@@ -1,4 +1,4 @@
-"""Who may review: names, roles, and SHA-256 of the codes that they log in with.
+"""The reviewers: names, roles, and SHA-256 of their login codes.
 
 A code has 79 random bits, so that its plain hash cannot be turned back. It is shown once, when it is made, and stored
 nowhere; a lost code is replaced by adding the reviewer again.
@@ -41,26 +41,32 @@ class _RosterContent(StrictRecord):
 
 
 class ReviewerRoster:
-    """The reviewers of one output folder. Every call reads the file: a new code is good without a restart."""
+    """The reviewers of one output folder.
+
+    Every call reads the file: a new code is good without a restart.
+    """
 
     def __init__(self, output_folder: OutputFolder) -> None:
         self._output_folder = output_folder
 
     def list_reviewers(self) -> list[str]:
-        """The reviewers there are, sorted."""
+        """List all reviewers, sorted."""
         return sorted(self._read_roster().reviewers)
 
     def list_deciding_reviewers(self) -> list[str]:
-        """The reviewers who may answer cases: all but analysts, sorted."""
+        """List the reviewers who may answer cases: all but analysts, sorted."""
         return [name for name, role in self.read_roles().items() if role != "analyst"]
 
     def read_roles(self) -> dict[str, ReviewerRole]:
-        """Every reviewer's role, by name, sorted."""
+        """Read every reviewer's role, by name, sorted."""
         roster = self._read_roster()
         return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
 
     def get_permissions(self, reviewer: str) -> Permissions:
-        """What that reviewer may do; one who never was on the roster, as in a notebook, is an expert."""
+        """Get a reviewer's permissions.
+
+        One who never was on the roster, as in a notebook, is an expert.
+        """
         roster = self._read_roster()
         adjudicators = (
             other_name for other_name in sorted(roster.reviewers) if roster.roles.get(other_name) == "adjudicator"
@@ -68,14 +74,19 @@ class ReviewerRoster:
         return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators))
 
     def set_role(self, name: str, role: ReviewerRole) -> None:
-        """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
+        """Set a reviewer's role, at once; the code stays valid.
+
+        UsageError if there is no such reviewer.
+        """
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster_requiring_reviewer(name)
             self._write_roster(roster.reviewers, {**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
-        """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so do the
-        name and the role: who is added under it again is taken for them. UsageError where there is no such reviewer.
+        """Remove a reviewer: their code and logins end.
+
+        UsageError if there is no such reviewer. Their reviews stay theirs, and so do name and role: anyone
+        added under that name again is taken for them.
         """
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster_requiring_reviewer(name)
@@ -88,9 +99,10 @@ class ReviewerRoster:
     def add_reviewer_or_replace_code(
         self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
     ) -> str:
-        """A new code for a reviewer, who may be new; the code given before is no longer good. ``role``, if it is given,
-        is theirs from now on; else they keep what they have, and who is new is an expert. UsageError for a name that is
-        not 1–40 letters, digits, ``.``, ``_`` or ``-``.
+        """Create a code for a new reviewer, or replace the code of one who exists.
+
+        ``role``, if it is not None, is theirs from now on; else they keep theirs, and a new reviewer is an expert.
+        UsageError for a name that is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME_PATTERN.fullmatch(reviewer):
             raise UsageError(
@@ -106,7 +118,10 @@ class ReviewerRoster:
         return code
 
     def find_reviewer_by_code(self, code: str) -> str | None:
-        """Whose code this is. Capitals, blanks and hyphens do not matter. Takes equally long for right and wrong."""
+        """Find whose code this is, in constant time.
+
+        Capitals, blanks and hyphens do not matter.
+        """
         typed_digest, reviewer = hash_login_code(code), None
         for name, digest in self._read_roster().reviewers.items():
             if hmac.compare_digest(typed_digest, digest):
@@ -114,7 +129,7 @@ class ReviewerRoster:
         return reviewer
 
     def get_code_digest(self, reviewer: str) -> str | None:
-        """The SHA-256 of the reviewer's present code: it changes when the code is replaced."""
+        """Get the SHA-256 of the reviewer's present code; None for an unknown one."""
         return self._read_roster().reviewers.get(reviewer)
 
     def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
@@ -141,5 +156,5 @@ class ReviewerRoster:
 
 
 def hash_login_code(code: str) -> str:
-    """The SHA-256 of a code as it is typed. Capitals, blanks and hyphens do not matter."""
+    """Hash a typed code (SHA-256, hex). Capitals, blanks and hyphens do not matter."""
     return hashlib.sha256("".join(filter(str.isalnum, code.lower())).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""One expert in one browser tab. The widgets show what a session gives and pass on what is pressed.
+"""One expert in one browser tab. The widgets show a session's results and pass on what is pressed.
 
 A case is claimed on opening, its draft saved as it changes, and its review submitted on the revision that was on
-screen. What people decide is decided here, so that two screens, or a notebook beside a screen, cannot contradict each
+screen. What people decide is decided here, so that two screens, or a notebook and a screen, cannot contradict each
 other.
 """
 
@@ -21,6 +21,7 @@ from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import ReviewConflict, ReviewRefused, UsageError
 from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
+from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import (
     CLAIM_DURATION,
     ClaimHolder,
@@ -29,8 +30,8 @@ from evalkit.review.claiming import (
     try_write_packet_status,
 )
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import Review, find_newest_revision
+from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
@@ -38,8 +39,6 @@ from evalkit.review.packet import (
     SMEPacket,
     compute_packet_digest,
     get_base_case_id,
-    read_packet,
-    read_packet_bundle,
 )
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.queue import (
@@ -52,8 +51,8 @@ from evalkit.review.queue import (
 )
 from evalkit.review.review_helper import require_folder_and_get_reviewer_name
 from evalkit.review.roster import ReviewerRoster
-from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, build_incomplete_review_error
-from evalkit.review.template_case import TemplateReviewCase
+from evalkit.review.submission import Submission, build_incomplete_review_error
+from evalkit.review.submitter import BrowserTab, ReviewSubmitter
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
 
@@ -75,25 +74,23 @@ def _get_local_time() -> datetime:
 
 @dataclass(frozen=True)
 class SubmissionReceipt:
-    """A review that stands."""
+    """A review that was saved."""
 
     review: Review
     revision: int
     """Its number, from 1."""
     production_type: str | None
-    """The production classifier's type; None where its label is not known."""
+    """The production classifier's type; None if its label is not known."""
     agent_type: str | None
-    """The type that the agent gave the whole document; only of a blind case, and None where it gave none."""
+    """The agent's type of the whole document, only of a blind case; None if it gave none."""
     is_same_as_agent: bool | None
-    """Whether the expert said the same as the agent without having seen it; None but for an answer to a blind case."""
+    """True if the expert's answer to a blind case is the agent's; None for other cases."""
     feedback: str = ""
-    """What is told of the case now that it is answered; mostly nothing."""
+    """Text that the expert reads after answering; mostly empty."""
 
 
 @dataclass(frozen=True)
 class _UndoableSubmission:
-    """The last review that was submitted here."""
-
     case_id: str
     revision: int
     packet_sha256: str
@@ -102,13 +99,13 @@ class _UndoableSubmission:
 
 @dataclass(frozen=True)
 class _OpenedCase:
-    """What was on screen when the case was opened."""
+    """The state of a case when it was opened."""
 
     revision: int
     packet_sha256: str
     opened_at: str
     claim: CaseClaim | None
-    """As this screen took it last; None where the case is open for reading."""
+    """As this screen renewed it last; None if the case is open for reading."""
 
     @property
     def is_locked(self) -> bool:
@@ -126,10 +123,11 @@ class ReviewSession:
         *,
         clock: Callable[[], datetime] = _get_local_time,
     ) -> None:
-        """``output_folder`` is that of a run; ``tab_id`` the tab's id, which survives a reload of the tab.
+        """``output_folder`` is that of a run.
 
-        ``clock`` gives moments with their time zone; the zone says when a day begins. UsageError where the reviewer's
-        name or the tab's id is empty, or where that is no output folder.
+        ``tab_id`` the tab's id, which survives a reload of the tab. ``clock`` gives times with their zone,
+        which tells when a day begins. UsageError if the reviewer's name or the tab's id is empty, or if that is
+        no output folder.
         """
         reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
@@ -144,22 +142,22 @@ class ReviewSession:
         self._last_submission: _UndoableSubmission | None = None
 
     def close(self) -> None:
-        """Give back the cases that are open here, and the database.
+        """Release the cases that are open here, and the database.
 
         What the same tab has opened since then, on a page that was loaded again, stays its own.
         """
-        with ExitStack() as exit_stack:  # what fails with one case keeps none of the others, and is told in the end
+        with ExitStack() as exit_stack:  # an error in one case does not keep the others, and is raised at the end
             exit_stack.callback(self._index.close)
             for case_id in self._opened_cases:
                 exit_stack.callback(self.release_case, case_id)
 
     @property
     def role(self) -> ReviewerRole:
-        """The reviewer's, as it is now."""
+        """The reviewer's role as it is now."""
         return self._permissions.role
 
     def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
-        """The part of the queue that the view asks for, and how much was done today."""
+        """Load the part of the queue that the query asks for, and how much was done today."""
         now, permissions = self._clock(), self._permissions
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
         rows, matching, facets, page = select_rows_matching_facets_and_page(
@@ -182,7 +180,7 @@ class ReviewSession:
         )
 
     def measure_progress(self) -> ReviewProgress:
-        """How far the work is, and how long a case takes this reviewer."""
+        """Measure how far the work is, and how long a case takes this reviewer."""
         midnight = self._compute_last_midnight()
         reviewer = self._holder.reviewer
         durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
@@ -196,9 +194,10 @@ class ReviewSession:
         )
 
     def choose_next_case_id(self) -> str | None:
-        """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
+        """Choose the next case.
 
-        Never one that was put off, or that this reviewer may not do; none for one who may only look.
+        The worst that nobody has open, every eighth time an audit or sample. Never a deferred one, or one that
+        this reviewer may not do; None if there is none, or they may only look.
         """
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
         permissions = self._permissions
@@ -216,12 +215,11 @@ class ReviewSession:
         return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
     def open_and_claim_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
-        """The case, claimed for this tab for 15 minutes, with the draft that was saved.
+        """Open a case with its saved draft, and claim it for this tab for 15 minutes.
 
         A closed case is opened for reading, without a claim, and so is every case for a reviewer who may only look.
-        CaseTaken where it is open elsewhere, unless it is taken over; ReviewRefused where it needs another expert's
-        opinion than this one's, or an adjudicator's; NotFound, naming it; StoreError where
-        its files cannot be read.
+        CaseTaken if it is open elsewhere, unless it is taken over; ReviewRefused if it needs another expert, or an
+        adjudicator; NotFound with its id; StoreError if its files cannot be read.
         """
         packet = read_packet(self._output_folder, case_id)
         bundle = read_packet_bundle(self._output_folder, packet)  # before the claim: it may fail
@@ -253,7 +251,7 @@ class ReviewSession:
             )
         self._opened_cases[case_id] = opened_case
         draft, saved_at = self._load_draft_and_saved_at(packet, opened_case)
-        return _CASE_CLASSES[packet.kind](
+        return CASE_KINDS[packet.kind].case_class(
             packet,
             bundle,
             opened_case.revision,
@@ -273,11 +271,12 @@ class ReviewSession:
         )
 
     def renew_claim(self, case_id: str) -> None:
-        """Keep the claim for another 15 minutes; one that has run out is taken again if nobody else has it.
+        """Renew the claim for 15 minutes.
 
-        CaseTaken where somebody else has it; ReviewConflict where the case was reviewed or run anew since it was
-        opened. ReviewRefused where it is not open here, or no longer the reviewer's to decide: the claim runs out then. A
-        case that is open for reading has no claim to keep.
+        An expired one is taken again if nobody else has it. CaseTaken if another reviewer has it;
+        ReviewConflict if the case was reviewed or run anew since it was opened; ReviewRefused if it is not open
+        here, or no longer the reviewer's to decide: the claim expires then. A case that is open for reading has
+        no claim to renew.
         """
         opened_case = self._require_open(case_id)
         if opened_case.is_locked:
@@ -303,10 +302,10 @@ class ReviewSession:
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
 
     def save_draft_and_get_time(self, case_id: str, draft: Draft) -> str:
-        """Save what was said so far; when (ISO 8601, UTC). It is on disk then. No claim is needed.
+        """Save the draft to disk; return when (ISO 8601, UTC). No claim is needed.
 
-        NotFound where there is no such case; ReviewRefused where the reviewer may only look; StoreError where it could
-        not be written.
+        NotFound if there is no such case; ReviewRefused if the reviewer may only look; StoreError if it could not be
+        written.
         """
         opened_case = self._opened_cases.get(case_id)
         if opened_case is None or opened_case.is_locked:
@@ -315,14 +314,17 @@ class ReviewSession:
             return self._save_draft_under_lock(case_id, draft)
 
     def _save_draft_under_lock(self, case_id: str, draft: Draft) -> str:
-        """As ``save_draft_and_get_time``; the caller holds the lock."""
+        """Save as ``save_draft_and_get_time``; the caller holds the lock."""
         opened_case = self._opened_cases.get(case_id)
         return self._store_draft_and_get_time(
             case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
         )
 
     def _store_draft_and_get_time(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
-        """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
+        """Store a draft under the lock, and only of an existing case.
+
+        A purged one stays purged.
+        """
         if not self._output_folder.has_file(packet_file_name(case_id)):
             read_packet(self._output_folder, case_id)
         now = format_iso_seconds(self._clock())
@@ -336,12 +338,12 @@ class ReviewSession:
     def submit_review(
         self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable_reason: str | None = None
     ) -> SubmissionReceipt:
-        """Close the case: validate it, say why it is undeterminable, or correct what differs from the agent's answer.
+        """Close the case: validate it, correct it, or say why it is undeterminable.
 
-        In a blind case the expert only answers: whether that validates or corrects follows from what the agent said.
+        In a blind case the expert only answers: the agent's answer decides whether that validates or corrects.
 
-        CaseTaken where somebody else has it open, ReviewConflict where it was reviewed or run anew since it was opened,
-        ReviewRefused where the review cannot stand or something that must be seen was not; nothing was written then.
+        CaseTaken if another reviewer has it open, ReviewConflict if it was reviewed or run anew since it was opened,
+        ReviewRefused if the review is not valid or something that must be seen was not: nothing is written then.
         Afterwards draft and claim are gone.
         """
         return self._submit(
@@ -351,10 +353,11 @@ class ReviewSession:
         )
 
     def submit_and_request_second_opinion(self, case_id: str, draft: Draft, reason: str) -> SubmissionReceipt:
-        """Submit one's own answer and ask a colleague, with the reason, to answer the case too: ``….second``.
+        """Submit one's own answer and ask a colleague to answer the case too.
 
-        A draft that changes nothing validates the case where it may, and else corrects it by its words. The document has no ground truth until
-        the colleague agrees, or a third expert has decided. Refused as ``submit``, and without a reason.
+        ``….second``. A draft without changes validates the case if it may, and else corrects it by its words.
+        The document has no ground truth until the colleague agrees, or a third expert has decided. Refused as
+        ``submit_review``, and without a reason.
         """
         if not reason.strip():
             raise build_incomplete_review_error(
@@ -364,7 +367,7 @@ class ReviewSession:
             raise ReviewRefused(
                 f"case {case_id!r} is itself a further opinion",
                 code="REVIEW-NOT-BASE",
-                remedy="Answer it yourself; where two answers differ, a third expert decides.",
+                remedy="Answer it yourself; if two answers differ, a third expert decides.",
             )
 
         def build_submission(case: ReviewCase) -> Submission:
@@ -376,10 +379,11 @@ class ReviewSession:
         return self._submit(case_id, draft, build_submission)
 
     def defer_case_and_get_time(self, case_id: str, draft: Draft, reason: str) -> str:
-        """Put the case off: keep the draft, give the claim back, and tell the next reader why; when (ISO 8601, UTC).
+        """Defer the case with a reason: keep the draft, release the claim.
 
-        It waits as ``deferred`` whenever nobody has it open, until its next review. CaseTaken, ReviewConflict as in
-        ``submit``; ReviewRefused without a reason, or where the case is closed.
+        Return when (ISO 8601, UTC). It waits as ``deferred`` whenever nobody has it open, until its next
+        review. CaseTaken, ReviewConflict as in ``submit_review``; ReviewRefused without a reason, or if the
+        case is closed.
         """
         if not reason.strip():
             raise build_incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
@@ -407,24 +411,26 @@ class ReviewSession:
         opened_case = self._require_open_and_unlocked(case_id)
         loaded_case = self._submitter.load_case(case_id)
         packet = loaded_case.packet
-        # Who has the case is said before what is wrong with the draft.
+        # A case that is open elsewhere is reported before faults of the draft.
         self._require_case_unchanged_and_untaken(
             case_id, opened_case, loaded_case.packet_sha256, format_iso_seconds(self._clock())
         )
-        case = _CASE_CLASSES[packet.kind](
+        case = CASE_KINDS[packet.kind].case_class(
             packet, loaded_case.bundle, opened_case.revision, draft, None, is_completed=False, reviews=()
         )
         review = self._submitter.submit_review(
             loaded_case,
             build_submission(case),
             base_revision=opened_case.revision,
-            # A claim that has run out is not taken again: nobody can take the case before the review stands.
+            # An expired claim is not taken again: nobody can take the case before the review is saved.
             require_savable=partial(self._require_case_unchanged_and_untaken, case_id, opened_case),
             browser_tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
         )
         undoable_submission = _UndoableSubmission(case_id, opened_case.revision + 1, opened_case.packet_sha256, draft)
         feedback = read_attention_check_feedback(self._output_folder, packet, review)
-        self._last_submission = None if feedback else undoable_submission  # who knows more by now undoes nothing
+        self._last_submission = (
+            None if feedback else undoable_submission
+        )  # a reviewer who has learnt the fault undoes nothing
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
         return SubmissionReceipt(
@@ -440,14 +446,14 @@ class ReviewSession:
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a submission that ``undo_last_submission_and_get_case_id`` would undo."""
+        """True if ``undo_last_submission_and_get_case_id`` has something to undo."""
         return self._last_submission is not None
 
     def undo_last_submission_and_get_case_id(self) -> str:
-        """Reopen the case that was submitted last here, with the draft that was submitted; its case_id.
+        """Reopen the case submitted last here with its draft; return its case_id.
 
-        ReviewRefused where there is none; ReviewConflict where the case was reviewed since. The next opening shows the
-        draft; a case that was blind is so no longer, since the agent's answer was told after the decision.
+        ReviewRefused if there is none; ReviewConflict if the case was reviewed since. The next opening shows the draft; a
+        blind case is no longer blind, since the agent's answer was shown after the decision.
         """
         if self._last_submission is None:
             raise ReviewRefused(
@@ -470,7 +476,10 @@ class ReviewSession:
         return submission.case_id
 
     def release_case(self, case_id: str) -> None:
-        """Give the case back; its draft stays. Nothing happens where the claim is no longer the one that was taken here."""
+        """Release the case; its draft stays.
+
+        Nothing happens if the claim is no longer the one taken here.
+        """
         opened_case = self._opened_cases.get(case_id)
         if opened_case is not None and opened_case.claim is not None:
             with hold_case_write_lock(self._output_folder, case_id):
@@ -482,7 +491,7 @@ class ReviewSession:
 
     @property
     def _permissions(self) -> Permissions:
-        """Read whenever it is asked for: another role counts at once."""
+        """The reviewer's permissions, read every time: a new role counts at once."""
         return self._roster.get_permissions(self._holder.reviewer)
 
     def _compute_last_midnight(self) -> str:
@@ -513,7 +522,7 @@ class ReviewSession:
     def _require_case_unchanged_and_untaken(
         self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str
     ) -> None:
-        """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
+        """CaseTaken if another reviewer has the case; ReviewConflict if it has changed."""
         claim = self._find_live_claim(case_id, now)
         if claim and not self._holder.is_holder_of(claim):
             raise self._holder.build_case_taken_error(claim)
@@ -523,17 +532,17 @@ class ReviewSession:
             raise _build_conflict_error(f"case {case_id!r} was run anew since it was opened here")
 
     def _load_draft_and_saved_at(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
-        """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.
+        """Load the reviewer's newest draft, rebased onto the packet, and its time.
 
-        That is what the agent says, or in a blind case nothing.
+        Else the first draft. That is the agent's answer, or in a blind case nothing.
         """
         is_blind = is_blind_review(packet, opened_case.revision)
-        initial_draft = Draft.create_blank(packet.total_pages) if is_blind else Draft.from_packet(packet)
+        initial_draft = CASE_KINDS[packet.kind].create_draft(packet, is_blind=is_blind)
         stored_draft = self._index.drafts.find_newest_draft(packet.case_id, self._holder.reviewer, self._holder.tab_id)
         if stored_draft is None:
             return initial_draft, None
         try:
-            draft = Draft.model_validate_json(stored_draft.draft)
+            draft = type(initial_draft).model_validate_json(stored_draft.draft)
         except ValidationError:
             # Of an evalkit that shaped drafts otherwise. Without the cause: it would quote the patient's document.
             _log.warning("a draft of another evalkit cannot be read; the case starts anew")
@@ -542,14 +551,6 @@ class ReviewSession:
             stored_draft.packet_sha256 == opened_case.packet_sha256 and draft.total_pages == packet.total_pages
         )
         return draft if is_same_packet else draft.rebase_onto(initial_draft), stored_draft.saved_at
-
-
-#: What a case of each kind is on the screen.
-_CASE_CLASSES: dict[str, type[ReviewCase]] = {
-    "classification": ReviewCase,
-    "extraction": FieldReviewCase,
-    "statement_template": TemplateReviewCase,
-}
 
 
 def _build_conflict_error(message: str) -> ReviewConflict:

@@ -1,16 +1,19 @@
-"""A document as its case shows it: of an attention check what it claims to be, so that nothing tells it apart."""
+"""A document as its case shows it: an attention check as what it claims to be, so that it stays hidden."""
 
 from __future__ import annotations
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.review.case_files import read_packet
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import read_packet
 from evalkit.store import OutputFolder, packet_file_name, result_file_name
 
 
 def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> str:
-    """The document whose pages go by that name: the one that a case of that name shows, else of that very name."""
+    """Resolve a name to a document.
+
+    The one that a case of that name shows, else that of the name.
+    """
     if output_folder.has_file(result_file_name(doc_or_case_id)) or not output_folder.has_file(
         packet_file_name(doc_or_case_id)
     ):
@@ -20,9 +23,10 @@ def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> s
 
 
 def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentResult | DocumentFailure:
-    """A document's result; of an attention check what it shows as one, so that looking it up does not tell it apart.
+    """Read a document's result.
 
-    NotFound; StoreError where a file cannot be read.
+    Of an attention check the one that it shows, so that it stays hidden. NotFound; StoreError if a file cannot
+    be read.
     """
     doc_id = _resolve_shown_doc_id(output_folder, doc_or_case_id)
     result = read_result(output_folder, doc_id)
@@ -42,5 +46,5 @@ def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> Do
 
 
 def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentBundle:
-    """The pages that go by a document's or a case's name. NotFound; StoreError for a damaged file."""
+    """Read the pages of a document or a case. NotFound; StoreError for a damaged file."""
     return read_bundle(output_folder, _resolve_shown_doc_id(output_folder, doc_or_case_id))

@@ -1,7 +1,7 @@
-"""What an expert says about a statement template: edges moved, columns named, signs and dates put right.
+"""Edits of a statement template: edges moved, columns named, signs and dates corrected.
 
-Every move gives a new template that is one: what would be none is refused, and the template stays what it was. An edge is
-called by what it belongs to, counted from 0 in the template's order: ``region.0.bottom``, ``column.2.left``.
+Every edit gives a new, valid template; an invalid one is refused. An edge is named by what it belongs to, counted from
+0 in the template's order: ``region.0.bottom``, ``column.2.left``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import ValidationError
 
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
-from evalkit.review.packet import SMEPacket
 from evalkit.statements.dates import DATE_FORMATS
 from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.statement_template import (
@@ -34,14 +33,14 @@ _OPPOSITE_SIDE: dict[EdgeSide, EdgeSide] = {"left": "right", "right": "left", "t
 _EDGE_PATTERN = re.compile(r"(?P<part>region|column)\.(?P<at>\d+)\.(?P<side>left|top|right|bottom)")
 #: Two edges of one region or column never come nearer, as a fraction of the page.
 MIN_EXTENT = 0.005
-#: So near, as a fraction of the page, two hands put an edge to the same place: half a line of print.
+#: Edges this near, as a fraction of the page, count as the same: half a line of print.
 _SAME_EDGE_TOLERANCE = 0.005
-#: Edges are kept to so many decimals: a twentieth of a point on a letter page.
+#: Decimals of an edge's position: a twentieth of a point on a letter page.
 _EDGE_DECIMALS = 4
-#: Edges of two columns that lie so near are one.
+#: Edges of two columns this near are one.
 _SHARED_EDGE_TOLERANCE = 0.0006
 
-#: Where a region's transactions stand, for a clinician's eye: behind "transactions on".
+#: The pages of a region in an expert's words, after "transactions on".
 PAGE_KIND_WORDS: dict[PageKind, str] = {
     "first": "the first page",
     "middle": "the middle pages",
@@ -69,14 +68,14 @@ class _Edge(NamedTuple):
 
 
 class TemplateChoice(NamedTuple):
-    """Something that is said of the whole template, one of several ways."""
+    """A property of the whole template with several possible values."""
 
     question: str
     read_value: Callable[[StatementTemplate], str]
     list_options: Callable[[StatementTemplate], Mapping[str, str]]
-    """value → what it is called."""
+    """value → its label."""
     build_update: Callable[[StatementTemplate, str], Mapping[str, Any]]
-    """What changes of the template with a value that ``list_options`` has."""
+    """The fields that change with a value of ``list_options``."""
 
 
 def _build_amounts_update_builder(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
@@ -102,13 +101,13 @@ def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
 
 
 def _format_example_date(date_format: str) -> str:
-    """A format as a person writes it: ``31/12/2024``."""
+    """Format an example date: ``31/12/2024``."""
     for code, example in {"%d": "31", "%m": "12", "%b": "Dec", "%Y": "2024", "%y": "24"}.items():
         date_format = date_format.replace(code, example)
     return date_format
 
 
-#: What an expert may choose of a template, by name.
+#: The properties that an expert may choose, by name.
 TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "signs": TemplateChoice(
         "Amounts with a minus, brackets or DR are",
@@ -129,7 +128,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         lambda template, value: _build_amounts_update_builder(balance=value)(template),
     ),
     "decimal": TemplateChoice(
-        "Cents stand behind",
+        "Cents come after",
         lambda template: template.amounts.decimal,
         lambda _: {".": "a point: 1,234.56", ",": "a comma: 1.234,56"},
         lambda template, value: _build_amounts_update_builder(decimal=value)(template),
@@ -143,15 +142,11 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
 }
 
 
-def read_packet_template(packet: SMEPacket) -> StatementTemplate:
-    """The template that a case is about, as it was when the case was made. ReviewRefused where it is about none."""
-    if packet.template_case is None:
-        raise _build_template_refusal_error(f"case {packet.case_id!r} is not about a template", "Open another case.")
-    return parse_template_toml(packet.template_case.template, packet.template_case.template_id)
-
-
 def read_stored_template(output_folder: OutputFolder, template_id: str) -> StatementTemplate | None:
-    """The template of that name in the output folder; None where there is no such file, or no template in it."""
+    """Read a template of the output folder.
+
+    None if there is no such file, or no template in it.
+    """
     try:
         text = output_folder.read_bytes(template_file_name(template_id)).decode()
         return parse_template_toml(text, template_id)
@@ -162,10 +157,10 @@ def read_stored_template(output_folder: OutputFolder, template_id: str) -> State
 def move_template_edge(
     template: StatementTemplate, edge_name: str, page_fraction: float, *, opened_template: StatementTemplate
 ) -> StatementTemplate:
-    """The template with that edge at ``page_fraction``, a fraction of the page; as near to it as there is room.
+    """Move an edge to ``page_fraction``, or as near to it as there is room.
 
-    Columns that share an edge in ``opened_template``, the template as it was when the case was opened, go on sharing it; where that
-    one has other columns, those that share one now. ReviewRefused for an edge that there is not.
+    Columns that share an edge in ``opened_template``, the template as it was when the case was opened, keep sharing it; if
+    that has other columns, those that share one now. ReviewRefused for an unknown edge.
     """
     edge = _parse_edge(template, edge_name)
     moved_edges = [edge, *_find_shared_edges(_choose_edge_sharing_reference(opened_template, template), edge)]
@@ -182,14 +177,20 @@ def move_template_edge(
 
 
 def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float:
-    """Where an edge is, as a fraction of the page. ReviewRefused for one that there is not."""
+    """Get the position of an edge, as a fraction of the page.
+
+    ReviewRefused for an unknown edge.
+    """
     return _get_page_fraction(template, _parse_edge(template, edge_name))
 
 
 def list_column_edge_names_and_labels(
     template: StatementTemplate, opened_template: StatementTemplate
 ) -> list[tuple[str, str]]:
-    """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``move_template_edge``."""
+    """List the columns' edges from the left, each with its label.
+
+    A shared edge is listed once.
+    """
     opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
@@ -211,9 +212,9 @@ def list_column_edge_names_and_labels(
 
 
 def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
-    """The template with a box on page ``page`` of ``total_pages``, both from 1, and on all that are like it.
+    """Add a box to a page of ``total_pages``, from 1, and to all of its kind.
 
-    It begins where the last one is. ReviewRefused where the page has one.
+    It begins at the place of the last one. ReviewRefused if the page has one.
     """
     if template.find_region_indices(page, total_pages):
         raise _build_template_refusal_error("this page has a box already", "Move its edges.")
@@ -233,10 +234,10 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
 
 
 def rename_column_with_dependents(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
-    """The template with that column (from 0) of that name, and what follows from it for the others.
+    """Rename a column (from 0), and the others that depend on it.
 
-    Who has the name already takes this column's old one. Debit and credit take the place of an amount, and an amount
-    theirs. ReviewRefused where no row could be read any more.
+    A column that has the name takes this one's old name. Debit and credit replace an amount, and an amount replaces them.
+    ReviewRefused if no row could be read any more.
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
         raise _build_template_refusal_error("there is no such column", "Reload the page.")
@@ -257,19 +258,21 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
 
 
 def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> StatementTemplate:
-    """The template with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
+    """Make one of ``TEMPLATE_CHOICES``.
+
+    ReviewRefused for a value that cannot be chosen.
+    """
     choice = TEMPLATE_CHOICES.get(choice_name)
     if choice is None or value not in choice.list_options(template):
         raise _build_template_refusal_error("this cannot be chosen", "Reload the page.")
     return _build_validated_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
 
 
-def parse_corrected_template(packet: SMEPacket, raw_template: object) -> StatementTemplate:
-    """A corrected template as it was given from Python: one, or its TOML text. ReviewRefused.
+def parse_corrected_template(agent_template: StatementTemplate, raw_template: object) -> StatementTemplate:
+    """Parse a corrected template: one, or its TOML text. ReviewRefused.
 
-    Its version and status are not taken over: both follow from the review.
+    Its version and status are ignored: both follow from the review.
     """
-    agent_template = read_packet_template(packet)
     try:
         expert_template = (
             raw_template
@@ -286,14 +289,16 @@ def parse_corrected_template(packet: SMEPacket, raw_template: object) -> Stateme
 
 
 def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
-    """The template as it is relied on from now on: stable, and a new version where it was changed."""
+    """Build the stable template, with a new version if it was changed."""
     version = agent_template.version + (expert_template != agent_template)
     return expert_template.model_copy(update={"status": TemplateStatus.STABLE, "version": version})
 
 
-def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
-    """What a review left, as the draft that it was made of; None where it changed nothing, or left no template."""
-    agent_template = read_packet_template(packet)
+def extract_template_if_edited(agent_template: StatementTemplate, reviewed_answer: object) -> StatementTemplate | None:
+    """Convert a review's template back to its draft.
+
+    None if it changed nothing, or left none.
+    """
     if not isinstance(reviewed_answer, StatementTemplate):
         return None
     expert_template = reviewed_answer.model_copy(
@@ -303,7 +308,7 @@ def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> St
 
 
 def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
-    """Whether two experts left the same template: no two hands drop an edge on the same hundredth of a percent."""
+    """Decide whether two templates are the same, but for edges a hair's breadth apart."""
     both_fields = [version.model_dump(mode="json") for version in (first, second)]
     edges = [
         [
@@ -320,7 +325,10 @@ def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate)
 
 
 def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
-    """What is wrong with the sums, in a sentence; empty where there are sums and all are met."""
+    """Describe in a sentence what is wrong with the sums.
+
+    Empty if there are sums and all are met.
+    """
     if reconciliation.has_only_met_checks:
         return ""
     failing_count = sum(not check.is_met for check in reconciliation.checks)
@@ -331,7 +339,7 @@ def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
 
 
 def describe_template_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
-    """What differs between two templates, a sentence each."""
+    """Describe each difference between two templates in a sentence."""
     described_fields = {"version", "status"}
     if _has_same_structure(agent_template, expert_template):
         described_fields |= {"regions", "columns"}
@@ -367,7 +375,6 @@ def _describe_geometry_changes(agent_template: StatementTemplate, expert_templat
 
 
 def _has_same_structure(agent_template: StatementTemplate, expert_template: StatementTemplate) -> bool:
-    """Whether every region and column of the agent's is still there, so that ``describe_template_changes`` can tell what became of each."""
     page_kinds_before, page_kinds_after = (
         [region.pages for region in template.regions] for template in (agent_template, expert_template)
     )
@@ -376,7 +383,10 @@ def _has_same_structure(agent_template: StatementTemplate, expert_template: Stat
 
 
 def describe_region(template: StatementTemplate, region_index: int) -> str:
-    """What a region is called: ``transactions on the first page``; of several of one kind with its number."""
+    """Describe a region: ``transactions on the first page``.
+
+    With its number if there are several.
+    """
     page_kind = template.regions[region_index].pages
     same_kind_indexes = [number for number, region in enumerate(template.regions) if region.pages == page_kind]
     number = f", box {same_kind_indexes.index(region_index) + 1}" if len(same_kind_indexes) > 1 else ""
@@ -417,7 +427,6 @@ def _get_page_fraction(template: StatementTemplate, edge: _Edge) -> float:
 
 
 def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, float]:
-    """Between which places the edge may lie."""
     opposite_position = _get_page_fraction(template, edge._replace(side=_OPPOSITE_SIDE[edge.side]))
     return (
         (0.0, opposite_position - MIN_EXTENT) if edge.side in ("left", "top") else (opposite_position + MIN_EXTENT, 1.0)
@@ -427,12 +436,11 @@ def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, f
 def _choose_edge_sharing_reference(
     opened_template: StatementTemplate, template: StatementTemplate
 ) -> StatementTemplate:
-    """Columns are called by their number, so a template made anew, or given from Python, can only be its own measure."""
+    """Choose the opened template unless the columns, known by number, have changed."""
     return opened_template if len(opened_template.columns) == len(template.columns) else template
 
 
 def _find_shared_edges(template: StatementTemplate, edge: _Edge) -> list[_Edge]:
-    """The edge of the column beside it that is the same line."""
     if edge.part == "region":
         return []
     position, side = _get_page_fraction(template, edge), _OPPOSITE_SIDE[edge.side]

@@ -18,10 +18,13 @@ from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
+from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
+from evalkit.review.kinds.classification import ClassificationCorrection
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket
 from evalkit.review.queue import list_pending_cases_worst_first
-from evalkit.review.submission import ReviewSubmitter, Submission
+from evalkit.review.submission import Submission
+from evalkit.review.submitter import ReviewSubmitter
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
 
@@ -159,8 +162,12 @@ def _submit_review(
     )
     corrected_submission = replace(
         base_submission,
-        corrected_dominant_type=wrong_type or row["dominant_type"],
-        corrected_segments=None if wrong_type else _build_corrected_segments(packet, row),
+        corrections=(
+            ClassificationCorrection(
+                wrong_type or row["dominant_type"],
+                None if wrong_type else _build_corrected_segments(packet, row),
+            ),
+        ),
         correction_notes="simulated",
     )
     try:
@@ -173,8 +180,7 @@ def _submit_review(
         save_submission(
             replace(
                 corrected_submission,
-                corrected_segments=_build_corrected_segments(packet, row),
-                corrected_dominant_type=row["dominant_type"],
+                corrections=(ClassificationCorrection(row["dominant_type"], _build_corrected_segments(packet, row)),),
             )
         )
 

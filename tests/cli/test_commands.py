@@ -208,8 +208,10 @@ def test_export_of_a_dataset(demo_run: RunSummary, tmp_path: Path) -> None:
 )
 def test_schemas_are_json_schemas(name: str) -> None:
     schema = json.loads(evalkit_command("schema", name).stdout)
-    assert schema["type"] == "object"
-    assert schema["properties"]
+    members = [schema["$defs"][member["$ref"].rpartition("/")[2]] for member in schema.get("oneOf", [])]
+    for member in members or [schema]:
+        assert member["type"] == "object"
+        assert member["properties"]
 
 
 def test_seeded_cases_are_named_to_whoever_draws_them(demo_run: RunSummary, tmp_path: Path) -> None:

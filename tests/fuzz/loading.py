@@ -41,10 +41,10 @@ from evalkit.pipeline.supplied_labels import (
 )
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
 from evalkit.review.attention_checks import read_attention_check
-from evalkit.review.ground_truth import read_review, read_silver_audit_probability, remove_mismatched_silver_fields
+from evalkit.review.case_files import read_packet, read_review
+from evalkit.review.ground_truth import read_silver_audit_probability, remove_mismatched_silver_fields
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import read_packet
 from evalkit.review.roster import ReviewerRoster
 from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml

@@ -31,12 +31,11 @@ from evalkit.review.attention_checks import (
     get_attention_check_file_name,
     iterate_check_case_and_doc_ids,
 )
-from evalkit.review.ground_truth import project_ground_truth
-from evalkit.review.opinions import CaseOpinions, rebuild_case_files_and_list_index_rows
+from evalkit.review.opinions import CaseOpinions, project_ground_truth, rebuild_case_files_and_list_index_rows
 from evalkit.review.page_view import view
 from evalkit.review.queue import QueueQuery
 from evalkit.review.roster import ReviewerRoster
-from evalkit.review.submission import ReviewSubmitter
+from evalkit.review.submitter import ReviewSubmitter
 from evalkit.store import ground_truth_file_name, packet_file_name
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewRefused
-from evalkit.review import Draft, ReviewCase
+from evalkit.review import ClassificationReviewCase, Draft, ReviewCase
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
@@ -33,7 +33,7 @@ def made(build: Any, segments: list[tuple[int, int, Any]], mixture: dict[str, fl
     bundle = build.bundle([["a"]] * 8)
     issues = [build.issue("V4-0001"), build.issue("V3-0001", "MINOR")]
     packet = build.packet(build.result(answer, issues), bundle)
-    return ReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+    return ClassificationReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
 
 
 # --- what differs -------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(
         with pytest.raises(ReviewRefused, match=expected):
             case.build_submission(draft, validate=False, undeterminable_reason=None)
     else:
-        assert case.build_submission(draft, validate=False, undeterminable_reason=None).correction_parts
+        assert case.build_submission(draft, validate=False, undeterminable_reason=None).corrections[0].is_change
 
 
 # --- what flags and notes become ------------------------------------------------------------------------------------

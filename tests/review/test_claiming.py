@@ -31,8 +31,8 @@ from evalkit.review import (
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
+from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import find_newest_revision
-from evalkit.review.packet import read_packet
 from evalkit.store import CaseClaim, OutputIndex, StoredDraft
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -21,22 +21,18 @@ from evalkit.pipeline.field_extraction import load_finished_extractions, queue_f
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import FieldAnswer, FieldReviewCase, QueueQuery, SMEPacket, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
+from evalkit.review.case import HighlightedPlace
+from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, read_packet
 from evalkit.review.field_answers import (
     apply_and_locate_field_answers,
     check_field_text,
     find_changed_fields,
     index_fields_by_key,
-    list_agent_extracted_fields,
+    is_extraction_review_required,
     parse_field_answer,
 )
-from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
-from evalkit.review.packet import (
-    SMEPacketGenerator,
-    is_extraction_review_required,
-    publish_packet_unless_frozen,
-    read_packet,
-)
+from evalkit.review.kinds import get_packet_class
 from evalkit.store import bundle_file_name
 
 CASE = "doc2_6.extraction"
@@ -196,7 +192,7 @@ def test_a_packet_about_a_classification_says_nothing_of_fields(build: Any, work
     packet = workspace.publish(build.single("Other"), [build.issue()])
     stored = workspace.files.read_json("sme_packets/sme_packet_doc2_6.json")
     assert "extractions" not in stored
-    assert compute_packet_digest(SMEPacket.model_validate(stored)) == compute_packet_digest(packet)
+    assert compute_packet_digest(get_packet_class(stored).model_validate(stored)) == compute_packet_digest(packet)
 
 
 def test_new_run_updates_case_until_a_reviewer_opens_it(office: Office, open_tab: Any) -> None:
@@ -210,7 +206,7 @@ def test_new_run_updates_case_until_a_reviewer_opens_it(office: Office, open_tab
     lee = open_tab()
     lee.open_and_claim_case(CASE)
     with pytest.MonkeyPatch.context() as patch:  # the claim is of the clock of this test
-        patch.setattr("evalkit.review.packet.is_packet_frozen", lambda *_: True)
+        patch.setattr("evalkit.review.case_files.is_packet_frozen", lambda *_: True)
         office.extracted(w2())
     assert office.has_case
     assert office.truth() is None, "somebody is asked about it"
@@ -661,7 +657,7 @@ def test_what_is_corrected_is_what_differs_and_nothing_else(
     build_once: Any, given_values: dict[str, str | None]
 ) -> None:
     packet, bundle = build_once
-    told = list_agent_extracted_fields(packet)
+    told = packet.extracted_fields
     said = {key: parse_field_answer(FORM.get_field(key[2:]), value) for key, value in given_values.items()}
     after = apply_and_locate_field_answers(told, said, bundle)
     assert find_changed_fields(told, after) == {

@@ -34,7 +34,7 @@ def test_context_spans_page_breaks_and_skips_headers(build: Any) -> None:
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
     assert texts(context.paragraphs_after) == [(2, "beta three"), (3, "gamma one"), (3, "gamma two")]
     assert (context.page_found, context.verdict) == (2, "VERBATIM")
-    assert context.note == "The quote stands on page 2."
+    assert context.note == "The quote is on page 2."
 
 
 def test_segment_reasoning_and_evidence_come_along(build: Any) -> None:
@@ -80,7 +80,7 @@ def test_a_quote_on_another_page_is_shown_there_and_said_so(build: Any) -> None:
     context = context_of(build, build.issue(page=1, quote=QUOTE, verdict="WRONG_PAGE", found_page=2))
     assert (context.page_found, context.verdict) == (2, "WRONG_PAGE")
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
-    assert context.note == "The quote does not stand on page 1 but on page 2."
+    assert context.note == "The quote is not on page 1 but on page 2."
 
 
 def test_where_no_page_was_claimed_none_is_wrong(build: Any) -> None:
@@ -99,7 +99,7 @@ def test_an_absent_quote_is_not_pretended(build: Any) -> None:
 def test_the_nearest_passage_is_called_so(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="BRCA2 variant c.68_69delAG was detected"))
     assert (context.page_found, context.verdict) == (2, "ALTERED")
-    assert context.note.startswith("The quote does not stand on page 2 as it is quoted; shown is the passage nearest")
+    assert context.note.startswith("The quote is not on page 2 as it is quoted; shown is the passage nearest")
     assert "% alike" in context.note
 
 
@@ -111,13 +111,15 @@ def test_a_page_outside_the_file(build: Any) -> None:
 
 def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="zebra crossing"), [["alpha"], [], ["gamma"]])
-    assert context.note == "The quote could not be looked for, as the page is not readable; page 2 has no text to show."
+    assert (
+        context.note == "The quote could not be searched for, as the page is not readable; page 2 has no text to show."
+    )
 
 
 def test_issue_without_quote_shows_the_agents_evidence(build: Any) -> None:
     context = context_of(build, build.issue(document_type="Genomic Report"))
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
-    assert context.note == "The issue itself quotes nothing; the agent's evidence stands on page 2."
+    assert context.note == "The issue itself quotes nothing; the agent's evidence is on page 2."
 
 
 def test_issue_without_any_quote_shows_start_of_its_page(build: Any) -> None:

@@ -34,8 +34,8 @@ from evalkit.review import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
-from evalkit.review.ground_truth import find_newest_revision, read_review
-from evalkit.review.packet import read_packet
+from evalkit.review.case_files import read_packet, read_review
+from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.queue import QueueQuery
 from evalkit.store import LocalOutputFolder, OutputFolder
 from evalkit.store.database import Database
@@ -227,7 +227,7 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: An
     assert case.packet.decision_rule == read_packet(workspace.files, BASE).decision_rule
     assert case.is_blind
     assert workspace.helper("dr_kim").reviews(BASE) == []
-    with pytest.raises(ReviewRefused, match="until then nobody reads it"):
+    with pytest.raises(ReviewRefused, match="until then only those who have answered"):
         kim.open_and_claim_case(BASE)
     (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)
@@ -458,7 +458,7 @@ def test_what_a_colleague_has_begun_is_not_pulled_away(
     for reviewer in ("dr_lee", "dr_may"):
         helper = workspace.helper(reviewer)
         for call in (partial(helper.reopen, BASE, "oh"), partial(helper.save_review, BASE, agrees=True)):
-            with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.second'.*stands"):
+            with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.second'.*final"):
                 call()
     assert (tree(workspace.root), cases(workspace)) == (before, shown)
 

@@ -10,14 +10,14 @@ import pytest
 
 from evalkit.errors import NotFound, StoreError
 from evalkit.review import (
-    SMEPacket,
     compute_packet_digest,
     issue_text,
     publish_packet_unless_frozen,
     rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.packet import build_case_index_row, is_packet_frozen, read_packet
+from evalkit.review.case_files import build_case_index_row, read_packet
+from evalkit.review.packet import is_packet_frozen
 from evalkit.store import CASE_COLUMNS, hash_canonical_json
 
 KEYS = """
@@ -77,7 +77,7 @@ def test_a_packet_has_the_contracts_keys_and_slide_9s_summary(build: Any) -> Non
     assert value["review_status"] == "pending"
     assert value["production_differs"] is True
     assert value["production_classification"] == {"dominant_type": "Other", "confidence": 0.7}
-    assert SMEPacket.model_validate(json.loads(json.dumps(value))) == packet
+    assert type(packet).model_validate(json.loads(json.dumps(value))) == packet
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from review.test_opinions import ADJUDICATION, BASE, GENOMIC, PATHOLOGY, RADIOLO
 from evalkit.errors import ReviewRefused, StoreError, UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.review.case import ReviewCase
-from evalkit.review.ground_truth import find_newest_revision, read_review
+from evalkit.review.case_files import read_review
+from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueueQuery
 from evalkit.review.roster import ReviewerRoster

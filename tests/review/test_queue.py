@@ -19,11 +19,11 @@ from evalkit.core.clocks import format_iso_seconds
 from evalkit.review import (
     QueuePage,
     QueueQuery,
-    SMEPacket,
     publish_packet_unless_frozen,
     rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
+from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_rows_matching_facets_and_page
 from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, result_file_name
 
@@ -414,4 +414,4 @@ def test_a_view_comes_back_as_it_was_shown(view: QueueQuery) -> None:
 
 def test_every_filter_has_a_column(many: Any, open_tab: Any) -> None:
     assert set(open_tab("dr_lee").load_queue_page().facets) == set(FILTER_VALUES)
-    assert FILTER_VALUES["kind"] == get_args(SMEPacket.model_fields["kind"].annotation)
+    assert FILTER_VALUES["kind"] == tuple(CASE_KINDS)

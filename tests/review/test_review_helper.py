@@ -26,13 +26,12 @@ from evalkit.review import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
+from evalkit.review.case_files import read_packet, read_review
 from evalkit.review.ground_truth import (
     find_newest_revision,
-    read_review,
     read_silver_audit_probability,
     remove_mismatched_silver_fields,
 )
-from evalkit.review.packet import read_packet
 from evalkit.store import CASE_COLUMNS, LocalOutputFolder, OutputFolder, ground_truth_file_name
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -12,9 +12,16 @@ from places import open_folder
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import DECISION_TABLE, V5DecisionMaker
 from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
-from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, compute_packet_digest
-from evalkit.review.case import COUNTED_ISSUES_BY_RULE
-from evalkit.review.packet import read_packet
+from evalkit.review import (
+    ClassificationReviewCase,
+    Draft,
+    ReviewCase,
+    ReviewSession,
+    ViewingRequirements,
+    compute_packet_digest,
+)
+from evalkit.review.case_files import read_packet
+from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.store import StoredDraft
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -294,7 +301,9 @@ def test_what_the_winning_row_counted_must_be_seen(
         assert V5DecisionMaker().decide(made).rule == rule
     result = build.result(build.single("Other"), [*made, repaired]).model_copy(update={"decision_rule": rule})
     packet = build.packet(result)
-    case = ReviewCase(packet, build.bundle(), 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+    case = ClassificationReviewCase(
+        packet, build.bundle(), 0, Draft.from_packet(packet), None, is_completed=False, reviews=()
+    )
     assert case.viewing_requirements == ViewingRequirements(
         page_numbers=(1,), issue_ids=tuple(ids[name] for name in expected)
     )

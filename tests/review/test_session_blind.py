@@ -9,7 +9,13 @@ import pytest
 from evalkit.classification.patient_keys import drop_patient_keys
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewConflict, ReviewRefused
-from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, publish_packet_unless_frozen
+from evalkit.review import (
+    ClassificationReviewCase,
+    Draft,
+    ReviewSession,
+    ViewingRequirements,
+    publish_packet_unless_frozen,
+)
 from evalkit.review.packet import SMEPacket
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -63,7 +69,7 @@ def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType]
 def test_which_cases_are_blind(build: Any, case_id: str, reason: str, revision: int, expected: bool) -> None:
     packet = build.packet(build.result(build.single("Other")), review_reason=reason)
     packet = packet.model_copy(update={"case_id": case_id})
-    case = ReviewCase(
+    case = ClassificationReviewCase(
         packet, build.bundle(), revision, Draft.create_blank(1), None, is_completed=revision == 1, reviews=()
     )
     assert case.is_blind is expected
@@ -79,7 +85,7 @@ def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspac
     for draft in (case.draft, drawn(case.draft), drawn(case.draft, at=3, kinds=(OTHER, OTHER))):
         assert case.describe_changes(draft) == ()
         assert case.explain_permanent_validation_block() is None
-        assert case.explain_validation_block(draft) == "Give your own answer: what the agent said is shown after it."
+        assert case.explain_validation_block(draft) == "Give your own answer: the agent's is shown after it."
     shares = dict(case.compute_mixture_after_review(drawn(case.draft, at=5)))
     assert (shares[GENOMIC], shares[NOTE]) == (0.5, 0.5)
     assert sum(share for _, share in case.compute_mixture_after_review(case.draft)) == 0
@@ -92,7 +98,7 @@ def test_blind_case_does_not_depend_on_the_agents_answer(build: Any) -> None:
     for answer in (answer_of(build), build.single("Other", 8), broken, None):
         packet = build.packet(build.result(answer, [build.issue()]), bundle)
         packet = packet.model_copy(update={"case_id": "doc2_6.second"})
-        case = ReviewCase(packet, bundle, 0, Draft.create_blank(8), None, is_completed=False, reviews=())
+        case = ClassificationReviewCase(packet, bundle, 0, Draft.create_blank(8), None, is_completed=False, reviews=())
         drafts = (case.draft, case.draft.toggle_boundary(6), drawn(case.draft), drawn(case.draft, at=2))
         told.append(
             [

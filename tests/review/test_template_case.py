@@ -22,15 +22,12 @@ from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, Us
 from evalkit.evaluation.ground_truth_table import load_ground_truth
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.reindex import reindex
-from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
+from evalkit.review import Draft, QueueQuery, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.attention_checks import get_attention_check_file_name
-from evalkit.review.packet import (
-    TEMPLATE_ESCALATION_REASONS,
-    SMEPacketGenerator,
-    publish_packet_unless_frozen,
-    read_packet,
-)
+from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, read_packet
+from evalkit.review.kinds import get_packet_class
+from evalkit.review.kinds.statement_template import TEMPLATE_ESCALATION_REASONS
 from evalkit.review.template_editing import (
     MIN_EXTENT,
     TEMPLATE_CHOICES,
@@ -167,7 +164,7 @@ def test_other_packets_say_nothing_of_templates(build: Any, workspace: Any) -> N
     packet = workspace.publish(build.single("Other"), [build.issue()])
     stored = workspace.files.read_json(packet_file_name("doc2_6"))
     assert "template_case" not in stored
-    assert compute_packet_digest(SMEPacket.model_validate(stored)) == compute_packet_digest(packet)
+    assert compute_packet_digest(get_packet_class(stored).model_validate(stored)) == compute_packet_digest(packet)
 
 
 def test_a_packet_without_its_template_is_damaged(bank: Bank, open_tab: Any) -> None:
@@ -387,7 +384,7 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_t
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
     stored = bank.stored()
     assert (stored.status, stored.version) == (TemplateStatus.STABLE, 2)
-    assert extract_template_if_edited(case.packet, stored) == bank.mended
+    assert extract_template_if_edited(case.agent_template, stored) == bank.mended
     rows = rows_of(bank.one.drawn, parse_statement(stored, bank.one.bundle))
     assert rows.there == rows.right == rows.read
     truth = bank.truth()
@@ -659,5 +656,5 @@ def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, open_ta
 
 def test_a_packet_reads_back_as_it_was_written(bank: Bank) -> None:
     packet = read_packet(bank.files, bank.case_id)
-    assert SMEPacket.model_validate(packet.model_dump(mode="json")) == packet
+    assert type(packet).model_validate(packet.model_dump(mode="json")) == packet
     assert isinstance(packet.template_case, TemplateCase)

@@ -12,7 +12,7 @@ from statements.faults import inverted
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import read_document
-from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
+from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import ConvergencePoint, Escalation, PersistentIssue, ReportedIssue, TemplateCase

@@ -20,8 +20,9 @@ from review.conftest import Build
 
 from evalkit.classification.document_result import UsageReport
 from evalkit.core.clocks import format_iso_seconds
-from evalkit.review import SMEPacket
-from evalkit.review.ground_truth import Review, project_ground_truth
+from evalkit.review import ClassificationPacket
+from evalkit.review.ground_truth import Review
+from evalkit.review.opinions import project_ground_truth
 from evalkit.review.packet import compute_packet_digest, serialise_packet
 from evalkit.store import (
     bundle_file_name,
@@ -155,7 +156,7 @@ def _named(one: Filled) -> Iterator[tuple[str, str]]:
         return
     closed = told(texts.closed)
     yield packet_file_name(one.case_id), closed
-    digest = compute_packet_digest(SMEPacket.model_validate_json(closed))
+    digest = compute_packet_digest(ClassificationPacket.model_validate_json(closed))
     yield review_file_name(one.case_id, 1), told(texts.review).replace(_DIGEST, digest)
     if texts.truth:
         yield ground_truth_file_name(one.case_id), told(texts.truth).replace(_DIGEST, digest)

@@ -19,7 +19,8 @@ from places import open_folder
 
 from evalkit.classification.schema import DocumentType
 from evalkit.review import Draft, ReviewCase, ReviewSession, SMEReviewHelper
-from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, read_review
+from evalkit.review.case_files import read_review
+from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
 from evalkit.store import hash_canonical_json
 
 REVIEWER, TAB = "dr_lee", "tab"

@@ -29,8 +29,9 @@ from tables import trying
 
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, derive_closed_case_rows
-from evalkit.review.ground_truth import list_revisions, project_ground_truth, read_review
-from evalkit.review.packet import read_packet
+from evalkit.review.case_files import read_packet, read_review
+from evalkit.review.ground_truth import list_revisions
+from evalkit.review.opinions import project_ground_truth
 from evalkit.store import OutputFolder, ground_truth_file_name, hash_canonical_json, review_file_name
 
 CASES = [f"{where}_{number:02d}" for where in ("screen", "notebook") for number in range(20)]

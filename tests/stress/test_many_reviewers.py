@@ -23,7 +23,8 @@ from review.conftest import Workspace as Folder
 from servers.postgresql import PostgreSQLServer, programs
 from stress import reviewing
 
-from evalkit.review.ground_truth import list_revisions, read_review
+from evalkit.review.case_files import read_review
+from evalkit.review.ground_truth import list_revisions
 from evalkit.store import hash_canonical_json
 
 SECONDS = float(os.environ.get("EVALKIT_STRESS_SECONDS", "600"))

@@ -17,7 +17,7 @@ from places import open_folder
 
 from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
-from evalkit.review.field_case import FieldReviewCase
+from evalkit.review.kinds.extraction import FieldReviewCase
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, _strip_grader_tag, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench

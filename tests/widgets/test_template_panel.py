@@ -14,7 +14,7 @@ from statements.spoilt import Spoilt, publish_template_case, spoil_template, wit
 
 from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
-from evalkit.review.template_case import TemplateReviewCase
+from evalkit.review.kinds.statement_template import TemplateReviewCase
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.review_cycles import ReportedIssue

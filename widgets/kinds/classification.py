@@ -9,9 +9,8 @@ from typing_extensions import override
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
-from evalkit.grounding import QuoteLocator
+from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import HighlightedPlace
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message
 
@@ -80,7 +79,7 @@ class ClassificationController(CaseController):
 
     def show_quote_location(self, message: Message) -> Draft | None:
         """Highlight a quote of the program's claims where it really is."""
-        quote_location = QuoteLocator(self.case.bundle).locate(str(message["snippet"]), int(message["page"]))
+        quote_location = self.case.quote_locator.locate(str(message["snippet"]), int(message["page"]))
         if quote_location.page_number is None:
             self.screen.show_notice("This quote appears nowhere in the file.")
         page = quote_location.page_number or int(message["page"])

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from evalkit.review.case import ReviewCase
+from evalkit.review.case import HighlightedPlace, ReviewCase
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import HighlightedPlace
 from widgets.page_pane import PagePane
 from widgets.screen_widget import CasePanelWidget
 

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from evalkit.errors import UsageError
+from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     check_field_text,
     get_template_field_or_plain_text,
     split_field_key_to_index_and_name,
 )
-from evalkit.review.field_case import FieldReviewCase, HighlightedPlace
+from evalkit.review.kinds.extraction import FieldReviewCase
 from widgets.field_panel import (
     FieldPanel,
     build_form_ribbon,

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import HighlightedPlace
-from evalkit.review.template_case import TemplateReviewCase
+from evalkit.review.kinds.statement_template import TemplateReviewCase
 from evalkit.statements.statement_template import StatementTemplate
 from widgets.kinds.controller import Action, CaseController, Message
 from widgets.template_panel import (

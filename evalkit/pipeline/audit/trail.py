@@ -10,19 +10,13 @@ from pathlib import PurePath
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.schema import ClassificationOutput
 from evalkit.errors import EvalkitError
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
-from evalkit.review.ground_truth import (
-    Review,
-    ReviewedAnswer,
-    hash_review_file,
-    is_simulated_reviewer,
-    read_numbered_reviews,
-)
+from evalkit.review.case_files import read_numbered_reviews, read_packet
+from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated_reviewer
+from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.loaders import read_result
-from evalkit.review.packet import SMEPacket, read_packet
-from evalkit.statements.statement_template import StatementTemplate
+from evalkit.review.packet import SMEPacket
 from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex
 
 #: The columns of each event: no quote, note or word of a document, but file names may name a patient.
@@ -94,7 +88,7 @@ def _iterate_decision_events(output_folder: OutputFolder, collected_problems: li
             collected_problems.append(str(error))
             continue
         if isinstance(result, DocumentResult):
-            summary = _summarise_answer(result.classification)
+            summary = _summarise_answer("classification", result.classification)
             yield _create_event(
                 "decided",
                 at=result.times.get("finished_at"),
@@ -131,8 +125,8 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
         doc_id=packet.doc_id,
         revision=revision,
         outcome=review.outcome,
-        machine_said=_summarise_answer(review.before),
-        decided=_summarise_answer(review.after),
+        machine_said=_summarise_answer(packet.kind, review.before),
+        decided=_summarise_answer(packet.kind, review.after),
         seconds_active=review.seconds_active,
         review_reason=packet.review_reason,
         vouched=" ".join(review.vouched),
@@ -166,14 +160,9 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
             )
 
 
-def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
-    if answer is None:
-        return None
-    if isinstance(answer, ClassificationOutput):
-        return answer.dominant_type_overall or "cannot tell"
-    if isinstance(answer, StatementTemplate):
-        return f"template, version {answer.version}"
-    return f"{sum(len(extraction.fields) for extraction in answer)} fields"
+def _summarise_answer(kind: str, answer: ReviewedAnswer | None) -> str | None:
+    """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
+    return None if answer is None else CASE_KINDS[kind].summarise_answer(answer)
 
 
 def _format_versions(versions: Mapping[str, Any]) -> str:

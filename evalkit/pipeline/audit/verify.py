@@ -35,28 +35,21 @@ from evalkit.review.attention_checks import (
     is_attention_check,
     list_stray_attention_check_files,
 )
+from evalkit.review.case_files import read_numbered_reviews, read_packet
 from evalkit.review.ground_truth import (
-    FieldsGroundTruth,
     GroundTruth,
+    GroundTruthRecord,
     Review,
-    TemplateGroundTruth,
     build_silver_fields,
     build_silver_ground_truth,
     find_newest_revision,
     hash_review_file,
     is_newest_review_unchanged,
     read_json_unless_missing_or_torn,
-    read_numbered_reviews,
 )
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import (
-    EXTRACTION_SUFFIX,
-    SMEPacket,
-    compute_packet_digest,
-    get_base_case_id,
-    read_packet,
-)
+from evalkit.review.packet import EXTRACTION_SUFFIX, SMEPacket, compute_packet_digest, get_base_case_id
 from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
@@ -281,9 +274,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
 
 
-def _is_equal_to_projection(
-    stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
-) -> bool:
+def _is_equal_to_projection(stored_truth: Mapping[str, Any] | None, record: GroundTruthRecord | None) -> bool:
     """Compare stored ground truth with what the reviews say.
 
     Patients' keys of corrected pages are not compared.
@@ -354,11 +345,7 @@ def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[Integri
         yield from _run_check_as_faults(
             get_attention_check_file_name(case_id), partial(_check_attention_check, output_folder, packet)
         )
-    elif (
-        packet.kind == "classification"
-        and case_id == packet.doc_id
-        and not find_newest_revision(output_folder, case_id)
-    ):
+    elif packet.has_attention_checks and case_id == packet.doc_id and not find_newest_revision(output_folder, case_id):
         yield from _run_check_as_faults(
             result_file_name(case_id), partial(_check_pending_packet, output_folder, packet)
         )

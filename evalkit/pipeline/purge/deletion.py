@@ -25,7 +25,8 @@ from evalkit.pipeline.purge.purge_record import (
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument, add_remaining_traces
 from evalkit.pipeline.purge.selection import assess_expiry
 from evalkit.review.attention_checks import get_attention_check_file_name
-from evalkit.review.ground_truth import hash_review_file, list_revisions, read_review
+from evalkit.review.case_files import read_review
+from evalkit.review.ground_truth import hash_review_file, list_revisions
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,

@@ -13,8 +13,8 @@ from typing import Any
 from evalkit.errors import NotFound, StoreError
 from evalkit.review.attention_checks import get_attention_check_file_name, map_check_case_ids_by_doc_id
 from evalkit.review.ground_truth import list_revisions
-from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
-from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
+from evalkit.review.kinds import find_case_kind, list_document_case_ids
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, get_base_case_id
 from evalkit.store import (
     BUNDLES_FOLDER,
     EXTRACTIONS_FOLDER,
@@ -66,7 +66,7 @@ class FolderContents:
             for name in output_folder.list_json_files(subfolder):
                 case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
                 case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
-                if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
+                if not find_case_kind(case_id).is_named_after_document:
                     doc_id = read_json_or_empty(output_folder, name).get("doc_id")
                     if isinstance(doc_id, str):
                         template_case_ids_by_doc_id[doc_id].append(case_id)
@@ -114,8 +114,7 @@ class FolderContents:
         }
         own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.case_ids_by_stem.get(name, ()))
         base_ids = {
-            doc_id,
-            doc_id + EXTRACTION_SUFFIX,
+            *list_document_case_ids(doc_id),
             *check_ids,
             *own_ids,
             *self.template_case_ids_by_doc_id.get(doc_id, ()),

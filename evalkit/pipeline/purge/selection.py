@@ -15,7 +15,8 @@ from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import NotFound, StoreError
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
 from evalkit.pipeline.purge.purge_record import read_purge_records
-from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, read_review
+from evalkit.review.case_files import read_review
+from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
 from evalkit.review.loaders import read_result
 from evalkit.store import (
     OutputFolder,

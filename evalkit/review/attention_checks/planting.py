@@ -1,8 +1,8 @@
-"""Attention checks are made: a known answer, one deliberate fault in it, and the issues that the checks raise about that.
+"""Planting attention checks: a known answer, one deliberate fault in it, and the issues that the checks raise.
 
 A fault is planted where no computed check sees it, so that nobody but the expert can. The case must have come to a
-person anyway: a planted answer that the arbiter would have accepted is not used, because it would be told apart by that.
-Nothing is invented: quotes stand on their pages, the reasoning is the agent's own, with the names of the types exchanged.
+person anyway: a planted answer that the arbiter would have accepted is not used, because that would give it away.
+Nothing is invented: quotes are on their pages, and the reasoning is the agent's own, with the types' names swapped.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from evalkit.review.attention_checks.records import (
     PlantedFault,
     get_attention_check_file_name,
 )
+from evalkit.review.case_files import read_packet
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     choose_dominant_type,
@@ -54,8 +55,9 @@ from evalkit.review.corrections import (
     find_rule_violations,
 )
 from evalkit.review.ground_truth import GroundTruth
+from evalkit.review.kinds.classification import ClassificationPacket
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
+from evalkit.review.packet import SMEPacket
 from evalkit.store import (
     OutputFolder,
     ground_truth_file_name,
@@ -79,9 +81,9 @@ _FaultyVariant = tuple[_SegmentTuple, PlantedFault]
 def plant_and_save_attention_check(
     output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str
 ) -> AttentionCheck | None:
-    """Plant a fault into what is known of a document, and write it down; None where none can be, or a file is damaged.
+    """Plant and record a fault in a document's known answer; None if impossible.
 
-    The caller holds the write lock.
+    It is impossible if no fault fits or a file is damaged. The caller holds the write lock.
     """
     try:
         stored_truth = output_folder.read_json(ground_truth_file_name(doc_id))
@@ -118,13 +120,13 @@ def plant_and_save_attention_check(
             "decision_reason": verdict.reason,
         }
     )
-    shown_packet = SMEPacketGenerator().packet(
+    shown_packet = ClassificationPacket.create(
         shown_result,
         bundle,
         review_reason="escalated",
         inclusion_probability=1.0,
         production_row=packet.production_classification,
-        created_at=packet.created_at,  # a case that is younger than the last run would be told by its age
+        created_at=packet.created_at,  # a case younger than the last run would be recognised by its age
     )
     attention_check = AttentionCheck(
         doc_id=doc_id,
@@ -142,14 +144,14 @@ def plant_and_save_attention_check(
 def plant_answer_fault(
     true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
 ) -> tuple[ClassificationOutput, PlantedFault, tuple[Issue, ...]] | None:
-    """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
+    """Plant one fault into the known answer.
 
-    No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
-    the answer can be validated, and V5 sends it to a person.
+    The answer, the fault and its issues, or None. No computed check of V1 to V4 raises anything about the planted
+    answer that it does not raise about the known one, the answer can be validated, and V5 sends it to a person.
     """
     true_segments = _restore_evidence(true_answer, packet, bundle)
     agent_answer = packet.classification
-    # A wrong count is the agent's own fault, why the case came to a person, and arithmetic mends it.
+    # A wrong count is the agent's own fault, brought the case to a person, and is fixed by arithmetic.
     count_error = agent_answer.number_of_segments - len(agent_answer.segments) if agent_answer else 0
     honest_answer = _build_answer_if_valid(true_answer, true_segments, bundle)
     if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
@@ -180,7 +182,6 @@ def plant_answer_fault(
 
 
 def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle) -> _SegmentTuple:
-    """The true segments as an agent would state them: an expert's correction has no quotes, reasons and doubts."""
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_segment_by_key = {
         (segment.start_page, segment.end_page, segment.dominant_type): segment for segment in agent_segments
@@ -247,7 +248,6 @@ def _count_common_pages(segment: Segment, other_segment: Segment) -> int:
 
 
 def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, ...]:
-    """The first passages of the segment's pages that can be judged, as quotes."""
     quotes = (
         Evidence(snippet=block.text, page=page_number)
         for page_number in range(segment.start_page, segment.end_page + 1)
@@ -258,7 +258,7 @@ def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, 
 
 
 def _swap_type_names(text: str, first_type: DocumentType | None, second_type: DocumentType | None) -> str:
-    """The text with the names of two types in each other's place.
+    """Swap the names of two types in a text.
 
     >>> _swap_type_names("A Genomic Report, no Clinical Note.", DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE)
     'A Clinical Note, no Genomic Report.'
@@ -274,7 +274,10 @@ def _swap_type_names(text: str, first_type: DocumentType | None, second_type: Do
 def _build_answer_if_valid(
     true_answer: ClassificationOutput, segments: Sequence[Segment], bundle: DocumentBundle
 ) -> ClassificationOutput | None:
-    """The whole answer that these segments give, with the shares and the type that follow; None where it breaks a rule."""
+    """Build the whole answer that follows from these segments.
+
+    None if it breaks a rule.
+    """
     numbered_segments = tuple(
         part.model_copy(update={"segment_index": index, "segment_page_count": part.end_page - part.start_page + 1})
         for index, part in enumerate(segments, 1)
@@ -328,7 +331,6 @@ def _iterate_type_faults(
 
 
 def _swap_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
-    """The segment with two types in each other's place, quotes and all."""
     replacement_types = {segment.dominant_type: shown_type, shown_type: segment.dominant_type}
     return segment.model_copy(
         update={
@@ -365,7 +367,10 @@ def _iterate_boundary_faults(
 
 
 def _keep_quotes_of_own_pages(segment: Segment, bundle: DocumentBundle) -> Segment:
-    """The segment with the quotes of its own pages; of a type that is left without, quotes from there."""
+    """Keep the quotes of the segment's own pages.
+
+    A type that loses all gets new ones from there.
+    """
 
     def select_own_quotes(presence: TypePresence) -> tuple[Evidence, ...]:
         own_quotes = tuple(
@@ -409,7 +414,7 @@ _FAULT_ITERATORS: Mapping[
 
 
 def _run_rule_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-    """What the checks find without asking a model, but for V2's questions about types and boundaries.
+    """Run the checks that ask no model, without V2's questions about boundaries.
 
     They are left out of the planted case: it is to show whether an expert looks where no question points.
     """
@@ -429,7 +434,7 @@ def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
 def _iterate_issues_unrelated_to_fault(
     packet: SMEPacket, answer: ClassificationOutput, fault: PlantedFault
 ) -> Iterator[Issue]:
-    """What was seen in the text or said of it, as far as it is not about the fault: it is not looked for again."""
+    """Repeat the earlier issues that are about the text and not about the fault."""
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_keys, answer_keys = (
         {segment.segment_index: _get_segment_key(segment) for segment in segments}

@@ -1,8 +1,9 @@
 """Attention checks: cases whose shown answer is wrong on purpose, to measure how often experts notice.
 
-``seeded/{case_id}.json`` says of which document a case was made, what was planted in it and where; it is written once,
+``seeded/{case_id}.json`` records the document of a case, what was planted in it and where; it is written once,
 before the case's packet, so that the packet can be made again. The packet shows the document's pages under a name of its
-own (``SMEPacket.is_attention_check``): to whoever answers it is a case like any other, and no answer to it is about the document.
+own (``SMEPacket.is_attention_check``): for its expert it is a case like any other, and no answer to it counts for the
+document.
 Source: threat image projection in airport screening: faults whose place is known, mixed into the daily work so that
 attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
 """
@@ -20,6 +21,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.core.records import StrictRecord
 from evalkit.errors import StoreError
 from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, read_json_unless_missing_or_torn
+from evalkit.review.kinds.classification import ClassificationPacket
 from evalkit.review.packet import SMEPacket, serialise_packet
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
@@ -38,7 +40,7 @@ _RECORD_PATTERN = re.compile(rf"{ATTENTION_CHECKS_FOLDER}/((.+)-[0-9a-f]{{8}})\.
 
 
 class PlantedFault(StrictRecord):
-    """What is wrong on purpose in a shown answer."""
+    """The fault that was planted in a shown answer."""
 
     kind: FaultKind
     """A segment of another type, a document that begins on another page, two documents as one."""
@@ -65,13 +67,13 @@ class AttentionCheck(StrictRecord):
     doc_id: str
     """The document whose pages are shown; the case has another name."""
     fault: PlantedFault
-    """What was planted."""
+    """The planted fault."""
     truth_sha256: str
-    """Of the ground truth (canonical JSON) that it was planted in; where that is another by now, what the fault hides must
-    still be true, or nothing follows."""
+    """SHA-256 of the ground truth (canonical JSON) that it was planted in; if that has changed, the truth that the fault
+    hides must be unchanged."""
     drawn_at: str
     """When (ISO 8601, UTC)."""
-    packet: SMEPacket
+    packet: ClassificationPacket
     """The case, as it is put into the queue."""
 
     @model_validator(mode="after")
@@ -82,12 +84,15 @@ class AttentionCheck(StrictRecord):
 
 
 def get_attention_check_file_name(case_id: str) -> str:
-    """The file that says what was planted in an attention check."""
+    """Get the name of the file that records what was planted in an attention check."""
     return f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json"
 
 
 def read_attention_check(output_folder: OutputFolder, case_id: str) -> AttentionCheck:
-    """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
+    """Read what was planted in a case.
+
+    NotFound; StoreError if it is unreadable or another case's.
+    """
     name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
     attention_check = parse_stored_record(
         AttentionCheck, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
@@ -98,31 +103,31 @@ def read_attention_check(output_folder: OutputFolder, case_id: str) -> Attention
 
 
 def iterate_check_case_and_doc_ids(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
-    """The case_ids of all attention checks, in order, each with the doc_id of its document."""
+    """List case_id and doc_id of every attention check, in order."""
     for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER):
         if match := _RECORD_PATTERN.fullmatch(name):
             yield match[1], match[2]
 
 
 def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[str]]:
-    """The case_ids of the attention checks that show a document's pages, by its doc_id."""
+    """Map each doc_id to the case_ids of the attention checks that show its pages."""
     return group_pairs((doc_id, case_id) for case_id, doc_id in iterate_check_case_and_doc_ids(output_folder))
 
 
 def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
-    """The files among the records of attention checks that are none."""
+    """List the files in the folder of attention checks that are none."""
     return [
         name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
     ]
 
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
-    """Whether a case is an attention check, by its packet or by its record."""
+    """Decide by packet or record whether a case is an attention check."""
     return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 
 def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
-    """Compare an attention check with its record: the file that is damaged, and how. StoreError for one that cannot be read."""
+    """Compare an attention check with its record; return the damaged file, and how."""
     record_name = get_attention_check_file_name(packet.case_id)
     if not output_folder.has_file(record_name):
         return record_name, "it is gone, and its case is there"
@@ -133,17 +138,20 @@ def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) 
 
 
 def is_attention_check_review(stored_review: Mapping[str, Any]) -> bool:
-    """Whether a review was of an attention check: it says nothing about a document."""
+    """Decide whether a review was of an attention check, and so not about a document."""
     return stored_review.get("seeded") is True
 
 
 def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> bool:
-    """Whether an attention check is in the queue and was not answered yet."""
+    """Decide whether an attention check is in the queue and not answered yet."""
     return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
-    """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
+    """Decide whether the truth that the fault hides is unchanged.
+
+    Other parts may differ.
+    """
     record = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(attention_check.doc_id))
     if record is None or hash_canonical_json(record) == attention_check.truth_sha256:
         return record is not None
@@ -167,10 +175,10 @@ def _is_hidden_answer_true(fault: PlantedFault, truth: ClassificationOutput) -> 
 
 
 def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
-    """Whether the answer corrects what was planted; whatever else it says does not matter.
+    """Decide whether the answer corrects the planted fault; the rest does not matter.
 
-    A type counts as corrected where none of its pages has the planted one any more, or where the file's type alone was
-    corrected, to the true one; a beginning where the answer has the true one, and not the planted.
+    A type counts as corrected if none of its pages has the planted one any more, or if the file's type alone was
+    corrected to the true one; a beginning if the answer has the true one, and not the planted one.
     """
     before, after = review.before, review.after
     if (
@@ -190,7 +198,6 @@ def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
 def _collect_types_on_fault_pages(
     classification: ClassificationOutput, fault: PlantedFault
 ) -> set[DocumentType | None]:
-    """The types of the segments that have a page of the fault's."""
     return {
         segment.dominant_type
         for segment in classification.segments
@@ -199,7 +206,7 @@ def _collect_types_on_fault_pages(
 
 
 def describe_fault(fault: PlantedFault) -> str:
-    """What was planted, in a sentence.
+    """Describe in a sentence what was planted.
 
     >>> describe_fault(PlantedFault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
     'A document was shown to begin on page 5; it begins on page 6.'
@@ -215,23 +222,26 @@ def describe_fault(fault: PlantedFault) -> str:
 
 
 def format_attention_check_feedback(fault: PlantedFault, review: Review) -> str:
-    """What its expert is told of an attention check once it is answered."""
+    """Format what the expert learns about an attention check after answering it."""
     result_sentence = (
         "You saw it. Thank you."
         if is_fault_corrected(fault, review)
-        else "It went uncorrected this time, as it does to everybody now and then."
+        else "You did not correct it this time, as happens to everyone now and then."
     )
     return (
-        f"One fault was planted in this case, as you were told may happen. {describe_fault(fault)} {result_sentence} "
-        "Nothing that you said here changes the document."
+        f"This case had a planted fault, as announced. {describe_fault(fault)} {result_sentence} "
+        "Your answer does not change the document."
     )
 
 
 def read_attention_check_feedback(output_folder: OutputFolder, packet: SMEPacket, review: Review) -> str:
-    """What its expert is told of a case once it is answered; empty unless it is an attention check."""
+    """Read what the expert learns after answering a case.
+
+    Empty unless it is an attention check.
+    """
     if not packet.is_attention_check:
         return ""
     try:
         return format_attention_check_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
-    except StoreError:  # the review stands, and nobody must take the case for a true one
-        return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
+    except StoreError:  # the review is saved, and nobody may take the case for a true one
+        return "This case had a planted fault, as announced. The record of the fault can no longer be read."

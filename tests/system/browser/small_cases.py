@@ -15,7 +15,7 @@ from system.browser.screen import Screen
 
 import evalkit
 from evalkit.review import SMEReviewHelper, publish_packet_unless_frozen
-from evalkit.review.packet import read_packet
+from evalkit.review.case_files import read_packet
 from evalkit.store import bundle_file_name
 
 PAGES = (

@@ -12,7 +12,8 @@ from system.browser.screen import Screen, find_highlights
 from system.browser.server import Served
 from system.browser.small_cases import CaseQueue, wait_until
 
-from evalkit.review.packet import compute_packet_digest, read_packet
+from evalkit.review.case_files import read_packet
+from evalkit.review.packet import compute_packet_digest
 
 Login = Callable[..., Screen]
 

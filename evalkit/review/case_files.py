@@ -1,0 +1,279 @@
+"""Cases as files: packets and reviews are read, packets made, published into the queue, and withdrawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import (
+    Callable,
+    Iterable,
+    Mapping,
+)
+from datetime import (
+    datetime,
+)
+from functools import (
+    lru_cache,
+)
+from typing import (
+    Any,
+)
+
+from evalkit.classification.document_result import (
+    DocumentResult,
+)
+from evalkit.core.clocks import (
+    format_iso_seconds,
+    utc_now,
+)
+from evalkit.core.gc_pause import (
+    pause_gc,
+)
+from evalkit.documents.bundle import (
+    DocumentBundle,
+)
+from evalkit.errors import (
+    NotFound,
+    StoreError,
+)
+from evalkit.extraction.extraction_schema import (
+    Extractions,
+)
+from evalkit.issue import (
+    Issue,
+    IssueSeverity,
+)
+from evalkit.review.ground_truth import SCHEMA_VERSION as REVIEW_VERSION
+from evalkit.review.ground_truth import (
+    Review,
+    list_revisions,
+)
+from evalkit.review.kinds import (
+    CASE_KINDS,
+    find_case_kind,
+    get_packet_class,
+)
+from evalkit.review.kinds.classification import (
+    ClassificationPacket,
+)
+from evalkit.review.kinds.extraction import (
+    ExtractionPacket,
+)
+from evalkit.review.kinds.statement_template import (
+    TemplatePacket,
+)
+from evalkit.review.loaders import (
+    read_bundle,
+)
+from evalkit.review.packet import (
+    SCHEMA_VERSION,
+    ReviewReason,
+    ReviewStatus,
+    SMEPacket,
+    is_packet_frozen,
+    omit_keys,
+    serialise_packet,
+    write_packet_status,
+)
+from evalkit.review.write_lock import (
+    hold_case_write_lock,
+)
+from evalkit.statements.review_cycles import (
+    TemplateCase,
+)
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    packet_file_name,
+    parse_stored_json,
+    parse_stored_record,
+    review_file_name,
+)
+
+PATIENT_QUESTIONS = "V2-PATIENT"
+"""How the codes of questions about whose pages these are begin; their name in the queue."""
+_CASE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
+
+
+def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
+    """Read the packet of a case.
+
+    NotFound (with its id) if there is none; StoreError if it cannot be read.
+    """
+    not_found_error = NotFound(
+        f"there is no case {case_id!r}",
+        code="CASE-NOT-FOUND",
+        remedy="list_pending_reviews() lists what there is; a document that was never run is run with `evalkit run`.",
+    )
+    if not _CASE_ID_PATTERN.fullmatch(case_id):  # a name, never a path
+        raise not_found_error
+    name = packet_file_name(case_id)
+    try:
+        packet = _parse_packet_file(name, output_folder.read_bytes(name))
+    except NotFound as error:
+        raise not_found_error from error
+    if packet.case_id != case_id:
+        raise StoreError(f"{name} is another case's packet", code="STORE-TORN", remedy="Restore it from a backup.")
+    return packet
+
+
+@lru_cache(maxsize=4)
+def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
+    """Parse a packet's file.
+
+    Saving a review reads the same bytes several times, to see that they have not changed.
+    """
+    stored = parse_stored_json(name, raw_bytes, max_schema_version=SCHEMA_VERSION)
+    return parse_stored_record(get_packet_class(stored), stored, name, "Run the document again.")
+
+
+def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> DocumentBundle:
+    """Read the document that a packet shows.
+
+    NotFound if its file is gone; StoreError if it cannot be read.
+    """
+    with pause_gc():
+        return read_bundle(output_folder, packet.bundle_doc_id)
+
+
+def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Review:
+    """Read one review. NotFound; StoreError if it cannot be read."""
+    name = review_file_name(case_id, revision)
+    stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
+    return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore it from a backup.")
+
+
+def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tuple[int, Review]]:
+    """Read a case's reviews with their numbers, oldest first."""
+    return [(number, read_review(output_folder, case_id, number)) for number in list_revisions(output_folder, case_id)]
+
+
+class SMEPacketGenerator:
+    """Builds packets of the shipped kinds, by the names of the specification."""
+
+    def packet(
+        self,
+        result: DocumentResult,
+        bundle: DocumentBundle,
+        *,
+        review_reason: ReviewReason,
+        inclusion_probability: float,
+        production_row: Mapping[str, Any] | None,
+        created_at: str,
+    ) -> ClassificationPacket:
+        """Build the case of one result; arguments as of ``ClassificationPacket.create``."""
+        return ClassificationPacket.create(
+            result,
+            bundle,
+            review_reason=review_reason,
+            inclusion_probability=inclusion_probability,
+            production_row=production_row,
+            created_at=created_at,
+        )
+
+    def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
+        """Build the case of a document's fields that need a person."""
+        return ExtractionPacket.create(extractions, bundle, created_at=created_at)
+
+    def template_packet(
+        self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
+    ) -> TemplatePacket:
+        """Build the case of a statement template, with the statement it was tried on."""
+        return TemplatePacket.create(template_case, bundle, created_at=created_at)
+
+
+def build_case_index_row(
+    packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Build the case's row of the index from its packet.
+
+    Counts and agents are of open issues. ``excluded_reviewers`` are reviewers who must not answer it.
+    """
+    counts = {
+        severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
+        for severity in IssueSeverity
+    }
+    return {
+        "case_id": packet.case_id,
+        "doc_id": packet.doc_id,
+        "kind": packet.kind,
+        "pdf_filename": packet.pdf_filename,
+        "pages": packet.total_pages,
+        **counts,
+        "decision_reason": packet.decision_reason,
+        "review_reason": packet.review_reason,
+        "review_status": status,
+        "barred": ",".join(excluded_reviewers),
+        "created_at": packet.created_at,
+        "dominant_type": packet.indexed_type,
+        "agents": ",".join(sorted(_list_issue_sources(packet.open_issues))),
+        "is_blind": packet.is_first_review_blind,
+        "shows": packet.bundle_doc_id if packet.is_attention_check else "",
+    }
+
+
+def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
+    return {issue.agent for issue in issues} | {
+        PATIENT_QUESTIONS for issue in issues if issue.code.startswith(PATIENT_QUESTIONS)
+    }
+
+
+def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) -> str:
+    """Read what gave the answer.
+
+    The name of a model, ``supplied`` for another system, or empty if unknown. The document's result or extraction
+    names it. The queue must not fail because that file is gone.
+    """
+    try:
+        return CASE_KINDS[packet.kind].read_answering_model_name(output_folder, packet.bundle_doc_id)
+    except (StoreError, LookupError, TypeError, AttributeError):
+        return ""
+
+
+def publish_packet_unless_frozen(
+    output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
+) -> bool:
+    """Put a case into the queue; return whether its file was written.
+
+    A frozen packet stays as it is. A packet that differs only in ``created_at`` stays too, with its old time; its row of
+    the index is written again. A deferred case stays deferred.
+    """
+    name = packet_file_name(packet.case_id)
+    with hold_case_write_lock(output_folder, packet.case_id):
+        if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
+            return False
+        status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
+        new_json = serialise_packet(packet) | {"review_status": status}
+        # The mirror of an expired claim is no difference either.
+        ignored_keys = ("created_at", "review_status")
+        stored_json = output_folder.read_json(name) if output_folder.has_file(name) else None
+        is_different = stored_json is None or omit_keys(new_json, *ignored_keys) != omit_keys(
+            stored_json, *ignored_keys
+        )
+        if stored_json and stored_json.get("doc_id") != packet.doc_id:
+            # Their words are about another patient's document, and nothing else would remove them.
+            index.drafts.remove_case_drafts(packet.case_id)
+        if is_different:
+            output_folder.write_json(name, new_json)
+        else:
+            write_packet_status(output_folder, packet.case_id, status)
+        index.upsert_case(
+            {**build_case_index_row(packet, status), "source": read_answering_model_name(output_folder, packet)}
+        )
+        return is_different
+
+
+def withdraw_packet_unless_frozen(
+    output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
+) -> bool:
+    """Take a case that a new run no longer escalates out of the queue.
+
+    Return whether a packet was removed.
+    """
+    with hold_case_write_lock(output_folder, case_id):
+        if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):
+            return False
+        if not find_case_kind(case_id).is_named_after_document:
+            index.drafts.remove_case_drafts(case_id)  # a purge of the document would not find them
+        is_removed = output_folder.remove_file(packet_file_name(case_id))
+        index.remove_cases(case_id)
+        return is_removed

@@ -1,0 +1,497 @@
+"""Cases about a classification: the document types of a file, its segments and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, ClassVar, Literal, cast
+
+from typing_extensions import override
+
+from evalkit.classification.autofix import AutoFixEngine
+from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import (
+    attach_patient_keys,
+    compute_patient_keys_by_page_range,
+    load_or_create_patient_salt,
+)
+from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
+from evalkit.documents.identity.file_persons import group_stored_pages_by_person
+from evalkit.errors import EvalkitError
+from evalkit.issue import Issue, IssueSeverity
+from evalkit.review.case import CaseKind, ReviewCase, ViewingRequirements, format_page_numbers, format_page_ranges
+from evalkit.review.corrections import (
+    CLASSIFICATION_PARTS,
+    ClassificationPart,
+    correct_classification,
+    find_rule_violations,
+    list_corrected_parts,
+    repair_validated_classification,
+)
+from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag, list_segments_if_gapless
+from evalkit.review.ground_truth import (
+    GroundTruth,
+    GroundTruthRecord,
+    Review,
+    ReviewOutcome,
+    ShownMachineAnswers,
+    remove_mismatched_silver_fields,
+)
+from evalkit.review.packet import (
+    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
+    ReviewReason,
+    SMEPacket,
+    build_packet_fields,
+)
+from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
+from evalkit.store import OutputFolder, bundle_file_name, result_file_name
+
+MAJOR = IssueSeverity.MAJOR
+
+#: The parts that a validation vouches for, unless the expert names others.
+DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
+
+_IssuePredicate = Callable[[Issue], bool]
+
+
+def _is_fixable_major(issue: Issue) -> bool:
+    return issue.severity is MAJOR and issue.auto_fixable
+
+
+def _is_unfixable_major(issue: Issue) -> bool:
+    return issue.severity is MAJOR and not issue.auto_fixable
+
+
+# fmt: off
+#: The open issues that each row of the arbiter's table counted when it won.
+COUNTED_ISSUES_BY_RULE: dict[str, _IssuePredicate] = {
+    "1":       lambda issue: issue.severity is IssueSeverity.BLOCKER,
+    "2":       lambda issue: issue.severity is MAJOR,
+    "3":       _is_unfixable_major,
+    "4":       _is_unfixable_major,
+    "5":       _is_fixable_major,
+    "6":       lambda issue: issue.severity is IssueSeverity.MINOR,
+    "7":       lambda issue: False,
+    "8":       lambda issue: True,
+    "retries": _is_fixable_major,
+    "cycle":   _is_fixable_major,
+}
+# fmt: on
+
+
+class ClassificationPacket(SMEPacket):
+    """A case about the types of a document."""
+
+    has_attention_checks: ClassVar[bool] = True
+    kind: Literal["classification"] = "classification"
+
+    @classmethod
+    def create(
+        cls,
+        result: DocumentResult,
+        bundle: DocumentBundle,
+        *,
+        review_reason: ReviewReason,
+        inclusion_probability: float,
+        production_row: Mapping[str, Any] | None,
+        created_at: str,
+    ) -> ClassificationPacket:
+        """Build the case of one result.
+
+        ``inclusion_probability`` is 0..1; ``production_row`` is the production classifier's row (``dominant_type`` as one
+        of the five or None, and perhaps ``label``, ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
+        """
+        fields = {
+            "case_id": result.doc_id,
+            "doc_id": result.doc_id,
+            "v5_decision": result.decision,
+            "decision_rule": result.decision_rule,
+            "decision_reason": result.decision_reason,
+            "production_differs": _differs_from_production_type(result.classification, production_row),
+            "production_classification": None if production_row is None else dict(production_row),
+            "review_reason": review_reason,
+            "inclusion_probability": inclusion_probability,
+            "created_at": created_at,
+        }
+        return cls(**build_packet_fields(bundle, result.issues, result.classification) | fields)
+
+    @property
+    @override
+    def is_first_review_blind(self) -> bool:
+        """True if the first reviewer answers before the agent's answer is shown.
+
+        Audits, samples, second opinions.
+        """
+        if self.case_id.endswith(ADJUDICATION_SUFFIX):
+            return False
+        return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND_SUFFIX)
+
+    @property
+    @override
+    def indexed_type(self) -> str:
+        return self.classification.dominant_type_overall or "" if self.classification else ""
+
+
+def _differs_from_production_type(
+    classification: ClassificationOutput | None, production_row: Mapping[str, Any] | None
+) -> bool | None:
+    if production_row is None or production_row["dominant_type"] is None:
+        return None
+    # No answer, or "cannot tell", differs from every type of production.
+    return classification is None or classification.dominant_type_overall != production_row["dominant_type"]
+
+
+@dataclass(frozen=True)
+class ClassificationCorrection(Correction):
+    """The parts of a classification that an expert corrects.
+
+    None leaves a part as it is.
+    """
+
+    dominant_type: str | None = None
+    segments: Sequence[Any] | None = None
+    mixture: Sequence[Any] | None = None
+
+    @property
+    def parts(self) -> tuple[ClassificationPart, ...]:
+        """The corrected parts."""
+        return list_corrected_parts(self.dominant_type, self.segments, self.mixture)
+
+
+class ClassificationReviewCase(ReviewCase):
+    """A case about a classification as it was opened."""
+
+    _changed_sentence = "You have changed the classification: submit it as a correction."
+
+    @override
+    def compute_mixture_after_review(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
+        repaired = self._classification_after_repair
+        is_own = draft.mixture is not None or "segments" in self._find_changed_parts(draft)
+        if repaired is None or self.is_blind or is_own:
+            return super().compute_mixture_after_review(draft)
+        return tuple((entry.document_type, entry.overall_share) for entry in repaired.document_mixture)
+
+    @cached_property
+    @override
+    def viewing_requirements(self) -> ViewingRequirements:
+        """Each segment's first page, and the issues that decided the case.
+
+        In a blind case, the segments that the expert had drawn on opening: ``find_unseen_requirements`` follows the draft.
+        """
+        if self.is_blind:
+            return _build_blind_requirements(self.draft)
+        segments = self.packet.classification.segments if self.packet.classification else ()
+        first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.packet.total_pages}
+        # A row that the table does not have could have counted anything.
+        is_counted = COUNTED_ISSUES_BY_RULE.get(self.packet.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
+        issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
+        return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
+
+    @override
+    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        return _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
+
+    @cached_property
+    @override
+    def _unvalidatable_reason(self) -> str | None:
+        if self.packet.classification is None:
+            return "The classifier gave no usable answer, so there is nothing to agree with."
+        violations = self._find_violations_after_repair(DEFAULT_VOUCHED_PARTS)
+        if not violations:
+            return None
+        more = f" ({len(violations) - 1} more like this)" if len(violations) > 1 else ""
+        return f"This answer breaks a rule, so it can only be corrected: {violations[0].message}{more}."
+
+    @override
+    def has_expert_changes(self, draft: Draft) -> bool:
+        """Decide whether ranges, types or shares differ from the agent's.
+
+        Notes, flags and verdicts are no change. In a blind case: whether the expert has given every segment a
+        type.
+        """
+        return not _list_untyped_segments(draft) if self.is_blind else bool(self._find_changed_parts(draft))
+
+    @override
+    def describe_changes(self, draft: Draft) -> tuple[str, ...]:
+        return () if self.is_blind else tuple(_describe_draft_changes(self._agent_draft, draft))
+
+    @override
+    def is_same_as_agent(self, draft: Draft) -> bool:
+        return not self._find_changed_parts(draft) - {"mixture"}
+
+    @override
+    def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
+        corrected_parts: frozenset[ClassificationPart] = frozenset()
+        if not is_validation and not is_undeterminable:
+            corrected_parts = self._choose_corrected_parts(draft)
+            is_validation = not corrected_parts
+        correction = ClassificationCorrection(
+            dominant_type=draft.dominant_type if "dominant_type" in corrected_parts else None,
+            segments=draft.segments if "segments" in corrected_parts else None,
+            mixture=list((draft.mixture or {}).items()) if "mixture" in corrected_parts else None,
+        )
+        return {
+            "agrees": is_validation or None,
+            "corrections": (correction,),
+            "vouched": self._choose_vouched_parts(draft) if is_validation else None,
+            "shown": ShownMachineAnswers(agent=not self.is_blind),
+            "segment_flags": tuple(_build_segment_flags(draft)),
+        }
+
+    @cached_property
+    def _classification_after_repair(self) -> ClassificationOutput | None:
+        """The classification that validating would make true."""
+        answer = self.packet.classification
+        return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
+
+    def _find_violations_after_repair(self, parts: Iterable[ClassificationPart]) -> list[Issue]:
+        answer = self._classification_after_repair
+        return find_rule_violations(answer, self.bundle, parts) if answer else []
+
+    def _choose_vouched_parts(self, draft: Draft) -> tuple[ClassificationPart, ...]:
+        if self.is_blind:
+            return DEFAULT_VOUCHED_PARTS  # shares were neither shown nor stated
+        # Shares that break a rule must not block what does not depend on them.
+        if draft.mixture_seen and not self._find_violations_after_repair(CLASSIFICATION_PARTS):
+            return CLASSIFICATION_PARTS
+        return DEFAULT_VOUCHED_PARTS
+
+    @cached_property
+    def _agent_draft(self) -> Draft:
+        return Draft.from_packet(self.packet)
+
+    def _find_changed_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
+        is_different_by_part: dict[ClassificationPart, bool] = {
+            "dominant_type": draft.dominant_type != self._agent_draft.dominant_type,
+            "segments": draft.segments != self._agent_draft.segments,
+            "mixture": draft.mixture is not None,
+        }
+        return frozenset(part for part, is_different in is_different_by_part.items() if is_different)
+
+    @override
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
+        parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
+        if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
+            return "nothing was changed", "Change a range, a type or the shares, or validate what is there."
+        if "segments" in parts and (untyped_segments := _list_untyped_segments(draft)):
+            page_words = format_page_ranges([(segment.start_page, segment.end_page) for segment in untyped_segments])
+            return f"{page_words} {'have' if page_words.startswith('pages') else 'has'} no type yet", "Choose a type."
+        if draft.dominant_type is None and parts != {"mixture"}:
+            return "the file has no type yet", "Choose its type, or say why nobody can tell."
+        # An expert who adopts an answer, or gives one blind, must have looked where its documents begin.
+        unseen_pages = [segment.start_page for segment in draft.segments if segment.start_page not in draft.pages_seen]
+        if unseen_pages and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION_SUFFIX)):
+            return f"{format_page_numbers(unseen_pages)} not yet seen", "Look where each of your documents begins."
+        return None
+
+    def _choose_corrected_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
+        """Choose the parts that the draft corrects.
+
+        The type goes with segments, and with words alone. None if a blind answer turns out to be the agent's,
+        and that can be validated.
+        """
+        parts = self._find_changed_parts(draft)
+        if self.is_blind:
+            if not parts and self._unvalidatable_reason is None:
+                return parts
+            return parts | set(DEFAULT_VOUCHED_PARTS)  # the expert has drawn it all
+        return parts | {"dominant_type"} if not parts or "segments" in parts else parts
+
+
+def _build_blind_requirements(draft: Draft) -> ViewingRequirements:
+    return ViewingRequirements(page_numbers=tuple(segment.start_page for segment in draft.segments), issue_ids=())
+
+
+def _list_untyped_segments(draft: Draft) -> list[SegmentDraft]:
+    return [segment for segment in draft.segments if segment.dominant_type is None]
+
+
+def _describe_draft_changes(agent_draft: Draft, draft: Draft) -> Iterator[str]:
+    starts_before, starts_after = (
+        {segment.start_page for segment in version.segments} for version in (agent_draft, draft)
+    )
+    for page in sorted(starts_before ^ starts_after):
+        is_new = page in starts_after
+        yield (
+            f"A new document starts on page {page}" if is_new else f"Pages {page - 1} and {page} belong to one document"
+        )
+    agent_types = {
+        page: segment.dominant_type
+        for segment in agent_draft.segments
+        for page in range(segment.start_page, segment.end_page + 1)
+    }
+    for segment in draft.segments:
+        for document_type, pages in groupby(
+            range(segment.start_page, segment.end_page + 1), key=agent_types.__getitem__
+        ):
+            if document_type is not segment.dominant_type:
+                first_page, *later_pages = pages
+                page_words = format_page_ranges(
+                    [(first_page, later_pages[-1] if later_pages else first_page)]
+                ).capitalize()
+                yield f"{page_words}: {_format_document_type(document_type)} → {_format_document_type(segment.dominant_type)}"
+    if draft.dominant_type is not agent_draft.dominant_type:
+        yield f"The whole file: {_format_document_type(agent_draft.dominant_type)} → {_format_document_type(draft.dominant_type)}"
+    if draft.mixture is not None:
+        shares = (
+            f"{document_type} {round(100 * share, 2):g} %" for document_type, share in draft.mixture.items() if share
+        )
+        yield f"Shares of the file: {', '.join(shares)}"
+
+
+def _format_document_type(document_type: DocumentType | None) -> str:
+    return document_type.value if document_type else "no type"
+
+
+def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
+    for index, segment in enumerate(draft.segments, 1):
+        segment_range = {"segment_index": index, "start_page": segment.start_page, "end_page": segment.end_page}
+        yield from (
+            segment_range | {"flag": flag.flag} for flag in draft.flags if flag.start_page == segment.start_page
+        )
+        if segment.start_page in draft.segment_notes:
+            yield segment_range | {"note": draft.segment_notes[segment.start_page]}
+
+
+def _choose_vouched_parts(
+    vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
+) -> tuple[ClassificationPart, ...]:
+    """Choose the vouched parts, in the order of ``CLASSIFICATION_PARTS``."""
+    chosen_parts: set[ClassificationPart]
+    if outcome == "undeterminable":
+        chosen_parts = set()
+    elif vouched is None:
+        # Segments imply the document's type, which is that of most pages.
+        implied_parts: Sequence[ClassificationPart] = ("dominant_type",) if "segments" in corrected_parts else ()
+        chosen_parts = set(DEFAULT_VOUCHED_PARTS) if outcome == "validated" else {*corrected_parts, *implied_parts}
+    else:
+        chosen_parts = cast("set[ClassificationPart]", set(vouched))
+    if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
+        raise build_incomplete_review_error(
+            f"{sorted(unknown_parts)!r} cannot be vouched for", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
+        )
+    return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
+
+
+class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
+    """The classification of a document."""
+
+    packet_class = ClassificationPacket
+    case_class = ClassificationReviewCase
+    correction_class = ClassificationCorrection
+    topic = "a document's types"
+    correction_remedy = "Give corrected_dominant_type or corrected_segments."
+
+    @override
+    def reconstruct_draft(
+        self, packet: ClassificationPacket, review: Review, answer: ClassificationOutput | None
+    ) -> Draft:
+        draft = Draft.from_packet(packet.model_copy(update={"classification": answer}))
+        first_pages = {segment.start_page for segment in draft.segments}
+        flags = tuple(
+            SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
+            for flag_row in review.segment_flags
+            if "flag" in flag_row and flag_row["start_page"] in first_pages
+        )
+        return draft.model_copy(update={"flags": flags})
+
+    @override
+    def build_review_fields(
+        self, outcome: ReviewOutcome, submission: Submission, packet: ClassificationPacket, bundle: DocumentBundle
+    ) -> dict[str, Any]:
+        correction = submission.get_correction(ClassificationCorrection)
+        vouched_parts = _choose_vouched_parts(submission.vouched, outcome, correction.parts)
+        if outcome == "undeterminable":
+            return {"after": None, "vouched": vouched_parts}
+        if outcome == "validated":
+            validated, repairs = repair_validated_classification(
+                packet.classification, packet.open_issues, bundle, vouched_parts
+            )
+            return {"after": validated, "repairs_applied": tuple(repairs), "vouched": vouched_parts}
+        corrected = correct_classification(
+            packet.classification,
+            bundle,
+            dominant_type=correction.dominant_type,
+            segments=correction.segments,
+            mixture=correction.mixture,
+            vouched_parts=vouched_parts,
+        )
+        return {"after": corrected, "vouched": vouched_parts}
+
+    @override
+    def list_page_ranges(self, answer: ClassificationOutput | None, total_pages: int) -> list[tuple[int, int]]:
+        return [(segment.start_page, segment.end_page) for segment in list_segments_if_gapless(answer, total_pages)]
+
+    @override
+    def is_same_answer(self, first: ClassificationOutput, second: ClassificationOutput) -> bool:
+        return first.dominant_type_overall == second.dominant_type_overall and _list_typed_ranges(
+            first
+        ) == _list_typed_ranges(second)
+
+    @override
+    def summarise_answer(self, answer: ClassificationOutput) -> str:
+        return answer.dominant_type_overall or "cannot tell"
+
+    @override
+    def build_ground_truth(
+        self,
+        packet: ClassificationPacket,
+        review: Review,
+        answer: ClassificationOutput,
+        record_fields: Mapping[str, Any],
+    ) -> GroundTruth:
+        known_patients = packet.classification.patient_keys_by_page_range if packet.classification else {}
+        return GroundTruth(
+            ground_truth_classification=attach_patient_keys(answer, known_patients),
+            corrected_dominant_type=answer.dominant_type_overall if review.outcome == "corrected" else None,
+            **record_fields,
+        )
+
+    @override
+    def complete_ground_truth(
+        self, output_folder: OutputFolder, packet: ClassificationPacket, record: GroundTruth
+    ) -> GroundTruth:
+        """Add whom corrected page ranges are about.
+
+        Unchanged if bundle or salt is missing, until a reindex.
+        """
+        classification = record.ground_truth_classification
+        known_patients = packet.classification.patient_keys_by_page_range if packet.classification else {}
+        if classification.patient_keys_by_page_range.keys() <= known_patients.keys():
+            return record
+        try:
+            stored_bundle = output_folder.read_json(
+                bundle_file_name(packet.doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
+            )
+            patients = compute_patient_keys_by_page_range(
+                classification, group_stored_pages_by_person(stored_bundle), load_or_create_patient_salt(output_folder)
+            )
+        except (EvalkitError, LookupError, TypeError, ValueError):
+            return record
+        return record.model_copy(update={"ground_truth_classification": attach_patient_keys(classification, patients)})
+
+    @override
+    def write_projected_files(
+        self,
+        output_folder: OutputFolder,
+        packet: ClassificationPacket,
+        record: GroundTruthRecord | None,
+        answers: Sequence[ClassificationOutput | None],
+    ) -> None:
+        remove_mismatched_silver_fields(output_folder, packet.doc_id)
+
+    @override
+    def read_answering_model_name(self, output_folder: OutputFolder, doc_id: str) -> str:
+        stored = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION)
+        if "classifier" not in stored["usage"]["by_agent"]:
+            return "supplied"
+        return str(stored["versions"].get("models", {}).get("classifier", stored["model"]))
+
+
+def _list_typed_ranges(answer: ClassificationOutput) -> list[tuple[int, int, DocumentType | None]]:
+    return [(segment.start_page, segment.end_page, segment.dominant_type) for segment in answer.segments]

@@ -1,0 +1,448 @@
+"""Cases about fields: what reports and forms of a document say, field by field.
+
+Source: contract, ruling 14, read for fields: an expert vouches for the fields that were on screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import not_
+from typing import Any, Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import NotFound, ReviewRefused
+from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.extraction_schema import Extraction, Extractions, FieldValue
+from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
+from evalkit.review.case import CaseKind, HighlightedPlace, ReviewCase, ViewingRequirements, format_page_numbers
+from evalkit.review.draft import Draft
+from evalkit.review.field_answers import (
+    ExtractedFields,
+    FieldAnswer,
+    apply_and_locate_field_answers,
+    find_changed_fields,
+    format_field_label,
+    format_field_value,
+    get_template_field_or_plain_text,
+    index_fields_by_key,
+    is_extraction_review_required,
+    is_same_as_agent,
+    list_field_keys_statuses_and_values,
+    parse_field_answer,
+    parse_field_answers,
+    resolve_field_key,
+    split_field_key_to_index_and_name,
+)
+from evalkit.review.ground_truth import FieldsGroundTruth, Review, ReviewOutcome
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket, build_packet_fields
+from evalkit.review.submission import Correction, Submission
+from evalkit.store import OutputFolder, extraction_file_name
+
+#: The verdicts of a quote that the document contains, on whichever page.
+FOUND_VERDICTS = (None, QuoteVerdict.VERBATIM, QuoteVerdict.NOISY, QuoteVerdict.WRONG_PAGE)
+
+
+class ExtractionPacket(SMEPacket):
+    """A case about the fields of a document."""
+
+    kind: Literal["extraction"] = "extraction"
+    extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
+    """The fields of the document's reports and forms, accepted ones too."""
+
+    @classmethod
+    def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
+        """Build the case of a document's fields that need a person."""
+        issues = [issue for extraction in extractions.extractions for issue in extraction.issues]
+        return cls(
+            case_id=extractions.doc_id + EXTRACTION_SUFFIX,
+            decision_rule="fields",
+            decision_reason=explain_case_escalation(extractions.extractions),
+            created_at=created_at,
+            extractions=extractions.extractions,
+            **build_packet_fields(bundle, issues),
+        )
+
+    @property
+    @override
+    def indexed_type(self) -> str:
+        document_types = {extraction.document_type for extraction in self.extractions}
+        return document_types.pop() if len(document_types) == 1 else "several"
+
+    @property
+    @override
+    def agent_answer(self) -> tuple[ExtractedFields, ...] | None:
+        return self.extracted_fields or None
+
+    @property
+    def extracted_fields(self) -> tuple[ExtractedFields, ...]:
+        """The fields that the agent extracted, by report and form."""
+        return tuple(map(ExtractedFields.from_extraction, self.extractions))
+
+
+#: Why a report or form needs a person, in an expert's words: the first row that holds.
+_EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
+    (lambda extraction: _has_open_issue(extraction, "READER-NO-TEXT"),             "not every page could be read"),
+    (lambda extraction: _has_open_issue(extraction, "-AGENT-FAILED"),              "a program that should read or check it gave no answer"),
+    (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that was claimed is not on the page"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "it has none of the fields of such a document"),
+    (lambda extraction: not extraction.met_threshold,                   "the programs are not sure enough of what it says"),
+    (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it do not fit together"),
+    (lambda extraction: True,                                    "some of its fields have to be looked at"),
+)  # fmt: skip
+
+
+def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
+    return any(issue.code.endswith(code_suffix) and issue.status == "open" for issue in extraction.issues)
+
+
+def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
+    """Explain why a document's fields need a person, by the first form that does."""
+    escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
+    first_extraction = escalated_extractions[0]
+    page_words = (
+        f"page {first_extraction.start_page}"
+        if first_extraction.start_page == first_extraction.end_page
+        else f"pages {first_extraction.start_page}–{first_extraction.end_page}"
+    )
+    more = f", and {len(escalated_extractions) - 1} more to look at" if len(escalated_extractions) > 1 else ""
+    return f"{first_extraction.document_type} on {page_words}: {explain_extraction_escalation(first_extraction)}{more}"
+
+
+def explain_extraction_escalation(extraction: Extraction) -> str:
+    """Explain why a report or form needs a person."""
+    return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
+
+
+@dataclass(frozen=True)
+class ReviewTarget:
+    """A field with its issues, or an issue that is about no single field."""
+
+    target_id: str
+    """The field's key, or the issue's id."""
+    extraction_index: int
+    """The position of its report or form in the packet, from 0."""
+    field_name: str
+    """The field's name; empty of an issue."""
+    issues: tuple[Issue, ...]
+    """Open ones, worst first."""
+
+
+@dataclass(frozen=True)
+class FieldsCorrection(Correction):
+    """An expert's answers to fields, by key or name; None: nothing was filled in."""
+
+    answers: Mapping[str, Any] | None = None
+
+    @property
+    @override
+    def is_change(self) -> bool:
+        return bool(self.answers)
+
+
+class FieldReviewCase(ReviewCase):
+    """A case about fields as it was opened."""
+
+    packet: ExtractionPacket
+    _changed_sentence = "You have changed fields: submit them as a correction."
+
+    @cached_property
+    def agent_extracted_fields(self) -> tuple[ExtractedFields, ...]:
+        """The fields that the agent extracted."""
+        return self.packet.extracted_fields
+
+    @cached_property
+    def targets(self) -> tuple[ReviewTarget, ...]:
+        """All fields and issues in the order of forms and templates.
+
+        Of each form the issues without a field first.
+        """
+        return tuple(
+            target
+            for form_index, extraction in enumerate(self.packet.extractions)
+            for target in _iterate_targets(form_index, extraction)
+        )
+
+    def get_target(self, target_id: str) -> ReviewTarget:
+        """Get a field or an issue. NotFound, with its id."""
+        target = self._targets_by_id.get(target_id)
+        if target is None:
+            raise NotFound(
+                f"case {self.packet.case_id!r} has no field {target_id!r}",
+                code="FIELD-NOT-FOUND",
+                remedy="Its fields are in packet.extractions.",
+            )
+        return target
+
+    def locate_target(self, target_id: str) -> HighlightedPlace:
+        """Find the place of a field or issue.
+
+        The value's own, else the passage that its issue names. NotFound. Without a place it is its form's first
+        page, and nothing is highlighted.
+        """
+        target = self.get_target(target_id)
+        form = self.packet.extractions[target.extraction_index]
+        field_value = form.fields.get(target.field_name)
+        if field_value and (boxes := self._filter_displayable_boxes(field_value.boxes)):
+            return HighlightedPlace(boxes[0][0], boxes, "found")
+        for issue in target.issues:
+            if boxes := self._filter_displayable_boxes(issue.boxes):
+                return HighlightedPlace(boxes[0][0], boxes, "found" if issue.verdict in FOUND_VERDICTS else "near")
+        page = (field_value.page if field_value else None) or next(
+            (other_issue.page for other_issue in target.issues if other_issue.page), None
+        )
+        return HighlightedPlace(self._clamp_page_number(page or form.start_page), (), "near")
+
+    def choose_first_target_id(self) -> str | None:
+        """Choose what to look at first.
+
+        The worst of what must be seen, else the first field.
+        """
+        required_targets = [target for target in self.targets if self._is_required_target(target)]
+        first_target = min(
+            required_targets, key=lambda required_target: required_target.issues[0].severity.rank, default=None
+        )
+        first_target = first_target or next(iter(self.targets), None)
+        return first_target.target_id if first_target else None
+
+    def get_agent_value(self, field_key: str) -> FieldValue:
+        """Get the agent's value of a field. NotFound."""
+        target = self.get_target(field_key)
+        if not target.field_name:
+            raise NotFound(f"{field_key!r} is no field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
+        return self.packet.extractions[target.extraction_index].fields[target.field_name]
+
+    def set_field_answer(self, draft: Draft, field_key: str, raw_answer: object) -> Draft:
+        """Set the expert's answer to a field; the agent's own value is no change.
+
+        ReviewRefused.
+        """
+        agent_value = self.get_agent_value(field_key)
+        form_index, field_name = split_field_key_to_index_and_name(field_key)
+        # The agent's value may break the field's format; an expert can agree with it all the same.
+        if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
+            return draft.set_field_answer(field_key, None)
+        expert_answer = parse_field_answer(
+            get_template_field_or_plain_text(self.agent_extracted_fields[form_index], field_name), raw_answer
+        )
+        return draft.set_field_answer(
+            field_key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer
+        )
+
+    def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
+        """Get the field's value now: the expert's answer, else the agent's. NotFound."""
+        return draft.fields.get(field_key) or self.get_agent_value(field_key)
+
+    @cached_property
+    @override
+    def viewing_requirements(self) -> ViewingRequirements:
+        """Each form that needs a person, and its grave issues."""
+        escalated_extractions = [
+            extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
+        ]
+        page_numbers = {self._clamp_page_number(extraction.start_page) for extraction in escalated_extractions}
+        grave_ids = [
+            issue.issue_id
+            for target in self.targets
+            if self._is_required_target(target)
+            for issue in _list_blocker_and_major_issues(target)
+        ]
+        ordered_ids = dict.fromkeys(issue.issue_id for issue in self.packet.open_issues if issue.issue_id in grave_ids)
+        return ViewingRequirements(page_numbers=tuple(sorted(page_numbers)), issue_ids=tuple(ordered_ids))
+
+    def list_unseen_target_ids(self, draft: Draft) -> list[str]:
+        """List the fields and issues that must be looked at and were not yet, in order."""
+        unseen_ids = set(self.find_unseen_requirements(draft).issue_ids)
+        return [
+            target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)
+        ]
+
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        """Mark a field or issue, and the page on screen, as seen."""
+        draft = draft.show_page_and_mark_seen(page)
+        target = self.get_target(target_id)
+        if self.locate_target(target_id).page != page:
+            return draft
+        for issue in target.issues:
+            draft = draft.show_issue_and_mark_seen(issue.issue_id)
+        return (
+            draft.show_field_and_mark_seen(target_id)
+            if target.field_name
+            else draft.show_issue_and_mark_seen(target_id)
+        )
+
+    @override
+    def has_expert_changes(self, draft: Draft) -> bool:
+        return bool(draft.fields)
+
+    @override
+    def describe_changes(self, draft: Draft) -> tuple[str, ...]:
+        return tuple(
+            f"{format_field_label(self.agent_extracted_fields[target.extraction_index], target.field_name)}: {format_field_value(self.get_agent_value(target.target_id))} → "
+            f"{format_field_value(draft.fields[target.target_id])}"
+            for target in self.targets
+            if target.target_id in draft.fields
+        )
+
+    @override
+    def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
+        vouched_keys = (
+            key
+            for key in index_fields_by_key(self.agent_extracted_fields)
+            if key in draft.fields or key in draft.fields_seen
+        )
+        answers = draft.fields if not is_validation and not is_undeterminable else None
+        return {
+            "corrections": (FieldsCorrection(answers),),
+            "vouched": None if is_undeterminable else tuple(vouched_keys),
+        }
+
+    @cached_property
+    @override
+    def _unvalidatable_reason(self) -> str | None:
+        if any(extraction.history for extraction in self.packet.extractions):
+            return None
+        return "No fields could be extracted, so there is nothing to agree with."
+
+    @override
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
+        if not draft.fields:
+            return "nothing was changed", "Change a field, or validate what is there."
+        unseen = self.find_unseen_requirements(draft)
+        if self.packet.case_id.endswith(ADJUDICATION_SUFFIX) and unseen.page_numbers:
+            page_words = format_page_numbers(unseen.page_numbers)
+            return f"{page_words} not yet seen", "Look at each report and form yourself."
+        return None
+
+    def _is_required_target(self, target: ReviewTarget) -> bool:
+        return bool(_list_blocker_and_major_issues(target)) and is_extraction_review_required(
+            self.packet.extractions[target.extraction_index]
+        )
+
+    def _filter_displayable_boxes(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:
+        """Keep the boxes on pages that exist.
+
+        The screen must not claim a highlight that is not there.
+        """
+        return tuple(box for box in boxes if self._clamp_page_number(box[0]) == box[0])
+
+    def _clamp_page_number(self, page_number: int) -> int:
+        return min(max(page_number, 1), self.packet.total_pages)
+
+    @cached_property
+    def _targets_by_id(self) -> dict[str, ReviewTarget]:
+        return {target.target_id: target for target in self.targets}
+
+
+def _iterate_targets(form_index: int, extraction: Extraction) -> Iterator[ReviewTarget]:
+    open_issues = sorted(
+        (issue for issue in extraction.issues if issue.status == "open"), key=lambda issue: issue.severity.rank
+    )
+    for issue in open_issues:
+        if issue.location not in extraction.fields:
+            yield ReviewTarget(issue.issue_id, form_index, "", (issue,))
+    for field_name in extraction.fields:
+        field_issues = tuple(issue for issue in open_issues if issue.location == field_name)
+        yield ReviewTarget(f"{form_index + 1}.{field_name}", form_index, field_name, field_issues)
+
+
+def _list_blocker_and_major_issues(target: ReviewTarget) -> list[Issue]:
+    return [issue for issue in target.issues if issue.severity is not IssueSeverity.MINOR]
+
+
+class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
+    """The fields of a document."""
+
+    packet_class = ExtractionPacket
+    case_class = FieldReviewCase
+    correction_class = FieldsCorrection
+    case_id_suffix = EXTRACTION_SUFFIX
+    topic = "fields"
+    correction_remedy = "Give corrected_fields."
+
+    @override
+    def reconstruct_draft(
+        self, packet: ExtractionPacket, review: Review, answer: tuple[ExtractedFields, ...] | None
+    ) -> Draft:
+        changed_fields = find_changed_fields(packet.extracted_fields, answer) if answer else {}
+        return Draft.from_packet(packet).model_copy(update={"fields": changed_fields})
+
+    @override
+    def build_review_fields(
+        self, outcome: ReviewOutcome, submission: Submission, packet: ExtractionPacket, bundle: DocumentBundle
+    ) -> dict[str, Any]:
+        answers = submission.get_correction(FieldsCorrection).answers or {}
+        vouched_keys = _choose_vouched_fields(packet, submission.vouched, answers, outcome)
+        if outcome == "undeterminable":
+            return {"after": None, "vouched": vouched_keys}
+        if outcome == "validated" and not any(extraction.history for extraction in packet.extractions):
+            raise ReviewRefused(
+                "no fields could be extracted, so there is nothing to agree with",
+                code="REVIEW-NOTHING-TO-VALIDATE",
+                remedy="Give corrected_fields, or say why it is undeterminable.",
+            )
+        answers_by_key = parse_field_answers(packet.case_id, packet.extracted_fields, answers)
+        return {
+            "after": apply_and_locate_field_answers(packet.extracted_fields, answers_by_key, bundle),
+            "vouched": vouched_keys,
+        }
+
+    @override
+    def is_same_answer(self, first: tuple[ExtractedFields, ...], second: tuple[ExtractedFields, ...]) -> bool:
+        return list_field_keys_statuses_and_values(first) == list_field_keys_statuses_and_values(second)
+
+    @override
+    def summarise_answer(self, answer: tuple[ExtractedFields, ...]) -> str:
+        return f"{sum(len(form.fields) for form in answer)} fields"
+
+    @override
+    def list_answer_sections(self, packet: ExtractionPacket) -> list[tuple[str, list[list[str]] | None]]:
+        return [
+            (
+                f"{extraction.document_type}, pages {extraction.start_page}-{extraction.end_page}: "
+                f"{extraction.decision}, {extraction.stopped_reason}",
+                [
+                    [format_field_label(extraction, field_name), format_field_value(field_value)]
+                    for field_name, field_value in extraction.fields.items()
+                    if field_value.value is not None
+                ],
+            )
+            for extraction in packet.extractions
+        ]
+
+    @override
+    def build_ground_truth(
+        self,
+        packet: ExtractionPacket,
+        review: Review,
+        answer: tuple[ExtractedFields, ...],
+        record_fields: Mapping[str, Any],
+    ) -> FieldsGroundTruth:
+        return FieldsGroundTruth(ground_truth_fields=answer, **record_fields)
+
+    @override
+    def read_answering_model_name(self, output_folder: OutputFolder, doc_id: str) -> str:
+        stored = output_folder.read_json(extraction_file_name(doc_id), max_schema_version=EXTRACTIONS_VERSION)
+        return str(stored["model"])
+
+
+def _choose_vouched_fields(
+    packet: ExtractionPacket, vouched: Iterable[str] | None, answers: Mapping[str, Any], outcome: ReviewOutcome
+) -> tuple[str, ...]:
+    """Choose the keys that the expert vouches for, in the packet's order.
+
+    By default all, or the corrected ones.
+    """
+    keys = index_fields_by_key(packet.extracted_fields)
+    if outcome == "undeterminable":
+        return ()
+    if vouched is None and outcome == "validated":
+        return tuple(keys)
+    names = answers if vouched is None else vouched
+    vouched_keys = {resolve_field_key(packet.case_id, packet.extracted_fields, name) for name in names}
+    return tuple(key for key in keys if key in vouched_keys)

@@ -1,0 +1,454 @@
+"""Cases about a statement template: what it reads, where that is on the page, and what a press submits.
+
+Source: contract, ruling 14, read for templates: an expert who approves one has seen each page that it reads and each
+grave issue, and explains in words why sums may be unmet. Every reading follows from the draft's template and the
+statement's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal
+
+from typing_extensions import override
+
+from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.documents.bundle import Box, DocumentBundle
+from evalkit.errors import NotFound
+from evalkit.issue import Issue, IssueSeverity, PageBox
+from evalkit.review.case import CaseKind, HighlightedPlace, ReviewCase, ViewingRequirements
+from evalkit.review.draft import Draft
+from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome, TemplateGroundTruth
+from evalkit.review.packet import SMEPacket, build_packet_fields
+from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
+from evalkit.review.template_editing import (
+    add_region_for_page_kind,
+    apply_choice,
+    build_approved_template,
+    describe_template_changes,
+    describe_unmet_sums,
+    extract_template_if_edited,
+    is_nearly_same_template,
+    move_template_edge,
+    parse_corrected_template,
+    read_stored_template,
+    rename_column_with_dependents,
+)
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.consensus import keep_worst_issues_per_category
+from evalkit.statements.convergence import EscalationReason
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReportedIssue, TemplateCase
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueSeverity
+from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
+from evalkit.store import OutputFolder, template_file_name
+
+_TARGET_PATTERN = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")
+#: So many readings are kept: what undoing comes back to, and where an edge has just been.
+_CACHED_READINGS = 8
+
+#: How a template's issues rank in the one queue (contract, ruling 19).
+TEMPLATE_ISSUE_SEVERITIES: dict[TemplateIssueSeverity, IssueSeverity] = {
+    "critical": IssueSeverity.BLOCKER,
+    "high":     IssueSeverity.BLOCKER,
+    "medium":   IssueSeverity.MAJOR,
+    "low":      IssueSeverity.MINOR,
+}  # fmt: skip
+#: Why a template needs a person, in an expert's words.
+TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
+    "max_retries_exceeded":  "after all attempts a reviewer still finds faults in the template",
+    "diverging":             "each attempt at the template made it worse",
+    "arbitration_uncertain": "the reviewers disagree about the template, and nobody could settle it",
+    "reviewer_failed":       "a reviewer of the template gave no answer",
+    "critical_disagreement": "only one of two reviewers finds a critical fault in the template",
+    "review_disabled":       "only one reviewer looks at templates, so a person approves each",
+}  # fmt: skip
+
+
+def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
+    """Convert a fault to an issue.
+
+    One that an arbitrator dismissed stays open: no model takes back a finding.
+    """
+    template_issue = reported_issue.issue
+    return Issue.create(
+        reported_issue.reported_by[0] if reported_issue.reported_by else "arbitrator",
+        f"TEMPLATE-{template_issue.category.upper().replace('_', '-')}",
+        TEMPLATE_ISSUE_SEVERITIES[template_issue.severity],
+        template_issue.message,
+        location=template_issue.evidence.location,
+        suggested_fix=template_issue.suggested_fix,
+        page=template_issue.page,
+        facts={"part": template_issue.evidence.location} if template_issue.evidence.location else {},
+    ).model_copy(update={"issue_id": template_issue.issue_id})
+
+
+class TemplatePacket(SMEPacket):
+    """A case about a statement template."""
+
+    kind: Literal["statement_template"] = "statement_template"
+    template_case: Annotated[TemplateCase, SchemaByReference()]
+    """The template with all that its reviewers reported."""
+
+    @classmethod
+    def create(cls, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> TemplatePacket:
+        """Build the case of a template, with the statement that it was tried on."""
+        return cls(
+            case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
+            decision_rule="statement_template",
+            decision_reason=TEMPLATE_ESCALATION_REASONS[template_case.escalation.escalation_reason],
+            created_at=created_at,
+            template_case=template_case,
+            **build_packet_fields(bundle, map(_convert_template_issue, template_case.issues)),
+        )
+
+    @property
+    @override
+    def indexed_type(self) -> str:
+        return "Statement template"
+
+    @property
+    @override
+    def agent_answer(self) -> StatementTemplate:
+        """The template as it was when the case was made."""
+        return parse_template_toml(self.template_case.template, self.template_case.template_id)
+
+
+@dataclass(frozen=True)
+class TemplateCorrection(Correction):
+    """A corrected template, or its TOML text, and why sums may be unmet."""
+
+    template: StatementTemplate | str | None = None
+    unmet_sums: str = ""
+
+    @property
+    @override
+    def is_change(self) -> bool:
+        return self.template is not None
+
+
+class TemplateReviewCase(ReviewCase):
+    """A case about a statement template as it was opened."""
+
+    packet: TemplatePacket
+    _changed_sentence = "You have changed the template: approve it with your changes."
+
+    @property
+    def template_case(self) -> TemplateCase:
+        """The template with all that its reviewers reported."""
+        return self.packet.template_case
+
+    @cached_property
+    def agent_template(self) -> StatementTemplate:
+        """The template as it was when the case was made."""
+        return self.packet.agent_answer
+
+    @cached_property
+    def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
+        """The issues up to the cap of their category, worst first (contract, ruling 18).
+
+        Nobody needs to read the same fault of thirty rows thirty times.
+        """
+        shown_ids = {
+            issue.issue_id
+            for issue in keep_worst_issues_per_category(
+                [reported_issue.issue for reported_issue in self.template_case.issues]
+            )
+        }
+        within_caps = [
+            reported_issue for reported_issue in self.template_case.issues if reported_issue.issue.issue_id in shown_ids
+        ]
+        return tuple(sorted(within_caps, key=lambda candidate: -SeverityRank[candidate.issue.severity]))
+
+    def get_template(self, draft: Draft) -> StatementTemplate:
+        """Get the template as the expert has it."""
+        return draft.template or self.agent_template
+
+    def apply_template(self, draft: Draft) -> AppliedTemplate:
+        """Read the statement with the draft's template, and check its sums."""
+        return self._cached_apply_template(draft.template) if draft.template else self._agent_applied_template
+
+    def list_pages_with_region(self, draft: Draft) -> tuple[int, ...]:
+        """List the pages on which the template has a region."""
+        template, total_pages = self.get_template(draft), self.packet.total_pages
+        return tuple(page for page in range(1, total_pages + 1) if template.find_region_indices(page, total_pages))
+
+    # Changes
+
+    def move_edge(self, draft: Draft, edge_name: str, page_fraction: float) -> Draft:
+        """Move an edge to ``page_fraction``, a fraction of the page.
+
+        ReviewRefused if there is no such edge.
+        """
+        return self._set_template(
+            draft,
+            move_template_edge(self.get_template(draft), edge_name, page_fraction, opened_template=self.agent_template),
+        )
+
+    def add_region_for_page_kind(self, draft: Draft, page: int) -> Draft:
+        """Add a box to a page without one. ReviewRefused if it has one."""
+        return self._set_template(
+            draft, add_region_for_page_kind(self.get_template(draft), page, self.packet.total_pages)
+        )
+
+    def rename_column_with_dependents(self, draft: Draft, column_index: int, name: str) -> Draft:
+        """Rename a column, counted from 0. ReviewRefused if no row could be read then."""
+        return self._set_template(draft, rename_column_with_dependents(self.get_template(draft), column_index, name))
+
+    def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
+        """Make one of ``TEMPLATE_CHOICES``.
+
+        ReviewRefused for a value that cannot be chosen.
+        """
+        return self._set_template(draft, apply_choice(self.get_template(draft), choice_name, value))
+
+    def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
+        return draft.set_template(None if template == self.agent_template else template)
+
+    # Places
+
+    def locate_target(self, target_id: str, draft: Draft) -> HighlightedPlace:
+        """Find an issue, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``. NotFound."""
+        applied_template = self.apply_template(draft)
+        if issue := self._issues_by_id.get(target_id):
+            return self._locate_issue(issue)
+        match = _TARGET_PATTERN.fullmatch(target_id)
+        statement, index = applied_template.statement, int(match["at"]) - 1 if match else -1
+        targets_by_kind: dict[str, Sequence[object]] = {
+            "row": statement.transactions, "left": statement.left_over, "outside": statement.outside,
+            "sum": applied_template.reconciliation.checks,
+        }  # fmt: skip
+        if match is None or not 0 <= index < len(targets_by_kind[match["what"]]):
+            raise NotFound(
+                f"case {self.packet.case_id!r} has no {target_id!r}",
+                code="TEMPLATE-ROW",
+                remedy="Choose what is listed.",
+            )
+        if match["what"] == "row":
+            row = statement.transactions[index]
+            return HighlightedPlace(row.page, _build_page_boxes(row.page, row.boxes), "found")
+        if match["what"] == "sum":
+            return self._locate_sum(applied_template, index)
+        unread_line = (statement.left_over if match["what"] == "left" else statement.outside)[index]
+        return HighlightedPlace(unread_line.page, _build_page_boxes(unread_line.page, [unread_line.box]), "near")
+
+    def choose_first_target_id(self) -> str | None:
+        """Choose what to look at first: the worst issue."""
+        return next((reported_issue.issue.issue_id for reported_issue in self.issues_within_caps), None)
+
+    def is_issue_id(self, target_id: str) -> bool:
+        """Decide whether that is the id of an issue."""
+        return target_id in self._issues_by_id
+
+    def has_target(self, target_id: str, draft: Draft) -> bool:
+        """Decide whether there is anything of that name to look at."""
+        try:
+            self.locate_target(target_id, draft)
+        except NotFound:
+            return False
+        return True
+
+    @property
+    @override
+    def viewing_requirements(self) -> ViewingRequirements:
+        """Each page that the template reads, and each critical or high issue shown."""
+        return self._get_viewing_requirements(self.draft)
+
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+        """Mark an issue or row, and the page on screen, as seen."""
+        draft = draft.show_page_and_mark_seen(page)
+        issue = self._issues_by_id.get(target_id)
+        if issue is None or self._locate_issue(issue).page != page:
+            return draft
+        return draft.show_issue_and_mark_seen(target_id)
+
+    # Decisions
+
+    @override
+    def has_expert_changes(self, draft: Draft) -> bool:
+        return draft.template is not None
+
+    @override
+    def describe_changes(self, draft: Draft) -> tuple[str, ...]:
+        return tuple(describe_template_changes(self.agent_template, self.get_template(draft)))
+
+    def describe_unmet_sums(self, draft: Draft) -> str:
+        """Describe in a sentence what is wrong with the sums; empty if they are met."""
+        return describe_unmet_sums(self.apply_template(draft).reconciliation)
+
+    def explain_approval_block(self, draft: Draft) -> str | None:
+        """Explain why the template, changed or not, may not be approved now.
+
+        None if it may.
+        """
+        if reason := self.explain_permanent_validation_block():
+            return reason
+        if not self.apply_template(draft).statement.transactions:
+            return "The template reads no transaction: correct it, or reject it."
+        if unseen_sentence := self._describe_unseen(draft):
+            return unseen_sentence
+        if (unmet_sentence := self.describe_unmet_sums(draft)) and not draft.unmet_sums:
+            return f"{unmet_sentence[:1].upper()}{unmet_sentence[1:]}: say why it may be approved, or correct it."
+        return None
+
+    @override
+    def explain_validation_block(self, draft: Draft) -> str | None:
+        return self.explain_approval_block(draft) or (
+            self._changed_sentence if self.has_expert_changes(draft) else None
+        )
+
+    @override
+    def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
+        is_approval = not is_undeterminable
+        correction = TemplateCorrection(
+            template=self.get_template(draft) if is_approval and not is_validation else None,
+            unmet_sums=draft.unmet_sums if is_approval and self.describe_unmet_sums(draft) else "",
+        )
+        return {"corrections": (correction,)}
+
+    @property
+    @override
+    def _unvalidatable_reason(self) -> str | None:
+        return None
+
+    @override
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
+        if not self.has_expert_changes(draft):
+            return "nothing was changed", "Change the template, or approve it as it is."
+        block_reason = self.explain_approval_block(draft)
+        return (block_reason.rstrip("."), "Look at what is missing first.") if block_reason else None
+
+    @override
+    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+        grave_ids = (
+            reported_issue.issue.issue_id
+            for reported_issue in self.issues_within_caps
+            if SeverityRank[reported_issue.issue.severity] >= SeverityRank.high
+        )
+        return ViewingRequirements(page_numbers=self.list_pages_with_region(draft), issue_ids=tuple(grave_ids))
+
+    def _locate_issue(self, issue: Issue) -> HighlightedPlace:
+        """Find the issue's page.
+
+        If it is about the edges of regions, also the lines outside of them there.
+        """
+        page_numbers = self.list_pages_with_region(self.draft)
+        page = min(max(issue.page or (page_numbers[0] if page_numbers else 1), 1), self.packet.total_pages)
+        is_about_edges = issue.code == "TEMPLATE-BBOX-ACCURACY"
+        unread_lines = self._agent_applied_template.statement.outside if is_about_edges else ()
+        boxes = [unread_line.box for unread_line in unread_lines if unread_line.page == page]
+        return HighlightedPlace(page, _build_page_boxes(page, boxes), "near")
+
+    def _locate_sum(self, applied_template: AppliedTemplate, check_index: int) -> HighlightedPlace:
+        check = applied_template.reconciliation.checks[check_index]
+        page = check.page or 1
+        boxes = [
+            printed_sum.box
+            for printed_sum in applied_template.statement.sums
+            if (printed_sum.label, printed_sum.page) == (check.label, page)
+        ]
+        return HighlightedPlace(page, _build_page_boxes(page, boxes), "found")
+
+    @cached_property
+    def _agent_applied_template(self) -> AppliedTemplate:
+        return AppliedTemplate.create(self.agent_template, self.bundle)
+
+    @cached_property
+    def _cached_apply_template(self) -> Callable[[StatementTemplate], AppliedTemplate]:
+        return lru_cache(maxsize=_CACHED_READINGS)(self._agent_applied_template.apply_other_template)
+
+    @cached_property
+    def _issues_by_id(self) -> dict[str, Issue]:
+        return {issue.issue_id: issue for issue in self.packet.open_issues}
+
+
+def _build_page_boxes(page: int, boxes: Sequence[Box]) -> tuple[PageBox, ...]:
+    return tuple((page, *box) for box in boxes)
+
+
+class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
+    """A template by which a bank's statements are read."""
+
+    packet_class = TemplatePacket
+    case_class = TemplateReviewCase
+    correction_class = TemplateCorrection
+    case_id_suffix = TEMPLATE_CASE_SUFFIX
+    is_named_after_document = False
+    topic = "a statement template"
+    correction_remedy = "Give corrected_template."
+
+    @override
+    def reconstruct_draft(self, packet: TemplatePacket, review: Review, answer: StatementTemplate | None) -> Draft:
+        template = extract_template_if_edited(packet.agent_answer, answer)
+        return Draft.from_packet(packet).model_copy(update={"template": template, "unmet_sums": review.unmet_sums})
+
+    @override
+    def build_review_fields(
+        self, outcome: ReviewOutcome, submission: Submission, packet: TemplatePacket, bundle: DocumentBundle
+    ) -> dict[str, Any]:
+        if outcome == "undeterminable":
+            return {"after": None}
+        correction, agent_template = submission.get_correction(TemplateCorrection), packet.agent_answer
+        final_template = (
+            agent_template
+            if correction.template is None
+            else parse_corrected_template(agent_template, correction.template)
+        )
+        applied_template, reason = AppliedTemplate.create(final_template, bundle), correction.unmet_sums
+        if not applied_template.statement.transactions:
+            raise build_incomplete_review_error(
+                "the template reads no transaction", "Correct it, or say why it cannot be used."
+            )
+        if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
+            raise build_incomplete_review_error(
+                unmet_sentence, "Say why the template may be approved all the same (unmet_sums), or correct it."
+            )
+        if not unmet_sentence and reason:
+            raise build_incomplete_review_error("all sums are met", "Leave unmet_sums out.")
+        approved_template = build_approved_template(agent_template, final_template)
+        return {"after": approved_template, "vouched": ("template",), "unmet_sums": reason}
+
+    @override
+    def is_same_answer(self, first: StatementTemplate, second: StatementTemplate) -> bool:
+        return is_nearly_same_template(first, second)
+
+    @override
+    def summarise_answer(self, answer: StatementTemplate) -> str:
+        return f"template, version {answer.version}"
+
+    @override
+    def list_answer_sections(self, packet: TemplatePacket) -> list[tuple[str, list[list[str]] | None]]:
+        return [(packet.template_case.template.removesuffix("\n"), None)]
+
+    @override
+    def build_ground_truth(
+        self, packet: TemplatePacket, review: Review, answer: StatementTemplate, record_fields: Mapping[str, Any]
+    ) -> TemplateGroundTruth:
+        return TemplateGroundTruth(ground_truth_template=answer, unmet_sums=review.unmet_sums, **record_fields)
+
+    @override
+    def write_projected_files(
+        self,
+        output_folder: OutputFolder,
+        packet: TemplatePacket,
+        record: GroundTruthRecord | None,
+        answers: Sequence[StatementTemplate | None],
+    ) -> None:
+        """Write the template's file as the reviews leave it.
+
+        Stable once approved, else the draft that it was before. A version that was made since does not depend
+        on these reviews, and a draft that was edited elsewhere stays.
+        """
+        draft_template = packet.agent_answer
+        name = template_file_name(draft_template.template_id)
+        stored_template = read_stored_template(output_folder, draft_template.template_id)
+        if isinstance(record, TemplateGroundTruth):
+            approved_template = record.ground_truth_template
+            if stored_template is None or (
+                stored_template != approved_template and stored_template.version <= approved_template.version
+            ):
+                output_folder.write_text(name, render_template_toml(approved_template))
+        elif stored_template is None or (stored_template != draft_template and stored_template in answers):
+            output_folder.write_text(name, render_template_toml(draft_template))

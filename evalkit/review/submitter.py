@@ -1,0 +1,278 @@
+"""Submitting a review: it is checked, written to a file that never changes, and carried out."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from evalkit.classification.schema import load_type_definitions
+from evalkit.core.clocks import format_iso_seconds
+from evalkit.core.records import describe_first_error
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import ReviewRefused, StoreError
+from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
+from evalkit.review.case_files import read_packet, read_packet_bundle
+from evalkit.review.ground_truth import (
+    Review,
+    ShownMachineAnswers,
+    append_chained_review,
+    hash_review_file,
+    is_newest_review_unchanged,
+)
+from evalkit.review.kinds import CASE_KINDS, require_matching_corrections
+from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files_and_get_case_ids
+from evalkit.review.packet import SMEPacket, compute_packet_digest
+from evalkit.review.permissions import ReviewerRole
+from evalkit.review.queue import read_review_status
+from evalkit.review.roster import ReviewerRoster
+from evalkit.review.submission import (
+    Submission,
+    build_incomplete_review_error,
+    derive_outcome,
+    parse_segment_flags,
+    parse_verdicts,
+)
+from evalkit.review.write_lock import hold_case_write_lock
+from evalkit.store import OutputFolder, OutputIndex, ReviewChainHead, encode_canonical_json, review_file_name
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BrowserTab:
+    """The browser tab of a submission.
+
+    Its draft, and the reviewer's older ones, go with the review.
+    """
+
+    tab_id: str
+    """The tab's id."""
+    opened_at: str
+    """When the case was opened there (ISO 8601, UTC)."""
+
+
+@dataclass(frozen=True)
+class LoadedCase:
+    """A case as it was read before the review."""
+
+    packet: SMEPacket
+    packet_sha256: str
+    bundle: DocumentBundle
+    """The document's text."""
+
+
+@dataclass(frozen=True)
+class ReviewSubmitter:
+    """A reviewer's access to an output folder, to submit reviews."""
+
+    output_folder: OutputFolder
+    index: OutputIndex
+    reviewer: str
+    clock: Callable[[], datetime]
+
+    def load_case(self, case_id: str) -> LoadedCase:
+        """Load a case to review. NotFound; StoreError if a file cannot be read."""
+        packet = read_packet(self.output_folder, case_id)
+        return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
+
+    def submit_review(
+        self,
+        loaded_case: LoadedCase,
+        submission: Submission,
+        *,
+        base_revision: int | None,
+        require_savable: Callable[[str, str], None],
+        browser_tab: BrowserTab | None = None,
+    ) -> Review:
+        """Save a review on ``base_revision`` (None.
+
+        Whichever is the newest) and all that follows from it. The drafts of ``browser_tab`` go.
+        ``require_savable`` is called under the write lock, with the digest of the packet as it is by then and
+        the time (ISO 8601, UTC), and raises whatever forbids saving. ReviewRefused, ReviewConflict: nothing was
+        written then.
+        """
+        outcome, kind = derive_outcome(submission), CASE_KINDS[loaded_case.packet.kind]
+        require_matching_corrections(loaded_case.packet, submission)
+        # Before the lock, so that nobody has to wait: reading a statement takes a while.
+        decided_fields = kind.build_review_fields(outcome, submission, loaded_case.packet, loaded_case.bundle)
+        with hold_case_write_lock(self.output_folder, loaded_case.packet.case_id):
+            packet = read_packet(self.output_folder, loaded_case.packet.case_id)
+            packet_sha256, now = self._compute_packet_digest(packet, loaded_case), format_iso_seconds(self.clock())
+            require_savable(packet_sha256, now)
+            if packet_sha256 != loaded_case.packet_sha256:  # a run has just written it anew
+                decided_fields = kind.build_review_fields(outcome, submission, packet, loaded_case.bundle)
+            return self._save_review(
+                packet,
+                base_revision,
+                browser_tab,
+                packet_sha256=packet_sha256,
+                submitted_at=now,
+                seconds_active=submission.seconds_active,
+                outcome=outcome,
+                correction_notes="\n".join(
+                    filter(None, [(submission.undeterminable or "").strip(), submission.correction_notes])
+                ),
+                issue_verdicts=parse_verdicts(packet, submission.issue_verdicts),
+                pages_seen=tuple(submission.pages_seen),
+                evidence_seen=tuple(submission.evidence_seen),
+                shown=submission.shown or ShownMachineAnswers(),
+                segment_flags=parse_segment_flags(
+                    submission.segment_flags,
+                    kind.list_page_ranges(decided_fields["after"], packet.total_pages),
+                    packet.total_pages,
+                ),
+                second_opinion=submission.second_opinion,
+                **decided_fields,
+            )
+
+    def reopen_case(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
+        """Reopen a closed case.
+
+        ReviewRefused, NotFound, ReviewConflict: nothing is written then.
+        """
+        if not reason.strip():
+            raise build_incomplete_review_error("reopening needs a reason", "Say why the review is wrong.")
+        with hold_case_write_lock(self.output_folder, case_id):
+            packet = read_packet(self.output_folder, case_id)
+            if read_review_status(self.output_folder, case_id) != "completed":
+                raise build_incomplete_review_error(
+                    f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead."
+                )
+            return self._save_review(
+                packet,
+                base_revision,
+                None,
+                packet_sha256=compute_packet_digest(packet),
+                submitted_at=format_iso_seconds(self.clock()),
+                seconds_active=None,
+                outcome="reopened",
+                after=None,
+                correction_notes=reason.strip(),
+            )
+
+    def _compute_packet_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
+        """Compute the packet's digest, unless it is that of the loaded one.
+
+        The status does not count.
+        """
+        is_same_packet = (
+            packet.model_copy(update={"review_status": loaded_case.packet.review_status}) == loaded_case.packet
+        )
+        return loaded_case.packet_sha256 if is_same_packet else compute_packet_digest(packet)
+
+    def _save_review(
+        self, packet: SMEPacket, base_revision: int | None, tab: BrowserTab | None, **review_fields: Any
+    ) -> Review:
+        """Write the review and what follows from it; the lock is held."""
+        case_id = packet.case_id
+        opinions_before = CaseOpinions.read(self.output_folder, case_id)
+        permissions = ReviewerRoster(self.output_folder).get_permissions(self.reviewer)
+        permissions.require_case_permission(case_id, opinions_before.list_excluded_reviewers(case_id))
+        opinions_before.require_no_dependent_opinion(
+            self.output_folder,
+            self.index,
+            case_id,
+            self.reviewer,
+            review_fields["submitted_at"],
+            is_reopening=review_fields["outcome"] == "reopened",
+        )
+        self._require_newest_review_unchanged(case_id)
+        revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
+        review = append_chained_review(
+            self.output_folder,
+            case_id,
+            self._build_review(packet, permissions.role, review_fields),
+            base_revision=revision,
+        )
+        # From here on the review is saved: an error must not invite anyone to save it a second time.
+        try:
+            opinions = opinions_before.build_with_added_review(case_id, review)
+            existing_ids = write_derived_files_and_get_case_ids(self.output_folder, opinions)
+        except StoreError as error:
+            raise StoreError(
+                f"the review was saved, but what follows from it was not: {error.message}",
+                code=error.code,
+                remedy="Do not save it again: fix the folder, then run `evalkit reindex`.",
+            ) from error
+        try:
+            with self.index.batch_into_one_transaction():
+                self._update_index_claims_and_heads(case_id, review, opinions, existing_ids)
+                if tab:
+                    self.index.drafts.remove_tab_and_older_drafts(
+                        case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
+                    )
+        except StoreError:
+            log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
+        # No other answers get planted faults, and a template's lock is not that of the document's cases.
+        if not packet.has_attention_checks:
+            return review
+        try:
+            queue_or_withdraw_attention_checks(
+                self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id
+            )
+        except StoreError:
+            log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
+        return review
+
+    def _require_newest_review_unchanged(self, case_id: str) -> None:
+        """StoreError if the newest review was replaced.
+
+        The next one must not vouch for it.
+        """
+        head = self.index.review_heads.find_head(case_id)
+        if head and not is_newest_review_unchanged(self.output_folder, head):
+            raise StoreError(
+                f"{review_file_name(case_id, head.revision)} is not the review that was saved, or is gone",
+                code="REVIEW-CHANGED",
+                remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
+            )
+
+    def _update_index_claims_and_heads(
+        self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]
+    ) -> None:
+        revision = opinions.get_newest_revision(case_id)
+        self.index.review_heads.save_head(
+            ReviewChainHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))
+        )
+        self.index.deferrals.remove_deferral(case_id)
+        update_case_index(self.output_folder, self.index, opinions, existing_ids)
+        if opinions.get_status(case_id) == "completed":
+            self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            self.index.claims.remove_claim(case_id)  # nobody works on a closed case
+        else:
+            self.index.remove_closed_case(case_id)
+
+    def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
+        try:
+            review = CASE_KINDS[packet.kind].review_class(
+                reviewer=self.reviewer,
+                role=role,
+                before=packet.agent_answer,
+                seeded=packet.is_attention_check,
+                versions=dict(_read_versions()),
+                **review_fields,
+            )
+            encode_canonical_json(review.model_dump(mode="json"))
+        except ValidationError as error:
+            raise build_incomplete_review_error(
+                describe_first_error(error), "See save_review's documentation."
+            ) from None
+        except ValueError:
+            raise ReviewRefused(
+                "the review holds what JSON cannot carry",
+                code="REVIEW-SHAPE",
+                remedy="Give plain text, numbers and lists.",
+            ) from None
+        return review
+
+
+@cache
+def _read_versions() -> Mapping[str, str]:
+    return {"evalkit": importlib.metadata.version("evalkit"), "types": str(load_type_definitions()["version"])}
