@@ -202,15 +202,19 @@ class _OpenTransaction:
     balance: Decimal | None = None
     check_number: str = ""
     is_ocr_corrected: bool = False
-    boxes: list[Box] = field(default_factory=list)
-    last_line_y: float = 0.0
+    lines: list[TextLine] = field(default_factory=list)
+    """Its lines on the page, in order."""
 
     def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
         """Append a line and its description words."""
         if text := " ".join(word.text for word in description_words):
             self.description_lines.append(text)
-        self.boxes.append(line.box)
-        self.last_line_y = line.deskewed_center_y
+        self.lines.append(line)
+
+    def join_lines(self) -> TextLine:
+        """Join all lines into one, so that no word is lost if the row is no transaction."""
+        words = tuple(word for line in self.lines for word in line.words)
+        return TextLine(self.first_line.page_number, words, self.first_line.is_ocr_text)
 
 
 class _StatementParser:
@@ -416,11 +420,12 @@ class _StatementParser:
             or row.line.page_number != open_transaction.first_line.page_number
         ):
             return False
-        if (
-            row.line.deskewed_center_y - open_transaction.last_line_y
-            > row_rules.gap * open_transaction.first_line.height
-            or not set(row.words_by_column) <= {"description", "other"}
-        ):
+        if row.line.deskewed_center_y - open_transaction.lines[
+            -1
+        ].deskewed_center_y > row_rules.gap * open_transaction.first_line.height or not set(row.words_by_column) <= {
+            "description",
+            "other",
+        }:
             return False
         open_transaction.append_line(row.line, row.description_words)
         return True
@@ -438,13 +443,13 @@ class _StatementParser:
             return
         resolved_date = resolve_date(open_transaction.partial_date, self._period)
         if open_transaction.amount is None:
-            self._add_leftover(open_transaction.first_line, "it has a date and no amount")
+            self._add_leftover(open_transaction.join_lines(), "it has a date and no amount")
             return
         if not open_transaction.description_lines and self._template.find_column("description"):
-            self._add_leftover(open_transaction.first_line, "it does not say what it was")
+            self._add_leftover(open_transaction.join_lines(), "it does not say what it was")
             return
         if resolved_date is None:
-            self._add_leftover(open_transaction.first_line, "its year is not known")
+            self._add_leftover(open_transaction.join_lines(), "its year is not known")
             return
         self._transactions.append(
             Transaction(
@@ -454,7 +459,7 @@ class _StatementParser:
                 balance=open_transaction.balance,
                 check_number=open_transaction.check_number,
                 page=open_transaction.first_line.page_number,
-                boxes=tuple(open_transaction.boxes),
+                boxes=tuple(line.box for line in open_transaction.lines),
                 account=self._account,
                 section=open_transaction.section,
                 is_mended=open_transaction.is_ocr_corrected,

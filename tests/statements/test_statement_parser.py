@@ -270,3 +270,10 @@ def test_no_word_is_lost(lines: list[str]) -> None:
             assert any(
                 box[0] <= word.center_x <= box[2] and box[1] <= word.deskewed_center_y <= box[3] for box in boxes
             ), word.text
+
+
+def test_a_row_without_an_amount_keeps_its_continuation() -> None:
+    made = parse_statement(
+        template(), document("\n".join([row("01/02/2024", "SHOP", "", ""), row("", "MORE", "", "")]))
+    )
+    assert "MORE" in " ".join(one.text for one in made.left_over)

@@ -58,7 +58,10 @@ def test_foreign_page_is_separated_by_keyboard(
     keys.press("Enter")
     screen.wait_for_case()
     card = screen.page.locator(".ek-selected")
-    assert "Is page 3 about the same patient as page 1? The name, birth date and record number differ." in card.inner_text()
+    assert (
+        "Is page 3 about the same patient as page 1? The name, birth date and record number differ."
+        in card.inner_text()
+    )
     screen.page.wait_for_selector('.ek-pane[data-page="3"] .ek-strip-other')
     screen.page.wait_for_selector('.ek-pane[data-painted$=":3"]')
     screen.shot(shots, f"patients-case-{width}")
