@@ -77,13 +77,12 @@ DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
 
 @dataclass(frozen=True)
 class FieldScore:
-    """The score of one field, in completeness or accuracy."""
+    """The score of one field in completeness or accuracy, 0..1."""
 
     field: str
     present: bool
     """True if the field has a value that appears on the page."""
     score: float
-    """Score of the field, 0..1."""
     issues: tuple[str, ...] = ()
 
 

@@ -20,7 +20,6 @@ class FieldStatus(StrEnum):
     """Presence of a field in the document."""
 
     FOUND = "found"
-    """The value appears on the page."""
     NOT_PRESENT = "not_present"
     """The field has no value, and the document does not mention the field."""
     AMBIGUOUS = "ambiguous"
@@ -76,7 +75,6 @@ class IterationRecord(StrictRecord):
     issues: tuple[str, ...] = ()
     """For reports, ids of ``Extraction.issues``; for forms, texts of issues and failure reasons."""
     fields: dict[str, FieldValue] = {}
-    """The attempt's fields, by name."""
 
 
 class Extraction(StrictRecord):
@@ -97,7 +95,6 @@ class Extraction(StrictRecord):
     stopped_reason: str
     """The reason why no further attempt was made, in a few words."""
     iterations: int
-    """Number of attempts."""
     history: tuple[IterationRecord, ...] = ()
     issues: tuple[Issue, ...] = ()
     decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]

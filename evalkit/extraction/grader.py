@@ -113,7 +113,6 @@ class FormAttempt:
     attempt_number: int = 1
     """Number of this attempt, from 1."""
     page_text: str = ""
-    """The text of all pages of the form."""
     has_ocr_pages: bool = False
     """True if the text of any of the form's pages comes from OCR."""
     stray_amount_count: int = 0
@@ -336,15 +335,13 @@ FormAmounts = Mapping[str, Decimal]
 
 @dataclass(frozen=True)
 class FormCheck:
-    """A rule that detects a contradiction between a form's amounts."""
+    """A rule that detects a contradiction between amounts on forms of one template."""
 
     template_name: str
-    """The form that the rule applies to."""
     field_name: str
     """The field that the issue points at."""
     is_violated: Callable[[FormAmounts], bool]
     message: str
-    """Text of the issue that a violation raises."""
 
 
 def _is_part_above_whole(amounts: FormAmounts, part_field: str, whole_field: str, factor: Decimal = Decimal(1)) -> bool:

@@ -34,12 +34,11 @@ class EvaluationIssue:
 
 @dataclass(frozen=True)
 class EvaluationFeedback:
-    """Problems of one extraction attempt, as the next attempt gets them."""
+    """Problems of one extraction attempt, worst first, as the next attempt gets them."""
 
     overall_score: float | None
     """Score of the attempt, 0..1; None if a judge could not answer."""
     issues: tuple[EvaluationIssue, ...] = ()
-    """Problems, worst first."""
     missing_fields: tuple[str, ...] = ()
     """Required and important fields without a value."""
     priority_fields: tuple[str, ...] = ()
@@ -53,9 +52,7 @@ class ReliabilityLoopConfig:
     """Conditions that end the attempts at one report."""
 
     quality_threshold: float = 0.95
-    """Stop if the score is at least this high."""
     max_iterations: int = 3
-    """Stop after this many attempts."""
     min_improvement: float = 0.05
     """Stop if the score rose by less than this over the attempt before."""
     timeout_seconds: float = 30.0

@@ -60,7 +60,6 @@ class LoopIteration:
     """One attempt with its evaluation."""
 
     iteration_number: int
-    """Number of the attempt, from 1."""
     attempt: ClinicalAttempt
     score: EvaluationScore
     feedback: EvaluationFeedback
@@ -75,11 +74,8 @@ class ReliabilityLoopResult:
     best_iteration: LoopIteration | None
     """None if no attempt was evaluated."""
     history: tuple[LoopIteration, ...]
-    """All evaluated attempts, in order."""
     met_threshold: bool
-    """True if the best attempt's score met the threshold."""
     stopped_reason: str
-    """The reason why no further attempt was made, in a few words."""
     processing_seconds: float
     failure: Issue | None = None
     """The issue that the extractor or evaluator could not answer; None if both answered."""

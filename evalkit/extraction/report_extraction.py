@@ -56,7 +56,6 @@ class LoopMetric(NamedTuple):
     measure: Callable[[ReliabilityLoopResult], Sequence[float]]
     """Returns the metric's values for one report; empty if nothing was measured."""
     is_alert: Callable[[float], bool]
-    """Returns True for a value beyond the threshold."""
     alert_message: str
     """The alert's meaning, as the log names it."""
 

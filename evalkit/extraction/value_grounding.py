@@ -55,7 +55,7 @@ def ground_claim(
 ) -> tuple[FieldValue, Issue | None]:
     """Search a claimed value on the pages; return the field's value, or also an issue.
 
-    A value that is not on the pages is not stored: the issue EXTRACTION-NOT-ON-PAGE reports it, in the name of ``agent``.
+    A value that is not on the pages is not stored: the issue EXTRACTION-NOT-ON-PAGE reports it, as found by ``agent``.
     A value that is not in the field's format is stored in its own words; the evaluator or grader reports it.
     """
     if claim.value is None or not claim.value.strip():

@@ -40,7 +40,6 @@ class ClinicalAttempt:
     grounding_issues: tuple[Issue, ...] = ()
     """Issues about claimed values that are not on the pages."""
     reasoning: str = ""
-    """The extractor's explanation of its answer."""
     failure: str | None = None
     """The reason why the extractor could not answer; None if it did."""
 

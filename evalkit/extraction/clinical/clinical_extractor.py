@@ -59,9 +59,8 @@ class ClaimedField(BaseModel, frozen=True, extra="forbid"):
     end_page: int | None = None
     """For a long text: its last page."""
     first_words: str | None = None
-    """For a long text: its first words, given instead of the whole text."""
     last_words: str | None = None
-    """For a long text: its last words."""
+    """For a long text: first and last words are given instead of the whole text."""
     confidence: float = 1.0
 
 

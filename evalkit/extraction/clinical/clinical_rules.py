@@ -44,7 +44,6 @@ class ValueContext(NamedTuple):
     field_name: str
     """Name of the value, with its item: ``ihcMarkers.ER``."""
     value_text: str
-    """The value's words, shortened."""
     text_before: str
     """The quote before the value."""
     clause_after: str
@@ -61,7 +60,6 @@ class AccuracyRule:
 
     name: str
     field_names: tuple[str, ...]
-    """Fields that the rule applies to."""
     describe_error: Callable[[ValueContext], str | None]
     """Returns a sentence about the error at one occurrence of the value; None without error."""
     score_if_violated: float
@@ -179,7 +177,6 @@ class ConsistencyRule:
     is_violated: Callable[[FieldValues, frozenset[str]], bool]
     """Takes all values, and the names of fields that the document does not have."""
     message: str
-    """Text of the issue that a violation raises."""
 
 
 def _has_value(fields: FieldValues, name: str, contained_text: str = "") -> bool:
@@ -256,7 +253,6 @@ class ValidityRule:
     is_invalid: Callable[[str], bool]
     """Takes the value's normal form, or its words on the page if it has none."""
     message: str
-    """Text of the issue that a violation raises."""
     item_names: tuple[str, ...] = ()
     """For a multi-value field: the items that the rule applies to; empty: all items."""
 

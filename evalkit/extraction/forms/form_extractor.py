@@ -44,7 +44,6 @@ class ClaimedFormField(BaseModel, frozen=True):
 
     name: str
     value: str | None
-    """The claimed value; None: the form has no entry."""
     raw_text: str | None = None
     """The entry in the page's words."""
     page: int | None = None
@@ -86,7 +85,6 @@ class FormPart:
     form_number: int = 1
     """Number of the form among the forms on its page, from 1."""
     form_count: int = 1
-    """Number of forms on that page."""
 
 
 @dataclass(frozen=True)

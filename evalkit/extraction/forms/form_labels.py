@@ -41,7 +41,6 @@ class TemplateBox:
     number: str
     """The number printed in the box: ``12a``; empty if the box has none."""
     label_texts: tuple[str, ...]
-    """Wordings of the label, the usual one first."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class FormLabel:
     match_score: float
     """Share of the label's letters that were found, 0..1, minus small penalties."""
     letter_count: int
-    """Letters and digits of the label's wording."""
     has_box_number: bool
     """True if the box's number is before the label."""
     text: str = ""

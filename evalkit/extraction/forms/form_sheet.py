@@ -41,7 +41,6 @@ class FormWord:
     """A word with its deskewed box in page widths; x to the right, y downwards."""
 
     index: int
-    """Number of the word on its page, from 0."""
     text: str
     """Text of the word, without box borders that OCR read as characters."""
     match_key: str
