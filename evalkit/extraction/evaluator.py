@@ -233,7 +233,7 @@ def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
 
 
 def _take_median_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
-    """Compute the median score of each value; a judge who omits it counts as 1."""
+    """Compute each value's median score; a judge who omits a value gives it 1."""
     all_field_judgements = (field_judgement for judgement in judgements for field_judgement in judgement.field_scores)
     judgements_by_field = group_by(all_field_judgements, lambda field_judgement: field_judgement.field)
     merged_scores = {}
@@ -262,7 +262,7 @@ def _clamp_judged_score(judgement: FieldJudgement) -> float:
 def score_consistency(
     fields: FieldValues, absent_fields: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """Return 1 minus 0.15 per contradiction between fields, at least 0.5; and issues.
+    """Return the score (1 - 0.15 per contradiction, at least 0.5) and the issues.
 
     ``absent_fields``: fields that the document does not have, so that their absence contradicts nothing.
     """
@@ -275,7 +275,7 @@ def score_consistency(
 
 
 def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """Return 1 minus 0.1 per clinically impossible value, at least 0.3; and issues."""
+    """Return the score (1 - 0.1 per impossible value, at least 0.3) and the issues."""
     issues = []
     for rule in VALIDITY_RULES:
         for name, value in get_found_values(fields, rule.field_name).items():
@@ -336,7 +336,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
     answer_type = AccuracyJudgement
 
     def __init__(self, attempt: ClinicalAttempt, page_numbers: Sequence[int]) -> None:
-        """``page_numbers``: pages to show; only values on these pages are asked about."""
+        """Set the attempt, and the pages to show; the question is about values on them."""
         self.bundle = attempt.bundle
         self._attempt = attempt
         self._page_numbers = tuple(page_numbers)
@@ -393,7 +393,7 @@ def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
 def _find_contradicting_value(
     field: TemplateField, field_name: str, value: FieldValue, report: ClinicalReport
 ) -> str | None:
-    """Return a value that the embedded reader finds and that contradicts this value."""
+    """Return a value of the offline reader that contradicts this value, or None."""
     is_conflict = _CONFLICT_TESTS.get(field.format)
     if field.reader == "section" and field.need is FieldNeed.REQUIRED:
         is_conflict = _is_different_text

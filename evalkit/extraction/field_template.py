@@ -103,7 +103,7 @@ class TemplateField(StrictRecord):
         return normalise_value(text, self.format, self.pattern)
 
     def describe_invalid_text(self, text: str) -> str:
-        """Return the sentence that a text is not in the field's format, for issues."""
+        """Return a sentence for issues: the text is not in the field's format."""
         problem = f'"{text}" {get_format_error_phrase(self.format)}'
         return f"Value {problem}" if self.format == "pattern" else problem
 

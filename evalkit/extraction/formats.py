@@ -25,7 +25,7 @@ FieldFormat = Literal[
 _DASH_TRANSLATION = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 #: Invisible characters (joiners) that some scripts need, so they are kept.
 _JOINER_CHARACTERS = "\u200c\u200d"
-#: Superscript exponent after 10, which becomes ^9: without the mark, 10⁹ would become 109.
+#: Superscript exponent after 10: 10⁹ is converted to 10^9, so that it does not become 109.
 _TEN_EXPONENT = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
 _SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
 _MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
@@ -106,7 +106,7 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
 
 
 def get_format_error_phrase(value_format: FieldFormat) -> str:
-    """Return the predicate for a text that is not in the format.
+    """Return the end of the sentence about a text that is not in the format.
 
     >>> get_format_error_phrase("ein")
     'is not a valid EIN format'
@@ -153,7 +153,7 @@ def _normalise_ssn(text: str) -> str | None:
 
 
 def _normalise_ein(text: str) -> str | None:
-    """Normalise an employer identification number.
+    """Normalise an employer identification number to NN-NNNNNNN.
 
     >>> [_normalise_ein(text) for text in ("63-0065650", "746552769", "554-03-0876", "63-006565")]
     ['63-0065650', '74-6552769', None, None]

@@ -35,7 +35,7 @@ _MAX_FAILED_CONFIDENCE = 0.5
 #: An OCR value below this confidence goes to a person: in synthetic scans, 1 in 12 values just below this confidence is
 #: wrong, and 1 in 300 above it.
 _MIN_SURE_CONFIDENCE = 0.9
-#: A text with fewer letters is not accepted as a name without doubt.
+#: A name with fewer letters is doubtful.
 _MIN_NAME_LETTERS = 3
 #: Patterns that only misread words have: a small L for a capital I, a digit between letters.
 _MISREAD_WORD = re.compile(r"\bl[b-df-hjkmnp-tvwxz][a-z]{2,}|[A-Za-z][01358][a-z]")

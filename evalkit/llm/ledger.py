@@ -186,7 +186,7 @@ def get_call_usage(call: ModelCall) -> Usage:
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage:
-    """Sum usages; the dollars are unknown (None) if they are for any usage."""
+    """Add up usages; the dollars are None if they are None for any usage."""
     return sum(usages, Usage())
 
 

@@ -53,7 +53,10 @@ class Question(ABC, Generic[AnswerT]):
         return ""
 
     def prompt(self) -> str:
-        """Return the prompt, rendered once and then cached."""
+        """Return the prompt, rendered once and then cached.
+
+        Questions of one role with equal prompts are the same question for the journal.
+        """
         return self._prompt
 
     @cached_property
@@ -179,7 +182,7 @@ class Reply:
 
 
 class ModelCallError(ModelError):
-    """A call gave no complete or no usable reply.
+    """A call to a language model failed, or its reply cannot be used.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``

@@ -58,7 +58,7 @@ def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> Fi
     return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
 
 
-#: Formats whose values have names.
+#: Formats whose values have names: stains and laboratory tests.
 _NAMED_FORMATS = ("marker", "lab")
 
 

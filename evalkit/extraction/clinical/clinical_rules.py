@@ -56,7 +56,7 @@ class ValueContext(NamedTuple):
 
 @dataclass(frozen=True)
 class AccuracyRule:
-    """A rule that detects a value which is on the page, but in another meaning."""
+    """A rule that detects values which are on the page, but misread or incomplete."""
 
     name: str
     field_names: tuple[str, ...]
@@ -95,7 +95,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 
 
 def _describe_omitted_percentage(context: ValueContext) -> str | None:
-    """Detect a result without the percentage that follows: "positive (95 %)"."""
+    """Return an error if the percentage after a result was left out; or None."""
     share_match = _SHARE_AFTER.match(context.clause_after)
     if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
         omitted_text = share_match["share"].strip()
@@ -106,7 +106,7 @@ def _describe_omitted_percentage(context: ValueContext) -> str | None:
 
 
 def _describe_omitted_distance(context: ValueContext) -> str | None:
-    """Detect a margin without the distance that follows: "clear (0.3 cm)"."""
+    """Return an error if the distance after a margin status was left out; or None."""
     size_match = _SIZE_AFTER.match(context.clause_after)
     if size_match and not re.search(r"\d", context.value_text):
         omitted_text = size_match["size"].strip()
@@ -115,7 +115,7 @@ def _describe_omitted_distance(context: ValueContext) -> str | None:
 
 
 def _describe_denial(context: ValueContext) -> str | None:
-    """Detect a value that its clause negates: "carcinoma" after "negative for"."""
+    """Return an error if the text negates the value ("negative for …"); or None."""
     denial = find_omitted_context(context.quote, context.start, context.end)
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
@@ -133,7 +133,7 @@ def _describe_nuclear_grade(context: ValueContext) -> str | None:
 
 
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
-    """Detect a result whose quote does not name the stain before the result."""
+    """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     text_before = canonicalise(context.text_before)
@@ -198,7 +198,7 @@ def _parse_percent(text: str) -> float | None:
 
 
 def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Detect ER or PR positive at 0 %, or negative at 10 % or more."""
+    """Return True if ER or PR is positive at 0 %, or negative at 10 % or more."""
     results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
     shares = [(text, _parse_percent(text)) for text in results]
     return any(
@@ -209,7 +209,7 @@ def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[st
 
 
 def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Detect HER2 positive at score 0 or 1+, or negative at 3+."""
+    """Return True if HER2 is positive at score 0 or 1+, or negative at 3+."""
     her2_text = _get_found_value(fields, "ihcMarkers.HER2")
     low_score_match, is_high_score = re.search(r"\b[01]\+|(?<!\d)0(?![\d.%])", her2_text), "3+" in her2_text
     return (her2_text.startswith("positive") and bool(low_score_match)) or (

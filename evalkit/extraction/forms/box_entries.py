@@ -23,7 +23,7 @@ from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_
 
 #: Farthest distance of an entry below its label, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
-#: Farthest distance of a block of several lines, such as name and address, below its label.
+#: Farthest distance of a block of several lines, such as an address, below its label, in heights of the label's line.
 _MAX_BLOCK_DEPTH = 18.0
 #: A pair of values on a label's line ends within this many page widths after the label's start: forms with such pairs
 #: are half a page wide.

@@ -33,9 +33,9 @@ GENERIC_FORM = "OTHER"
 #: Fields whose value is printed on the blank form: a form with no other values is blank.
 PRINTED_FIELDS = frozenset(("tax_year", "document_title"))
 
-#: Evidence of a template on the sheet, 0..1, below which it is not detected.
+#: A template with less evidence on the sheet (0..1, see ``_measure_evidence``) is not detected.
 _MIN_EVIDENCE = 0.3
-#: Share of a template's labels on the sheet below which it is not detected, whatever the title.
+#: A template with a smaller share of its labels on the sheet is not detected, even if its title is there.
 _MIN_LABEL_SHARE = 0.2
 #: Share of labels that is enough to detect a form without its title.
 _MIN_UNTITLED_LABEL_SHARE = 0.6
