@@ -21,9 +21,9 @@ class FieldStatus(StrEnum):
 
     FOUND = "found"
     NOT_PRESENT = "not_present"
-    """The field has no value, and the document does not mention the field."""
+    """The document has no value for the field."""
     AMBIGUOUS = "ambiguous"
-    """The document mentions the field, but the value is unclear: a person must decide."""
+    """The document may have a value, but it is unclear: a person must decide."""
 
 
 class FieldValue(StrictRecord):
@@ -39,7 +39,7 @@ class FieldValue(StrictRecord):
     quote: str | None = None
     """The text around the value on the page, including the value."""
     boxes: tuple[PageBox, ...] = ()
-    """The rectangles of ``raw`` on the page, one per line."""
+    """The rectangles of ``raw``, each with its page; one for each line."""
     confidence: _UnitInterval = 0.0
     """The extractor's confidence, 0..1."""
 
@@ -87,7 +87,7 @@ class Extraction(StrictRecord):
     end_page: int
     """Last page, inclusive."""
     score: _UnitInterval | None
-    """Score of the best attempt, 0..1 (for forms, points / 100); None if no attempt could be scored."""
+    """Score of the best attempt, 0..1 (for forms, points / 100); None if a model could not answer."""
     confidence: _UnitInterval
     """For reports, the score; for forms, the grader's confidence."""
     met_threshold: bool
@@ -118,4 +118,4 @@ class Extractions(StrictRecord):
     model: str
     reader: str
     times: Times = {}
-    """Start and duration; the only part of the file that differs between equal runs."""
+    """Start, end and duration of the run; no other field depends on the clock."""
