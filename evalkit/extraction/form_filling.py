@@ -44,7 +44,7 @@ WRONG_YEAR = "Wrong tax year"
 BLANK_FORM = "Blank form"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 NOT_GRADED = "The grader gave no usable answer"
-UNREADABLE_PAGE = "Nobody could read the page"
+UNREADABLE_PAGE = "No text could be read on the page"
 
 
 def split_into_form_parts(
@@ -362,9 +362,9 @@ def _build_unreadable_form_issue(part: FormPart) -> Issue:
         "reader",
         "READER-NO-TEXT",
         IssueSeverity.BLOCKER,
-        f"Nobody could read page {part.start_page}"
+        f"No text could be read on page {part.start_page}"
         + (f" to {part.end_page}" if part.end_page > part.start_page else ""),
         page=part.start_page,
-        suggested_fix="Read it on the screen, or scan it again",
+        suggested_fix="Read the page on the screen, or scan it again",
         facts={"pages": ", ".join(map(str, range(part.start_page, part.end_page + 1)))},
     )

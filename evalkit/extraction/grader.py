@@ -522,7 +522,7 @@ def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, con
             FormIssue(
                 "WARNING",
                 "wrong_type",
-                "The grader takes it for another type of document",
+                "The grading model takes the form for another type of document",
                 rule_grade.document_type,
                 answer.document_type,
             ),
