@@ -88,7 +88,7 @@ class TemplateField(StrictRecord):
     many: bool = False
     """For reports: the field may have several values, stored by item: ``ihcMarkers.ER``, ``measurements.1``."""
     mentions: _RegexText | None = None
-    """For reports: a regular expression. A report in which it matches must have a value for the field."""
+    """For reports: a regular expression; a report with a match should have a value for the field."""
     hints: tuple[str, ...] = ()
     """Advice to the extractor for the next attempt, if this field had a problem."""
 

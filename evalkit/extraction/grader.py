@@ -314,7 +314,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
 
 
 def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValue) -> str | None:
-    """Explain why a text on the page may not be the field's entry; None if it may."""
+    """Explain why a text on the page may not be the field's entry; or None."""
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
         return "the text read as its entry belongs to the printed form"
@@ -349,7 +349,10 @@ def _is_part_above_whole(amounts: FormAmounts, part_field: str, whole_field: str
 
 
 def _is_sum_wrong(amounts: FormAmounts, whole_field: str, *part_fields: str) -> bool:
-    """Return True if whole and parts differ by over a dollar; False if one is missing."""
+    """Return True if the sum of the parts differs from the whole by over a dollar.
+
+    False if an amount is missing.
+    """
     return {whole_field, *part_fields} <= amounts.keys() and abs(
         amounts[whole_field] - sum(amounts[name] for name in part_fields)
     ) > 1
@@ -511,7 +514,7 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
 
 
 def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, confidence_threshold: float) -> FormGrade:
-    """Lower the grade by rules where the model's answer is worse; never raise it.
+    """Return the rules' grade, lowered where the grading model's answer is worse.
 
     ``confidence_threshold``: with less confidence, the form does not pass.
     """

@@ -28,5 +28,5 @@ class ModelRouter:
         return await self.get_model(question.role).ask(question)
 
     def get_model(self, role: str) -> Model:
-        """Return the model for a role, in any case; the default model if it has none."""
+        """Return the role's model, or the default model; upper and lower case are equal."""
         return self._model_by_role.get(role.lower(), self._default_model)

@@ -90,7 +90,7 @@ def create_pydantic_ai_family(
 
 
 def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
-    """Create a client for OpenAI's protocol that neither retries nor redirects."""
+    """Create a client for OpenAI's protocol without retries and redirects."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
@@ -101,7 +101,7 @@ def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
 class PydanticAIProvider:
     """A provider's language model, called through pydantic-ai.
 
-    Each event loop gets its own connection.
+    The connection belongs to the running event loop; a call in another event loop opens a new connection.
     """
 
     def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:

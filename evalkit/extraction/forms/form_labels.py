@@ -122,7 +122,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
 def _match_boxes_by_number(
     sheet: FormSheet, template: FieldTemplate, labels: Sequence[FormLabel]
 ) -> Iterator[FormLabel]:
-    """Match boxes whose label was not found by their number, if it is aligned.
+    """Find boxes by their printed number if their label was not found.
 
     The number must be aligned at the left with the numbers of two other boxes.
     """

@@ -324,7 +324,7 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 
 
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
-    """Split a sheet with several forms into one sheet for each.
+    """Split a sheet with several forms into one sheet for each form.
 
     Every form prints the label of its template's first field once, which marks its position.
     """
