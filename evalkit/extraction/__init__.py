@@ -1,1 +1,1 @@
-"""Task 2: the fields of reports and forms, each with its proof on the page."""
+"""Extraction of fields from clinical reports and tax forms (task 2)."""

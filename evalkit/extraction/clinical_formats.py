@@ -1,7 +1,7 @@
-"""Formats of clinical findings: grade, margin, marker, stage, variant and others.
+"""Normal forms of clinical findings: grade, margin, marker, stage, variant …
 
-Each function turns a report's words into the finding's one normal form, or None if they are not such a finding. It never
-judges whether the finding is true. Source: specification 002, section 3.3.1; contract ruling 16.
+Each ``normalise_…`` function converts a report's words to one normal form, or returns None if they are not in the
+format. None of them judges whether a finding is true. Source: specification 002, section 3.3.1; contract ruling 16.
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ _PROTEIN_CHANGE = (
     rf"|[ACDEFGHIKLMNPQRSTVWY]\d+(?:_[ACDEFGHIKLMNPQRSTVWY]\d+)?(?:[ACDEFGHIKLMNPQRSTVWY](?:fs\*?\d*)?|fs\*?\d*|\*|del|dup|ins[A-Z]*)|\?)\)?"
 )
 _SHORT_PROTEIN_CHANGE = r"(?<![\w.])[ACDEFGHIKLMNPQRSTVWY][1-9]\d{1,3}(?:[ACDEFGHIKLMNPQRSTVWY]|\*|fs\*?\d*)(?!\w)"
+#: A gene symbol; many other words in capitals match too: see ``is_gene_symbol``.
 GENE_PATTERN = r"[A-Z][A-Z0-9]{1,7}(?:-[A-Z0-9]{1,3})?"
-"""A gene's symbol; many other words in capitals look the same."""
+#: A variant in the nomenclature of the Human Genome Variation Society: c.35G>A, p.Gly12Asp.
 HGVS_PATTERN = re.compile(rf"{_CODING_CHANGE}|{_PROTEIN_CHANGE}")
-"""A variant in the nomenclature of the Human Genome Variation Society."""
+#: A variant in everyday clinical words: V600E, exon 19 deletion, amplification.
 ALTERATION_PATTERN = re.compile(
     rf"{_SHORT_PROTEIN_CHANGE}|(?i:exon \d+ (?:deletion|insertion|skipping)|amplification|amplified|rearrangement|homozygous deletion)"
 )
-"""A variant in a clinic's words: V600E, exon 19 deletion, amplification."""
 _GENE_FUSION = re.compile(
     rf"(?P<first>{GENE_PATTERN})\s*(?:::|-|/)\s*(?P<second>{GENE_PATTERN})\s+(?:gene )?(?:fusion|rearrangement)"
 )
+#: A statement that no variant was found.
 NO_VARIANT_PATTERN = re.compile(
     r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)|^\s*none detected"
 )
-"""A statement that no variant was found."""
 
 _LAB_NUMBER = re.compile(
     r"(?P<sign>[<>≤≥]\s*)?(?P<number>\d+(?:[.,]\d+)*)\s*(?P<flag>\*|\b(?:H|L|HH|LL|A|high|low)\b)?(?![-–]\d)", re.I
@@ -106,7 +106,7 @@ _POWER_OF_TEN = re.compile(r"^(x?10)(?:\^|\*{1,2}|E)?(\d{1,2})(?=/)", re.I)
 
 
 def strip_grading_system(text: str) -> str:
-    """Remove the grading system's name from a grade, unless nothing else is left.
+    """Remove the grading system's name from a grade, unless the text is only the name.
 
     >>> [strip_grading_system(text) for text in ("Nottingham grade 2", "Grade: II", "G3", "moderately differentiated", "Grade")]
     ['2', 'II', '3', 'moderately differentiated', 'Grade']
@@ -116,7 +116,7 @@ def strip_grading_system(text: str) -> str:
 
 
 def normalise_grade(text: str) -> str | None:
-    """Normalise a histologic grade: 1 to 3, or the degree of differentiation.
+    """Normalise a histologic grade to 1, 2, 3 or a degree of differentiation.
 
     >>> normalise_grade("Nottingham grade 2"), normalise_grade("Grade III"), normalise_grade("G1"), normalise_grade("FIGO grade 3/3")
     ('2', '3', '1', '3')
@@ -134,7 +134,7 @@ def normalise_grade(text: str) -> str | None:
 
 
 def normalise_margin_status(text: str) -> str | None:
-    """Normalise the state of the surgical margins, with any distance.
+    """Normalise surgical margins to negative, positive or close, with any distance.
 
     >>> normalise_margin_status("Margins negative for carcinoma"), normalise_margin_status("Uninvolved. 1.6 cm to closest margin")
     ('negative', 'negative, 1.6 cm')
@@ -151,7 +151,7 @@ def normalise_margin_status(text: str) -> str | None:
 
 
 def normalise_marker_result(text: str) -> str | None:
-    r"""Normalise a stain's result: positive or negative, score, share of the cells.
+    r"""Normalise a stain's result to polarity, score and percentage of cells.
 
     >>> normalise_marker_result("95 % of tumor nuclei, strong\tPositive"), normalise_marker_result("Score 1+\tNegative"), normalise_marker_result("negative (0%)")
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
@@ -169,7 +169,7 @@ def normalise_marker_result(text: str) -> str | None:
     if percent:
         comparison = " ".join((percent["sign"] or "").lower().split())
         share = f"{_COMPARISON_SYMBOLS.get(comparison, comparison)}{_remove_whitespace(percent['number']).replace('–', '-')}%"
-    # A bare digit would not be recognised as a score when it is read again.
+    # "score 0" instead of "0", so that normalising the result again gives the same result.
     score_text = score and (_remove_whitespace(score["score"]) if "+" in score["score"] else f"score {score['score']}")
     return ", ".join(filter(None, (polarity_word, score_text, share))) or None
 
@@ -191,19 +191,19 @@ def normalise_stage(text: str) -> str | None:
 
 
 def normalise_msi(text: str) -> str | None:
-    """Normalise the microsatellite status.
+    """Normalise the microsatellite status to MSI-H, MSI-L or MSS.
 
     >>> normalise_msi("MSI-High"), normalise_msi("microsatellite stable"), normalise_msi("MSI (instable)"), normalise_msi("MSI-L"), normalise_msi("Stable"), normalise_msi("pending")
     ('MSI-H', 'MSS', 'MSI-H', 'MSI-L', 'MSS', None)
     >>> normalise_msi("No evidence of microsatellite instability")
     'MSS'
     """
-    # "no instability" contains the words of "instability".
+    # MSS is tested first: "no microsatellite instability" also contains the words of the other two.
     return next((name for pattern, name in reversed(_MSI_PATTERNS) if pattern.search(text)), None)
 
 
 def normalise_tmb(text: str) -> str | None:
-    """Normalise the tumor mutational burden: the number without its unit.
+    """Normalise the tumor mutational burden to a number without unit.
 
     >>> normalise_tmb("12.4 mut/Mb"), normalise_tmb("136.9 variants per megabase"), normalise_tmb("8"), normalise_tmb("high"), normalise_tmb("12 %")
     ('12.4', '136.9', '8', None, None)
@@ -215,7 +215,7 @@ def normalise_tmb(text: str) -> str | None:
 
 
 def normalise_variant(text: str) -> str | None:
-    r"""Normalise a gene with its change, or the statement that none was found.
+    r"""Normalise a variant to gene and change, or to "none detected".
 
     >>> normalise_variant("BRCA2\tNM_000059.4\tc.5946delT\tp.Ser1982Argfs*22"), normalise_variant("BRAF V600E"), normalise_variant("EGFR exon 19 deletion")
     ('BRCA2 c.5946delT p.Ser1982Argfs*22', 'BRAF V600E', 'EGFR exon 19 deletion')
@@ -226,7 +226,7 @@ def normalise_variant(text: str) -> str | None:
     """
     if fusion := _GENE_FUSION.search(text):
         return f"{fusion['first']}::{fusion['second']} fusion"
-    # A bracket may have been opened earlier: c.35G>A (p.Gly12Asp).
+    # Drop a closing bracket that was opened before the change: c.35G>A (p.Gly12Asp).
     changes = list(
         dict.fromkeys(change if "(" in change else change.rstrip(")") for change in HGVS_PATTERN.findall(text))
     )
@@ -298,7 +298,7 @@ _NON_GENE_WORDS = frozenset(
 
 
 def is_gene_symbol(word: str) -> bool:
-    """Tell gene symbols from the other words in capitals that reports are full of.
+    """Return True if the word is a gene symbol, not another word in capitals.
 
     >>> [is_gene_symbol(word) for word in ("BRCA2", "TP53", "KRAS", "DNA", "NM_000059", "Gene", "V600E", "A")]
     [True, True, True, False, False, False, False, False]
@@ -312,7 +312,7 @@ def is_gene_symbol(word: str) -> bool:
 
 
 def normalise_gene(text: str) -> str | None:
-    """Normalise a gene's symbol.
+    """Normalise a gene symbol: strip spaces; None if it is no gene symbol.
 
     >>> normalise_gene(" BRCA2 "), normalise_gene("Gene"), normalise_gene("c.35G>A")
     ('BRCA2', None, None)
@@ -322,7 +322,7 @@ def normalise_gene(text: str) -> str | None:
 
 
 def normalise_lab_result(text: str) -> str | None:
-    r"""Normalise a laboratory result: number, unit, reference range in brackets.
+    r"""Normalise a laboratory result to number, flag, unit and (reference range).
 
     >>> normalise_lab_result("14.9\t\t13.2-17.1\tg/dL"), normalise_lab_result("104 H\t65-99\tmg/dL"), normalise_lab_result("7.2 x10^9/L (Ref: 4.5-11.0)")
     ('14.9 g/dL (13.2-17.1)', '104 H mg/dL (65-99)', '7.2 x10^9/L (4.5-11.0)')
@@ -342,7 +342,7 @@ def normalise_lab_result(text: str) -> str | None:
     limits = reference_range["open"] or f"{reference_range['low']}-{reference_range['high']}" if reference_range else ""
     range_text = limits and f"({' '.join(limits.split())})"
     comparison, flag = (number["sign"] or "").strip(), (number["flag"] or "").upper()
-    # An exponent printed in small type is still an exponent: 109 would be another number.
+    # Restore the mark of an exponent printed as a superscript: 10 9/L is 10^9/L, not 109/L.
     unit = _POWER_OF_TEN.sub(r"\1^\2", _remove_whitespace(unit_match.group())) if unit_match else ""
     return " ".join(filter(None, (f"{comparison}{number['number']}", flag, unit, range_text)))
 
@@ -351,6 +351,7 @@ def _remove_whitespace(text: str) -> str:
     return "".join(text.split())
 
 
+#: The normalising function of each clinical format.
 CLINICAL_NORMALISERS: Mapping[str, Callable[[str], str | None]] = {
     "grade": normalise_grade,
     "margin": normalise_margin_status,
@@ -362,7 +363,7 @@ CLINICAL_NORMALISERS: Mapping[str, Callable[[str], str | None]] = {
     "gene": normalise_gene,
     "lab": normalise_lab_result,
 }
-"""The normaliser of each clinical format."""
+#: Predicates for the sentence about a text that is not in the format.
 CLINICAL_FORMAT_ERRORS: Mapping[str, str] = {
     "grade": "is not a grade of 1 to 3 or a degree of differentiation",
     "margin": "does not say whether the margins are free",

@@ -1,8 +1,8 @@
-"""Score an extraction in four dimensions, and build feedback.
+"""Score a clinical extraction in four dimensions, and build feedback for a retry.
 
-Source: specification 002, section 3.3.1; contract ruling 16. Each dimension is a pure function over rules that are table
-rows. Accuracy is computed from the page first; a model's judgement may only lower it. If a judge could not answer, there
-is no score and the case goes to a person.
+Source: specification 002, section 3.3.1; contract ruling 16. The rules of each dimension are table rows. Accuracy is
+computed from the page first; a judge (a model) can only lower it. If a judge could not answer, the attempt gets no
+score, and a person decides.
 """
 
 from __future__ import annotations
@@ -45,69 +45,74 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
 from evalkit.llm.prompts import fence_document, fence_model_output, fill_prompt_template
 
+#: Weight of each dimension in the overall score.
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "completeness": 0.30,
     "accuracy": 0.40,
     "consistency": 0.15,
     "clinical_validity": 0.15,
 }
+#: Weight of a field in the completeness score, by its importance.
 NEED_WEIGHTS: Mapping[FieldNeed, float] = {FieldNeed.REQUIRED: 1.0, FieldNeed.IMPORTANT: 0.7, FieldNeed.OPTIONAL: 0.3}
-"""Weight of a field in the completeness score."""
+#: Score of a missing field, by its importance.
 MISSING_FIELD_SCORES: Mapping[FieldNeed, float] = {
     FieldNeed.REQUIRED: 0.0,
     FieldNeed.IMPORTANT: 0.5,
     FieldNeed.OPTIONAL: 0.8,
 }
-"""Score of a missing field."""
 _MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
     FieldNeed.REQUIRED: "critical",
     FieldNeed.IMPORTANT: "major",
     FieldNeed.OPTIONAL: "minor",
 }
+#: Deduction for each clinically impossible value, and the lowest clinical validity.
 INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
+#: Deduction for each contradiction, and the lowest consistency.
 INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
+#: A feedback sentence names at most this many missing items.
 MAX_NAMED_ITEMS = 10
-"""Most items that one sentence names."""
+#: An accuracy score below the first number raises a major issue, below the second a critical issue.
 DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
-"""A field score below the first is an issue, below the second a critical one."""
 
 
 @dataclass(frozen=True)
 class FieldScore:
-    """The score of one field in one dimension."""
+    """The score of one field in completeness or accuracy, 0..1."""
 
     field: str
     present: bool
+    """True if the field has a value that appears on the page."""
     score: float
     issues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class EvaluationScore:
-    """The scores of one attempt, each 0..1."""
+    """The scores of one extraction attempt, each 0..1."""
 
     overall: float | None
-    """None if a judge could not answer."""
+    """Weighted sum of the four dimensions; None if a judge could not answer."""
     completeness: float
     accuracy: float | None
+    """None if a judge could not answer."""
     consistency: float
     clinical_validity: float
 
     @property
     def dimension_scores(self) -> dict[str, float]:
-        """Scores by dimension, without those that could not be computed."""
+        """Scores by dimension; accuracy is left out if a judge could not answer."""
         scores = {name: getattr(self, name) for name in DIMENSION_WEIGHTS}
         return {name: score for name, score in scores.items() if score is not None}
 
 
 @dataclass(frozen=True)
 class ExtractionEvaluation:
-    """Scores and feedback for one attempt."""
+    """The scores of one extraction attempt, and the feedback for the next one."""
 
     score: EvaluationScore
     feedback: EvaluationFeedback
     failure: str | None = None
-    """The reason why a judge could not answer; quotes nothing of the document."""
+    """The reason why a judge could not answer, without document text; None if all answered."""
 
 
 def score_completeness(
@@ -116,10 +121,11 @@ def score_completeness(
     mentioned_names: Iterable[str],
     readings_by_multi_value_field: Mapping[str, Sequence[LocatedClinicalValue]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """Compute the weighted share of the document's fields that were found.
+    """Return completeness, the weighted share of fields found, and all field scores.
 
-    Required fields weigh 1, important ones 0.7, optional ones 0.3. Fields that the document does not have are left out. A
-    field of many values counts by the share of ``readings_by_multi_value_field`` that was found.
+    Required fields weigh 1, important fields 0.7, optional fields 0.3. Fields that the document does not mention
+    (``mentioned_names``) are left out. A multi-value field counts by the share of its values in
+    ``readings_by_multi_value_field`` that were extracted.
     """
     absent_fields = find_fields_absent_from_document(template, fields, mentioned_names)
     total = earned = 0.0
@@ -146,25 +152,25 @@ def score_completeness(
 
 
 class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
-    """A judge's opinion on one field."""
+    """A judge's opinion on the extracted value of one field."""
 
     reasoning: str = ""
     field: str
     accurate: bool
     score: float
-    """0..1."""
+    """Accuracy of the value, 0..1."""
     issue: str | None = None
-    """The source's own words, if they differ."""
+    """The words of the document, if the value differs from them."""
 
 
 class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
-    """A judge's answer."""
+    """A judge's answer: an opinion on each value that was asked about."""
 
     field_scores: tuple[FieldJudgement, ...]
 
     @model_validator(mode="after")
     def _require_all_asked_fields(self, info: ValidationInfo) -> Self:
-        """Reject an answer that leaves out a value: silence is not a judgement."""
+        """Reject an answer that leaves out one of the values asked about."""
         if set((info.context or {}).get("asked", ())) - {judgement.field for judgement in self.field_scores}:
             raise ValueError("not every field was judged")
         return self
@@ -177,10 +183,13 @@ def score_accuracy(
     judgements: Sequence[AccuracyJudgement] = (),
     contradictions: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
-    """Compute the mean over all claimed values; 0 if there are none.
+    """Return accuracy, the mean score of all extracted values, and each value's score.
 
-    A value that is not on the page scores 0, a doubtful or contradicted one 0.5, one that breaks a rule of
-    ``ACCURACY_RULES`` that rule's score. Of several judges, the median of each field counts, and it only lowers.
+    A value that is not on the page scores 0, a doubtful or contradicted value 0.5, and a value that breaks a rule of
+    ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
+    values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
+
+    ``contradictions``: by value name, a sentence about another value in the report that contradicts it.
     """
     scores: dict[str, FieldScore] = {}
     for name, value in fields.items():
@@ -202,7 +211,7 @@ def score_accuracy(
             scores[name] = replace(
                 known_score, score=lower_score.score, issues=(*lower_score.issues, *known_score.issues)
             )
-    if not scores:  # a template with no field but the text itself
+    if not scores:  # the template may have no field except the whole text
         text_fields = [
             field.name
             for field in template.fields
@@ -224,7 +233,7 @@ def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
 
 
 def _take_median_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
-    """Compute each field's median; silence about a field counts as agreement."""
+    """Compute each value's median score; a judge who omits a value gives it 1."""
     all_field_judgements = (field_judgement for judgement in judgements for field_judgement in judgement.field_scores)
     judgements_by_field = group_by(all_field_judgements, lambda field_judgement: field_judgement.field)
     merged_scores = {}
@@ -253,7 +262,10 @@ def _clamp_judged_score(judgement: FieldJudgement) -> float:
 def score_consistency(
     fields: FieldValues, absent_fields: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """Start from 1, subtract 0.15 for each conflict, stop at 0.5."""
+    """Return the score (1 - 0.15 per contradiction, at least 0.5) and the issues.
+
+    ``absent_fields``: fields that the document does not have, so that their absence contradicts nothing.
+    """
     issues = tuple(
         EvaluationIssue("major", rule.field_name, rule.message)
         for rule in CONSISTENCY_RULES
@@ -263,12 +275,12 @@ def score_consistency(
 
 
 def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
-    """Start from 1, subtract 0.1 for each impossible value, stop at 0.3."""
+    """Return the score (1 - 0.1 per impossible value, at least 0.3) and the issues."""
     issues = []
     for rule in VALIDITY_RULES:
         for name, value in get_found_values(fields, rule.field_name).items():
             text = value.value or value.raw or ""
-            # Exact names only: a name that merely begins like one, or contains its letters, is another stain.
+            # Only exact names: a stain whose name merely begins with or contains "ER" is another stain.
             if rule.item_names and name.partition(".")[2] not in rule.item_names:
                 continue
             if rule.is_invalid(text):
@@ -283,7 +295,7 @@ def build_feedback(
     accuracy_scores: Sequence[FieldScore],
     other_issues: Sequence[EvaluationIssue],
 ) -> EvaluationFeedback:
-    """List the problems to fix, worst first."""
+    """Build the feedback for the next attempt: all problems, worst first."""
     issues: list[EvaluationIssue] = []
     missing: list[str] = []
     for scored_field in completeness_scores:
@@ -318,13 +330,13 @@ def build_feedback(
 
 
 class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
-    """The question about each value: does it agree with the source?"""
+    """The question to a judge: does each extracted value agree with the report?"""
 
     role = "evaluator"
     answer_type = AccuracyJudgement
 
     def __init__(self, attempt: ClinicalAttempt, page_numbers: Sequence[int]) -> None:
-        """``page_numbers``: the pages shown; only values on them are asked about."""
+        """Set the attempt, and the pages to show; the question is about values on them."""
         self.bundle = attempt.bundle
         self._attempt = attempt
         self._page_numbers = tuple(page_numbers)
@@ -340,7 +352,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         return bool(self._asked_values)
 
     def render_prompt(self) -> str:
-        """Render the pages, then the values."""
+        """Render the pages, then the extracted values."""
         claims = {name: value.raw or value.value for name, value in self._asked_values.items()}
         return fill_prompt_template(
             "Extraction_Evaluator",
@@ -350,7 +362,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         )
 
     def offline(self) -> AccuracyJudgement:
-        """Accept every value: there is no opinion without a language model."""
+        """Accept every value: without a language model, only the rules judge."""
         return AccuracyJudgement(
             field_scores=tuple(
                 FieldJudgement(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
@@ -359,12 +371,15 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         )
 
     def parse_answer(self, text: str) -> AccuracyJudgement:
-        """Parse the judgement. ValidationError if a value is missing."""
+        """Parse the judge's JSON. ValidationError if a value was not judged."""
         return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self._asked_values)})
 
 
 def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
-    """Describe values for which the report also gives a contradicting one."""
+    """Find extracted values that another value in the report contradicts.
+
+    The result maps the value's name to a sentence that quotes both values.
+    """
     contradictions: dict[str, str] = {}
     for name, value in attempt.fields.items():
         field = attempt.template.get_field(get_base_field_name(name))
@@ -378,13 +393,13 @@ def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
 def _find_contradicting_value(
     field: TemplateField, field_name: str, value: FieldValue, report: ClinicalReport
 ) -> str | None:
-    """Find the value that the first pass reads instead, if both cannot be right."""
+    """Return a value of the offline reader that contradicts this value, or None."""
     is_conflict = _CONFLICT_TESTS.get(field.format)
     if field.reader == "section" and field.need is FieldNeed.REQUIRED:
         is_conflict = _is_different_text
     if is_conflict is None:
         return None
-    # Reports explain at length what the status may be; their own result is next to its label.
+    # Reports explain at length which statuses exist; the patient's own status is next to the label.
     min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     item = field_name.partition(".")[2].lower()
     for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
@@ -401,19 +416,19 @@ def _find_contradicting_value(
 
 
 def _is_different_text(other_text: str, value: str) -> bool:
-    """Tell different texts from the same text cut elsewhere."""
+    """Return True if neither text contains the other."""
     return other_text not in value and value not in other_text
 
 
 def _is_opposite_result(other_value: str, value: str) -> bool:
-    """Compare positive with negative only: a missing share or score is no conflict."""
+    """Return True for different polarities; percentages and scores are ignored."""
     result_words = other_value.partition(",")[0], value.partition(",")[0]
     return result_words[0] != result_words[1] and all(
         word in ("positive", "negative", "equivocal") for word in result_words
     )
 
 
-#: By format of fields with one value, or one of each name: can two readings not both be right?
+#: By field format, the test that returns True if two values of one field (or stain, or test) cannot both be right.
 _CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
     "grade": operator.ne,
     "msi": operator.ne,
@@ -429,20 +444,20 @@ def _is_judged_field(template: FieldTemplate, field_name: str) -> bool:
 
 
 class ExtractionEvaluator:
-    """Scores attempts and lists the problems to fix."""
+    """Scores extraction attempts by rules and judges, and builds feedback."""
 
     def __init__(
         self, model: Model | None = None, *, ensemble: Sequence[Model] = (), window_characters: int | None = None
     ) -> None:
-        """``ensemble``: several judges instead of one; the median of their scores counts.
+        """Set the judges: ``model``, or several in ``ensemble``, whose median counts.
 
-        ``window_characters``: most characters of a report in one question; None: the whole report.
+        ``window_characters``: most characters of the report in one question; None: the whole report.
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
-        """Build one question for each window of the report that has values in it."""
+        """Build the questions to a judge: one for each window of pages with values."""
         candidates = [
             AccuracyQuestion(attempt, pages)
             for pages in split_pages_by_size(attempt.bundle, attempt.page_numbers, self._window_characters)
@@ -450,7 +465,7 @@ class ExtractionEvaluator:
         return [question for question in candidates if question.has_values]
 
     async def evaluate(self, attempt: ClinicalAttempt) -> ExtractionEvaluation:
-        """Ask the judges, and return scores and feedback."""
+        """Ask the judges about an attempt, and return its scores and feedback."""
         questions = self.questions(attempt)
         answers = await asyncio.gather(*(model.ask(question) for model in self._models for question in questions))
         return self.build_evaluation(attempt, answers)
@@ -458,7 +473,10 @@ class ExtractionEvaluator:
     def build_evaluation(
         self, attempt: ClinicalAttempt, answers: Sequence[Answer[AccuracyJudgement]]
     ) -> ExtractionEvaluation:
-        """Combine the rules' scores with the judges' answers, one for each question."""
+        """Combine the scores by rules with the judges' answers.
+
+        ``answers``: one for each question, all of the first judge, then all of the next.
+        """
         failed_answer = next((answer for answer in answers if answer.value is None), None)
         judgements = [answer.value for answer in answers if answer.value is not None]
         question_count = len(judgements) // len(self._models) if judgements else 0

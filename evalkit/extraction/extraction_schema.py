@@ -1,4 +1,4 @@
-"""The file ``extractions/{doc_id}.json``: extracted fields, each with its proof."""
+"""Records of ``extractions/{doc_id}.json``: fields with their place on the page."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class FieldStatus(StrEnum):
 
     FOUND = "found"
     NOT_PRESENT = "not_present"
-    """The document does not mention it; no need to look again."""
+    """The document has no value for the field."""
     AMBIGUOUS = "ambiguous"
-    """Something is there, but its meaning is unclear: for a person."""
+    """The document may have a value, but it is unclear: a person must decide."""
 
 
 class FieldValue(StrictRecord):
@@ -31,15 +31,15 @@ class FieldValue(StrictRecord):
 
     status: FieldStatus
     value: str | None = None
-    """Normalised: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found or ambiguous."""
+    """The value in normal form: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found or ambiguous."""
     raw: str | None = None
     """The value as the page writes it."""
     page: int | None = None
-    """From 1."""
+    """Page of the value, from 1."""
     quote: str | None = None
-    """The passage around the value, which shows its context."""
+    """The text around the value on the page, including the value."""
     boxes: tuple[PageBox, ...] = ()
-    """The rectangles of ``raw``, one per line."""
+    """The rectangles of ``raw``, each with its page; one for each line."""
     confidence: _UnitInterval = 0.0
     """The extractor's confidence, 0..1."""
 
@@ -49,30 +49,31 @@ class FieldValue(StrictRecord):
         return self.status is FieldStatus.FOUND
 
 
-#: A field that the document does not have.
+#: The value of a field that the document does not have.
 NOT_PRESENT_VALUE = FieldValue(status=FieldStatus.NOT_PRESENT)
 
 
 class IterationRecord(StrictRecord):
-    """One attempt of the loop."""
+    """One attempt to extract the fields, with its score and feedback."""
 
     iteration: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     template: str
-    """The template that was filled in; for forms, the type that this attempt assumed."""
+    """Name of the template that was filled in; attempts at one form may try different templates."""
     score: _UnitInterval | None
-    """As ``Extraction.score``; None if the judge could not answer."""
+    """Score of the attempt, 0..1; None if the evaluating model could not answer."""
     scores: dict[str, float] = {}
     """The parts of the score by name: ``completeness``, ``accuracy`` …"""
     improvement: float | None = None
-    """Compared with the attempt before."""
+    """Score minus the score of the attempt before; None for the first attempt or without scores."""
     confidence: _UnitInterval = 0.0
+    """For reports, the score; for forms, the extractor's confidence."""
     feedback: str = ""
-    """Feedback for the next attempt; empty after the last one."""
+    """Feedback on this attempt, as the next attempt gets it; may be empty for the last attempt."""
     reasoning: str = ""
-    """The extractor's own explanation."""
+    """The extractor's explanation of its answer."""
     issues: tuple[str, ...] = ()
-    """Ids of issues."""
+    """For reports, ids of ``Extraction.issues``; for forms, texts of issues and failure reasons."""
     fields: dict[str, FieldValue] = {}
 
 
@@ -84,35 +85,37 @@ class Extraction(StrictRecord):
     """The clinical document type, or the form: ``W-2``."""
     start_page: int
     end_page: int
-    """Inclusive."""
+    """Last page, inclusive."""
     score: _UnitInterval | None
-    """0..1 (specification 003's points / 100); None if the judge could not answer."""
+    """Score of the best attempt, 0..1 (for forms, points / 100); None if a model could not answer."""
     confidence: _UnitInterval
+    """For reports, the score; for forms, the grader's confidence."""
     met_threshold: bool
+    """True if the score met the threshold (reports) or the grader passed the form."""
     stopped_reason: str
-    """The reason why the loop ended, in one sentence."""
+    """The reason why no further attempt was made, in a few words."""
     iterations: int
     history: tuple[IterationRecord, ...] = ()
     issues: tuple[Issue, ...] = ()
     decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]
     fields: dict[str, FieldValue]
-    """By name, in the template's order."""
+    """Fields of the best attempt by name, in the template's order."""
 
 
 class Extractions(StrictRecord):
-    """``extractions/{doc_id}.json``."""
+    """All extractions of one document, stored as ``extractions/{doc_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     sha256: str
     """Hash of the PDF's bytes."""
     fingerprint: str
-    """Hash of everything that determines the result: bytes, reader, models, prompts, templates, settings."""
+    """Hash of everything that determines the result: PDF, reader, models, prompts, templates, settings."""
     extractions: tuple[Extraction, ...]
-    """In the order of their pages."""
+    """Extractions in page order."""
     usage: dict[str, Any] = {}
-    """Cost of the model's answers, as in results."""
+    """Cost of the models' answers, in the same form as in the classification result."""
     model: str
     reader: str
     times: Times = {}
-    """The only clocks in this file."""
+    """Start, end and duration of the run; no other field depends on the clock."""

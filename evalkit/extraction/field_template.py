@@ -1,6 +1,6 @@
-"""Templates of the fields in a report or form: TOML files in ``templates/``.
+"""Templates: the fields of each kind of report or form, as TOML in ``templates/``.
 
-::
+An example::
 
     name = "1099-NEC"
     kind = "tax"
@@ -41,13 +41,13 @@ TemplateKind = Literal["clinical", "tax"]
 
 
 class FieldNeed(StrEnum):
-    """Importance of a field."""
+    """Importance of a field for the score."""
 
     REQUIRED = "required"
     IMPORTANT = "important"
     OPTIONAL = "optional"
     EXTRA = "extra"
-    """Another box of the form: extracted if present, but not scored."""
+    """A further box of a form: extracted if filled in, but not scored."""
 
 
 def _validate_regex(pattern: str) -> str:
@@ -62,35 +62,35 @@ _RegexText = Annotated[str, AfterValidator(_validate_regex)]
 
 
 class TemplateField(StrictRecord):
-    """One field of a template."""
+    """One field of a template: its format, and how it is found."""
 
     name: str = Checked(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
     description: str
-    """Its meaning, for people and prompts."""
+    """The field's meaning, as people and prompts see it."""
     need: FieldNeed = FieldNeed.OPTIONAL
     format: FieldFormat = "text"
     pattern: _RegexText | None = None
-    """For the format ``pattern``: must match the whole value."""
+    """For the format ``pattern``: a regular expression that must match the whole value."""
     location: str = ""
-    """Its usual place: ``Box 1``."""
+    """The field's usual place, for people and prompts: ``Box 1``."""
     box: str = ""
-    """The number printed in the box, before the label: ``1``, ``12a``."""
+    """For forms: the number printed in the box, before the label: ``1``, ``12a``."""
     labels: tuple[str, ...] = ()
-    """The words printed next to it or above it, the usual ones first."""
+    """Labels printed next to or above the value, the usual ones first."""
     part: Literal["", "name", "address", "block"] = ""
-    """For a box with name and address: which of the two this field is; ``block``: both."""
+    """For a box that holds name and address: the part that is this field; ``block``: both parts."""
     stands: Literal["", "before", "first", "second"] = ""
-    """For values on the label's own line: the mark before it, or the first or second value after it."""
+    """For values on the label's line: the mark before the label, or the first or second value after the label."""
     more_labels: tuple[str, ...] = ()
-    """For reports: labels tried after an attempt without a value; too common to try first."""
+    """For reports: labels tried only if an attempt found no value, because they often mean something else."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
-    """For reports: how to read a text that has no format of its own."""
+    """For reports: the offline method that finds the value: at a label, or as a section, a tumor name …"""
     many: bool = False
-    """For reports: any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
+    """For reports: the field may have several values, stored by item: ``ihcMarkers.ER``, ``measurements.1``."""
     mentions: _RegexText | None = None
-    """For reports: a document without these words does not have the field; one with them should have a value."""
+    """For reports: a regular expression; a report with a match should have a value for the field."""
     hints: tuple[str, ...] = ()
-    """Advice for the next attempt if the field was not found."""
+    """Advice to the extractor for the next attempt, if this field had a problem."""
 
     @model_validator(mode="after")
     def _require_pattern_for_format(self) -> Self:
@@ -99,11 +99,11 @@ class TemplateField(StrictRecord):
         return self
 
     def normalise(self, text: str) -> str | None:
-        """Normalise a text to the stored form; None if it is not in the field's format."""
+        """Return the normal form of a text; None if the text is not in the field's format."""
         return normalise_value(text, self.format, self.pattern)
 
     def describe_invalid_text(self, text: str) -> str:
-        """Explain why a text is not in the field's format."""
+        """Return a sentence for issues: the text is not in the field's format."""
         problem = f'"{text}" {get_format_error_phrase(self.format)}'
         return f"Value {problem}" if self.format == "pattern" else problem
 
@@ -112,19 +112,19 @@ class FieldTemplate(StrictRecord):
     """The fields of one kind of report or form."""
 
     name: str
-    """The name for ``--template``."""
+    """The template's name, as ``--template`` takes it."""
     kind: TemplateKind
     document_type: str
     """The clinical document type, or the form's name."""
     display_name: str
     threshold: float = Checked(ge=0, le=1)
-    """Enough confidence (forms) or score (reports) to be accepted."""
+    """For forms: smallest confidence with which a form passes, 0..1."""
     min_required: int = Checked(0, ge=0)
-    """Fewest required fields that must be filled in."""
+    """For forms: smallest number of required fields that must be valid."""
     signs: tuple[str, ...] = ()
-    """Words that only such a document prints, its title first."""
+    """Words printed only on documents of this kind; for forms, the title comes first."""
     printed: tuple[str, ...] = ()
-    """Other words printed on the form itself: never read as an entry."""
+    """For forms: further printed words, which are never read as an entry."""
     fields: tuple[TemplateField, ...] = Checked(alias="field", min_length=1)
 
     @model_validator(mode="after")
@@ -137,21 +137,21 @@ class FieldTemplate(StrictRecord):
         return self
 
     def get_fields_by_need(self, *needs: FieldNeed) -> tuple[TemplateField, ...]:
-        """List the fields with these needs, in order."""
+        """Return the fields with one of these needs, in the template's order."""
         return tuple(field for field in self.fields if field.need in needs)
 
     @property
     def scored_fields(self) -> tuple[TemplateField, ...]:
-        """All fields except the extra ones."""
+        """Fields that count for the score: all except those with need ``extra``."""
         return tuple(field for field in self.fields if field.need is not FieldNeed.EXTRA)
 
     def get_field(self, name: str) -> TemplateField | None:
-        """Find a field by its name."""
+        """Return the field of this name; None if the template has none."""
         return next((field for field in self.fields if field.name == name), None)
 
 
 def get_field_template(name: str) -> FieldTemplate:
-    """Get a template by its name. UsageError lists the names if there is none."""
+    """Return the template of this name. UsageError TEMPLATE-NAME if there is none."""
     template = _load_shipped_templates().get(name)
     if template is None:
         raise UsageError(
@@ -163,12 +163,12 @@ def get_field_template(name: str) -> FieldTemplate:
 
 
 def list_field_templates(kind: TemplateKind) -> tuple[FieldTemplate, ...]:
-    """List the templates of a kind, sorted by file name."""
+    """Return all templates of a kind, sorted by file name."""
     return tuple(template for template in _load_shipped_templates().values() if template.kind == kind)
 
 
 def compute_templates_version() -> str:
-    """Hash all templates, for fingerprints."""
+    """Return 12 hex digits that change with any template, for fingerprints."""
     return hash_canonical_json(
         {name: template.model_dump(mode="json") for name, template in _load_shipped_templates().items()}
     )[:12]
@@ -183,7 +183,7 @@ def _load_shipped_templates() -> dict[str, FieldTemplate]:
             if file.name.endswith(".toml"):
                 template = parse_toml_record(file.read_text("utf-8"), f"{kind}/{file.name}", FieldTemplate)
                 if template.name in templates_by_name or template.kind != kind:
-                    message = f"{template.name} appears twice, or is not of kind {kind}"
+                    message = f"the name {template.name} is used by two templates, or the kind is not {kind}"
                     raise build_template_error(f"{kind}/{file.name}", message)
                 templates_by_name[template.name] = template
     return templates_by_name

@@ -1,7 +1,7 @@
-"""The loop of specification 003: extract, grade, retry; accept or escalate.
+"""Extraction of tax forms: extract, grade, retry; then accept or send to a person.
 
-Each form of a document is filled in separately, in at most three attempts; a wrong year or a blank form ends them at
-once. The best attempt's fields are stored even if none passed.
+Source: specification 003. Each form of a document has at most three attempts; after a wrong tax year or a blank
+form there is no further attempt. The fields of the best attempt are stored even if no attempt passed.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ WRONG_YEAR = "Wrong tax year"
 BLANK_FORM = "Blank form"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 NOT_GRADED = "The grader gave no usable answer"
-UNREADABLE_PAGE = "Nobody could read the page"
+UNREADABLE_PAGE = "No text could be read on the page"
 
 
 def split_into_form_parts(
     bundle: DocumentBundle, forced_template_name: str | None = None, page_numbers: Sequence[int] | None = None
 ) -> list[FormPart]:
-    """Divide a document into its forms, in page order, leaving out no page.
+    """Split a document into its forms, in page order; every page is in some part.
 
-    A page without a form belongs to the form before it if it is its back or its instructions; other runs of pages are
-    documents of the generic kind. ``forced_template_name``: use this template for all. ``page_numbers``: only these pages.
+    A page without a form belongs to the form on the page before it if it is the back or the instructions of that form;
+    other pages without a form are parts without a template. ``forced_template_name``: the template for all parts.
+    ``page_numbers``: use only these pages; None: all pages.
     """
     parts: list[FormPart] = []
     for page in bundle.pages:
@@ -73,9 +74,9 @@ def split_into_form_parts(
 
 
 def find_tax_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tuple[int, ...]:
-    """List the pages that are tax forms, or belong to one.
+    """List the numbers of pages with tax forms and of their continuation pages.
 
-    ``include_all``: all pages, if the document is known to be about taxes.
+    ``include_all``: list all pages; for a document that is known to consist of tax forms.
     """
     if include_all:
         return tuple(page.page_num for page in bundle.pages)
@@ -114,12 +115,16 @@ def _force_template(part: FormPart, bundle: DocumentBundle, template_name: str) 
 
 
 class FormFieldExtractor:
-    """Fills in the forms of documents; stores nothing between them."""
+    """Extracts the fields of tax forms; keeps no state between documents."""
 
     def __init__(
         self, model: Model, *, expected_tax_year: int | None = None, forced_template_name: str | None = None
     ) -> None:
-        """``expected_tax_year``: the year needed; ``forced_template_name``: for all forms."""
+        """Set the model and the expectations about the forms.
+
+        ``expected_tax_year``: a form for another year fails; None: any year. ``forced_template_name``: use this
+        template for every form; None: detect the form's type.
+        """
         self._model = model
         self._tax_year = expected_tax_year
         self._template_name = forced_template_name
@@ -127,7 +132,10 @@ class FormFieldExtractor:
     async def extract_forms(
         self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None
     ) -> tuple[Extraction, ...]:
-        """Extract every form of the document or of ``page_numbers``. May raise StoreError."""
+        """Extract every form of the document, or of ``page_numbers``, in page order.
+
+        StoreError if a model's answer could not be stored.
+        """
         locator = QuoteLocator(bundle)
         parts = split_into_form_parts(bundle, self._template_name, page_numbers)
         return tuple([await self._extract_form_part(bundle, locator, part) for part in parts])
@@ -176,7 +184,7 @@ def _ground_answer(
     part: FormPart,
     template_name: str | None,
 ) -> tuple[FormAttempt, tuple[Issue, ...]]:
-    """Check the answer against the pages: return proven fields and issues."""
+    """Return the answer's fields that appear on the pages, and issues for the others."""
     template = get_field_template(template_name) if template_name else find_template_for_type(answer.likely_type)
     page_numbers = range(part.start_page, part.end_page + 1)
     claims = {claim.name: claim for claim in answer.fields}
@@ -225,7 +233,7 @@ def _ground_answer(
 
 
 def find_template_for_type(document_type: str) -> FieldTemplate:
-    """Get the form's template; the generic one for every other type of document."""
+    """Return the tax template of a document type; the generic template if none fits."""
     return next(
         (template for template in list_field_templates("tax") if template.document_type == document_type),
         get_field_template(GENERIC_FORM),
@@ -233,7 +241,7 @@ def find_template_for_type(document_type: str) -> FieldTemplate:
 
 
 def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issue]) -> FormGrade:
-    """Fail a form with values that are not on the page: worse than missing ones."""
+    """Fail a form that has values which are not on the page."""
     if not grounding_issues:
         return form_grade
     issue_lines = "\n".join(f"- {issue.message}" for issue in grounding_issues)
@@ -317,7 +325,7 @@ def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[Iteration
 def _build_failed_extraction(
     part: FormPart, stopped_reason: str, issue: Issue, graded_attempts: Sequence[_GradedAttempt]
 ) -> Extraction:
-    """Build an extraction without a score; the last attempt's fields are kept."""
+    """Build an extraction without a score, with the fields of the last attempt."""
     template_name = part.form.template_name if part.form else GENERIC_FORM
     last = graded_attempts[-1] if graded_attempts else None
     return Extraction(
@@ -354,9 +362,9 @@ def _build_unreadable_form_issue(part: FormPart) -> Issue:
         "reader",
         "READER-NO-TEXT",
         IssueSeverity.BLOCKER,
-        f"Nobody could read page {part.start_page}"
+        f"No text could be read on page {part.start_page}"
         + (f" to {part.end_page}" if part.end_page > part.start_page else ""),
         page=part.start_page,
-        suggested_fix="Read it on the screen, or scan it again",
+        suggested_fix="Read the page on the screen, or scan it again",
         facts={"pages": ", ".join(map(str, range(part.start_page, part.end_page + 1)))},
     )

@@ -1,7 +1,7 @@
-"""Normal forms of field values: one for each format, and None for any other text.
+"""Normal forms of field values: one for each format; None for a text not in it.
 
-Source: specification 003, "Format validators"; wider where real forms are (masks of X, accounting brackets, ISO dates).
-A normaliser checks only how a value is written, never whether it is true.
+Source: specification 003, "Format validators"; beyond it, forms that real documents use are accepted (SSNs masked by X,
+amounts in accounting brackets, ISO dates). Only the way of writing is checked, never whether a value is true.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Literal
 
 from evalkit.extraction import clinical_formats
 
+#: Formats of fields; ``pattern`` is the field's own regular expression, ``tin`` an SSN or an EIN.
 FieldFormat = Literal[
     "text", "ssn", "ein", "tin", "currency", "date", "percentage", "measurement", "number", "checkbox", "pattern",
     "grade", "margin", "marker", "stage", "msi", "tmb", "variant", "gene", "lab",
 ]  # fmt: skip
-"""``pattern`` is the field's own regular expression; ``tin`` an SSN or an EIN."""
 
 _DASH_TRANSLATION = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
-#: Invisible characters that belong to the letters of some scripts.
+#: Invisible characters (joiners) that some scripts need, so they are kept.
 _JOINER_CHARACTERS = "\u200c\u200d"
-#: The exponent of a unit; without a mark it would become part of its ten.
+#: Superscript exponent after 10: 10⁹ is converted to 10^9, so that it does not become 109.
 _TEN_EXPONENT = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
 _SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
 _MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
@@ -35,7 +35,7 @@ _CURRENCY = re.compile(
 )
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)%?")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
-# A unit ends with its letters: half of "mm" would be a metre.
+# No letter may follow a unit, otherwise "m" would match in "mm".
 _SIZE_UNIT = r"(?:(?i:mm|cm)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
 _SIZE_NUMBER = r"\d+(?:\.\d+)?"
 _MEASUREMENT = re.compile(
@@ -62,7 +62,9 @@ _TICK_MARKS = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "t
 
 
 def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = None) -> str | None:
-    r"""Normalise a value of a format; None if it is not written in that format.
+    r"""Return the normal form of a text in a format; None if it is not in the format.
+
+    ``pattern``: the regular expression of the format ``pattern``; None accepts any text.
 
     >>> normalise_value("$1,234.5", "currency"), normalise_value("(32)", "currency"), normalise_value("Feb 1, 2025", "date")
     ('1234.50', '-32.00', '2025-02-01')
@@ -104,7 +106,7 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
 
 
 def get_format_error_phrase(value_format: FieldFormat) -> str:
-    """Complete the sentence about a text that is not in the format.
+    """Return the end of the sentence about a text that is not in the format.
 
     >>> get_format_error_phrase("ein")
     'is not a valid EIN format'
@@ -113,7 +115,7 @@ def get_format_error_phrase(value_format: FieldFormat) -> str:
 
 
 def get_format_example(value_format: FieldFormat) -> str:
-    """Show how a value of the format is written; empty if it has no fixed form.
+    """Return an example of a value as people write it; empty if there is none.
 
     >>> get_format_example("currency"), get_format_example("text")
     ('1,234.50', '')
@@ -126,7 +128,7 @@ def _clean_text(text: str) -> str:
     cleaned = " ".join(unicodedata.normalize("NFKC", text).translate(_DASH_TRANSLATION).split())
     if cleaned.isprintable():
         return cleaned
-    # Invisible characters could reorder the digits next to them, control a terminal, or pass for a value.
+    # Invisible characters could reorder digits, control a terminal, or make an empty text look like a value.
     invisible_characters = (
         character
         for character in cleaned
@@ -136,7 +138,7 @@ def _clean_text(text: str) -> str:
 
 
 def _normalise_ssn(text: str) -> str | None:
-    """Normalise a social security number, with or without dashes or mask.
+    """Normalise a social security number; dashes are optional, digits may be masked.
 
     >>> [_normalise_ssn(text) for text in ("554-03-0876", "554030876", "***-**-0876", "XXX-XX-0876")]
     ['554-03-0876', '554-03-0876', '***-**-0876', '***-**-0876']
@@ -151,7 +153,7 @@ def _normalise_ssn(text: str) -> str | None:
 
 
 def _normalise_ein(text: str) -> str | None:
-    """Normalise an employer identification number.
+    """Normalise an employer identification number to NN-NNNNNNN.
 
     >>> [_normalise_ein(text) for text in ("63-0065650", "746552769", "554-03-0876", "63-006565")]
     ['63-0065650', '74-6552769', None, None]
@@ -162,17 +164,17 @@ def _normalise_ein(text: str) -> str | None:
 
 
 def _normalise_tin(text: str) -> str | None:
-    """Normalise an EIN or an SSN.
+    """Normalise a taxpayer identification number: an EIN or an SSN.
 
     >>> [_normalise_tin(text) for text in ("63-0065650", "554-03-0876", "12-34")]
     ['63-0065650', '554-03-0876', None]
     """
-    # Nine digits without a dash could be either; a payer's number is an EIN.
+    # Nine digits without a dash could be an EIN or an SSN; most payers have an EIN, so it is tried first.
     return _normalise_ein(text) or _normalise_ssn(text)
 
 
 def normalise_currency(text: str) -> str | None:
-    """Normalise an amount of dollars; brackets or a minus make it negative.
+    """Normalise a dollar amount to 1234.50; brackets or a minus sign make it negative.
 
     >>> [normalise_currency(text) for text in ("$1,234.56", "1234.5", "1,234", "-171.00", "(500.00)", "$ 32", "$-12")]
     ['1234.56', '1234.50', '1234.00', '-171.00', '-500.00', '32.00', '-12.00']
@@ -192,7 +194,7 @@ def normalise_currency(text: str) -> str | None:
 
 
 def _normalise_percentage(text: str) -> str | None:
-    """Normalise a percentage, with or without its sign.
+    """Normalise a percentage to its number; the percent sign is optional.
 
     >>> [_normalise_percentage(text) for text in ("12.5%", "40", "12.5.1%", "%")]
     ['12.5', '40', None, None]
@@ -202,7 +204,7 @@ def _normalise_percentage(text: str) -> str | None:
 
 
 def _normalise_number(text: str) -> str | None:
-    """Normalise a plain number.
+    """Normalise a number: remove thousands separators.
 
     >>> [_normalise_number(text) for text in ("1,204", "-3.5", "3 mm", "")]
     ['1204', '-3.5', None, None]
@@ -228,7 +230,7 @@ def _normalise_measurement(text: str) -> str | None:
 
 
 def _normalise_date(text: str) -> str | None:
-    """Normalise a date: ISO, American, or with the month's name.
+    """Normalise a date (ISO, American, or with the month's name) to YYYY-MM-DD.
 
     >>> {_normalise_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")}
     {'2025-02-01'}
@@ -252,7 +254,7 @@ def _to_iso_date(year: str, month: str, day: str) -> str | None:
 
 
 def _normalise_checkbox(text: str) -> str | None:
-    """Normalise the mark of a ticked box.
+    """Normalise the mark in a checkbox to X; None if the box is not ticked.
 
     >>> [_normalise_checkbox(text) for text in ("X", "☒", "no")]
     ['X', 'X', None]

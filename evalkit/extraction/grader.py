@@ -1,7 +1,7 @@
-"""The grader of specification 003 (ruling 17): rules veto, a model only lowers.
+"""Grade extracted tax forms: rules decide if a form passes, a model can only veto.
 
-Rules are table rows and pure functions over the proven fields. Findings are written as in the specification:
-``[SEVERITY:type:expected:actual] text``.
+Source: specification 003; contract ruling 17. Rules are table rows and pure functions over the fields that were found
+on the page. Issues are written as in the specification: ``[SEVERITY:type:expected:actual] text``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 MAX_ATTEMPTS = 3
-#: Contract ruling 17: needed share of valid required fields, and the score that outweighs a failure reason.
+#: Contract ruling 17: smallest share of required fields that must be valid, and the score from which a form passes in
+#: spite of failure reasons.
 _MIN_REQUIRED_SHARE, _SUFFICIENT_SCORE = 0.70, 70.0
-#: Most confidence of a form that did not pass.
+#: Upper limit for the confidence of a form that did not pass.
 _MAX_FAILED_CONFIDENCE = 0.5
-#: An OCR value below this confidence goes to a person: of drawn scans, 1 in 12 values just below it is wrong, above it
-#: 1 in 300.
+#: An OCR value below this confidence goes to a person: in synthetic scans, 1 in 12 values just below this confidence is
+#: wrong, and 1 in 300 above it.
 _MIN_SURE_CONFIDENCE = 0.9
-#: Fewest letters of a name.
+#: A name with fewer letters is doubtful.
 _MIN_NAME_LETTERS = 3
-#: Patterns that no word has: a small L for a capital I, a digit between letters.
+#: Patterns that only misread words have: a small L for a capital I, a digit between letters.
 _MISREAD_WORD = re.compile(r"\bl[b-df-hjkmnp-tvwxz][a-z]{2,}|[A-Za-z][01358][a-z]")
 #: Social security wages may exceed the wages by this factor before a warning.
 _WAGE_TOLERANCE = Decimal("1.1")
@@ -46,7 +47,7 @@ _ZERO = re.compile(r"-?0*(?:\.0*)?")
 
 FormIssueSeverity = Literal["ERROR", "WARNING", "INFO"]
 
-#: Contract ruling 19: their rank in the queue.
+#: Contract ruling 19: the issue severity of each grader severity, which ranks the case in the review queue.
 ISSUE_SEVERITIES: Mapping[FormIssueSeverity, IssueSeverity] = {
     "ERROR": IssueSeverity.BLOCKER,
     "WARNING": IssueSeverity.MAJOR,
@@ -56,7 +57,7 @@ ISSUE_SEVERITIES: Mapping[FormIssueSeverity, IssueSeverity] = {
 
 @dataclass(frozen=True)
 class FormIssue:
-    """One finding about a form."""
+    """A problem that the grader found in a form."""
 
     severity: FormIssueSeverity
     type: str
@@ -66,7 +67,7 @@ class FormIssue:
     field: str = ""
 
     def __str__(self) -> str:
-        """Render as in the specification.
+        """Return ``[SEVERITY:type:expected:actual] text``, as specification 003 writes it.
 
         >>> str(FormIssue("ERROR", "wrong_year", "Document is for tax year 2019, but we need 2020", "2020", "2019"))
         '[ERROR:wrong_year:2020:2019] Document is for tax year 2019, but we need 2020'
@@ -74,7 +75,7 @@ class FormIssue:
         return f"[{self.severity}:{self.type}:{self.expected}:{self.actual}] {self.text}"
 
     def to_issue(self, fields: Mapping[str, FieldValue], document_type: str, template: FieldTemplate) -> Issue:
-        """Convert to an issue for the queue."""
+        """Convert to an ``Issue``, with the field's page, words and boxes."""
         field_value = fields.get(self.field)
         field = template.get_field(self.field)
         facts = {"field": field.description if field else "", "expected": self.expected, "actual": self.actual}
@@ -93,52 +94,58 @@ class FormIssue:
         )
 
 
+#: The problem of each graded field, by field name; None if the field is filled in correctly.
 FieldProblems = Mapping[str, str | None]
-"""For each judged field, the problem; None if it is filled in correctly."""
 
 
 @dataclass(frozen=True)
 class FormAttempt:
-    """An extracted form, ready to be graded."""
+    """The fields extracted from a form in one attempt, as the grader gets them."""
 
     template: FieldTemplate
     document_type: str
-    """The extractor's choice: ``W-2``, ``RECEIPT``."""
+    """The type that the extractor chose: ``W-2``, ``RECEIPT``."""
     fields: Mapping[str, FieldValue]
-    """Proven on the page."""
+    """By name. A field counts as found only if its value appears on the page."""
     confidence: float
+    """The extractor's confidence in the whole form, 0..1."""
     alternative_types: tuple[str, ...] = ()
     attempt_number: int = 1
-    """From 1."""
+    """Number of this attempt, from 1."""
     page_text: str = ""
     has_ocr_pages: bool = False
-    """True if any of them was read by OCR."""
+    """True if the text of any of the form's pages comes from OCR."""
     stray_amount_count: int = 0
-    """Number of amounts on the form that no field has."""
+    """Number of amounts printed on the form that were assigned to no field."""
 
 
 @dataclass(frozen=True)
 class FormGrade:
-    """The grade of one attempt."""
+    """The grader's decision about one attempt to extract a form."""
 
     passed: bool
     score: float
-    """0..100."""
+    """Points, 0..100."""
     document_type: str
+    """The extractor's type; ``OTHER`` for a blank form."""
     confidence: float
+    """The extractor's confidence, 0..1; at most 0.5 if the form did not pass."""
     field_problems: FieldProblems
     failure_reasons: tuple[str, ...]
     feedback: str
-    """For the next attempt; empty if there is nothing to fix."""
+    """Instructions for the extractor's next attempt; empty if the form passed."""
     issues: tuple[FormIssue, ...]
     is_final: bool = False
-    """A wrong year or a blank form: another attempt would change nothing."""
+    """True for a wrong tax year or a blank form: another attempt would change nothing."""
     score_part_shares: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """The four parts of the score, as shares of 1."""
+    """The points of completeness, format, confidence and no_errors, each divided by 100."""
 
 
 def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = None) -> FormGrade:
-    """Grade an attempt by rules alone."""
+    """Grade an extracted form by the rules, without a model.
+
+    ``expected_tax_year``: a form for another year fails; None: any year is accepted.
+    """
     template, fields = attempt.template, attempt.fields
     problems = dict(_iter_field_names_and_problems(template, fields))
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
@@ -240,7 +247,7 @@ def _iter_failure_reasons(attempt: FormAttempt, problems: FieldProblems) -> Iter
 
 
 def _count_valid_required_fields(template: FieldTemplate, problems: FieldProblems) -> int:
-    """Count valid required fields; valid fields if the template requires none."""
+    """Count the valid required fields; all valid fields if none is required."""
     names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(problems)
     return sum(problems[name] is None for name in names)
 
@@ -249,7 +256,7 @@ def _count_valid_required_fields(template: FieldTemplate, problems: FieldProblem
 
 
 def is_form_blank(fields: Mapping[str, FieldValue]) -> bool:
-    """Check that nothing is filled in, except the printed year and title, or zeros."""
+    """Return True if no field has an entry except zeros, the printed year and title."""
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
     ]
@@ -287,7 +294,7 @@ def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int |
 def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterator[FormIssue]:
     """List entries that a person must check, even on a form that passes.
 
-    On an OCR page, OCR may have lost what is missing, and what it was unsure of may be wrong.
+    On OCR pages these include missing required fields, which OCR may have lost, and values read with low confidence.
     """
     for field in attempt.template.fields:
         value = attempt.fields.get(field.name)
@@ -307,31 +314,32 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
 
 
 def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValue) -> str | None:
-    """Explain why a value may not be one although it appears on the page."""
+    """Explain why a text on the page may not be the field's entry; or None."""
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
-        return "the text read for it is printed on the form"
+        return "the text read as its entry belongs to the printed form"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
-        return "the text read for it is hardly a name"
+        return "the text read as its entry has too few letters for a name"
     if not attempt.has_ocr_pages:
         return None
     if value.confidence < _MIN_SURE_CONFIDENCE or (field.format == "text" and _MISREAD_WORD.search(text)):
-        return "recognised with little certainty"
+        return "OCR read the entry with low confidence"
     return None
 
 
-# Rule 5: do the values make sense together?
+# Rule 5: contradictions between amounts
 
+#: Amounts of a form, by field name.
 FormAmounts = Mapping[str, Decimal]
-"""Amounts by field name."""
 
 
 @dataclass(frozen=True)
 class FormCheck:
-    """One row: a contradiction between amounts."""
+    """A rule that detects a contradiction between amounts on forms of one template."""
 
     template_name: str
     field_name: str
+    """The field that the issue points at."""
     is_violated: Callable[[FormAmounts], bool]
     message: str
 
@@ -341,14 +349,17 @@ def _is_part_above_whole(amounts: FormAmounts, part_field: str, whole_field: str
 
 
 def _is_sum_wrong(amounts: FormAmounts, whole_field: str, *part_fields: str) -> bool:
-    """Compare within one dollar; False if an amount is missing."""
+    """Return True if the sum of the parts differs from the whole by over a dollar.
+
+    False if an amount is missing.
+    """
     return {whole_field, *part_fields} <= amounts.keys() and abs(
         amounts[whole_field] - sum(amounts[name] for name in part_fields)
     ) > 1
 
 
 def _is_rate_wrong(amounts: FormAmounts, tax_field: str, *base_fields: str, rates: Sequence[str]) -> bool:
-    """Check that the tax matches none of the rates, within a dollar or 0.2 %."""
+    """Return True if the tax matches no rate of the bases within $1 or 0.2 %."""
     bases = [amounts[name] for name in base_fields if name in amounts]
     if tax_field not in amounts or not bases:
         return False
@@ -357,7 +368,7 @@ def _is_rate_wrong(amounts: FormAmounts, tax_field: str, *base_fields: str, rate
 
 
 def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
-    """Check against 1.45 %, plus 0.9 % of the part above 200,000."""
+    """Return True if the tax is not 1.45 %, plus up to 0.9 % of wages above 200,000."""
     paid_tax, wages = amounts.get("medicare_tax_withheld"), amounts.get("medicare_wages")
     if paid_tax is None or wages is None:
         return False
@@ -367,9 +378,9 @@ def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
     return not min(standard_tax, full_tax) - tolerance <= paid_tax <= max(standard_tax, full_tax) + tolerance
 
 
-#: Most that rounding to dollars may add.
+#: Factor by which social security wages may exceed Medicare wages, for rounding to dollars.
 _ROUNDING_TOLERANCE = Decimal("1.001")
-#: The employee's share was 4.2 % in 2011 and 2012.
+#: Contradictions between amounts. The employee's social security rate is 6.2 %; in 2011 and 2012 it was 4.2 %.
 FORM_CHECKS = (
     FormCheck("W-2", "ss_wages", lambda amounts: _is_part_above_whole(amounts, "ss_wages", "wages_tips", _WAGE_TOLERANCE),
           "Social security wages exceed total wages - please verify"),
@@ -408,7 +419,10 @@ def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
 
 
 def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reasons: Sequence[str]) -> str:
-    """Write the next attempt's feedback, on types, then on critical fields."""
+    """Write the instructions for the extractor's next attempt.
+
+    The second attempt is asked to consider other form types, the last attempt to read only the critical fields.
+    """
     lines = ["Issues found:", *(f"- {reason}" for reason in failure_reasons), ""] if failure_reasons else []
     lines += [
         f"- {field.location or field.name}: {problems[field.name]}"
@@ -438,15 +452,15 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
 
 
 def list_missing_or_invalid_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
-    """List required fields that are missing or invalid."""
+    """List the names of required fields that are missing or invalid."""
     return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
 
-# The model's part
+# Grading by a model
 
 
 class GraderIssue(BaseModel, frozen=True):
-    """A finding in a model's words."""
+    """A problem that the grading model reports."""
 
     severity: str
     type: str = "model"
@@ -456,7 +470,7 @@ class GraderIssue(BaseModel, frozen=True):
 
 
 class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
-    """A model's opinion on an extraction that passed the rules."""
+    """The grading model's answer about a form that passed the rules."""
 
     reasoning: str = ""
     passed: bool = Named(alias="pass")
@@ -469,7 +483,7 @@ class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
 
 @dataclass(frozen=True)
 class GraderQuestion(DocumentQuestion[GraderAnswer]):
-    """A model's question, asked only if the rules pass, since they veto."""
+    """The question to the grading model, asked only about forms that pass the rules."""
 
     bundle: DocumentBundle
     attempt: FormAttempt
@@ -479,7 +493,7 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
     answer_type: type[GraderAnswer] = GraderAnswer
 
     def render_prompt(self) -> str:
-        """Render the document first, then the claims, instructions last."""
+        """Render the document, the template, the extracted values, then instructions."""
         claims = {
             "document_type": self.attempt.document_type,
             "fields": {name: value.value for name, value in self.attempt.fields.items() if value.value is not None},
@@ -493,14 +507,17 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
         )
 
     def offline(self) -> GraderAnswer:
-        """Accept what the rules have passed."""
+        """Pass the form: without a language model, only the rules decide."""
         return GraderAnswer(
             passed=True, score=100.0, document_type=self.attempt.document_type, confidence=self.attempt.confidence
         )
 
 
 def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, confidence_threshold: float) -> FormGrade:
-    """Lower the rules' grade by the model's answer; it can never raise it."""
+    """Return the rules' grade, lowered where the grading model's answer is worse.
+
+    ``confidence_threshold``: with less confidence, the form does not pass.
+    """
     issues = tuple(_iter_model_issues(answer))
     has_other_type = answer.document_type and answer.document_type != rule_grade.document_type
     if has_other_type:
@@ -508,7 +525,7 @@ def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, con
             FormIssue(
                 "WARNING",
                 "wrong_type",
-                "The grader takes it for another type of document",
+                "The grading model takes the form for another type of document",
                 rule_grade.document_type,
                 answer.document_type,
             ),

@@ -1,4 +1,4 @@
-"""Feedback for the next attempt, its prompt, and the decision to make one.
+"""Feedback on an extraction attempt, the retry prompt, and the decision to retry.
 
 Source: specification 002, sections 3.3.2 and appendix A.2.
 """
@@ -24,7 +24,7 @@ _ISSUE_TITLES: Mapping[EvaluationSeverity, str] = {
 
 @dataclass(frozen=True)
 class EvaluationIssue:
-    """A problem with one field."""
+    """A problem with one extracted field."""
 
     severity: EvaluationSeverity
     field: str
@@ -34,36 +34,39 @@ class EvaluationIssue:
 
 @dataclass(frozen=True)
 class EvaluationFeedback:
-    """Feedback for the next attempt; the truth is not known here."""
+    """Problems of one extraction attempt, worst first, as the next attempt gets them."""
 
     overall_score: float | None
+    """Score of the attempt, 0..1; None if a judge could not answer."""
     issues: tuple[EvaluationIssue, ...] = ()
     missing_fields: tuple[str, ...] = ()
+    """Required and important fields without a value."""
     priority_fields: tuple[str, ...] = ()
-    """Fields to look at first."""
+    """Fields with critical or major problems, worst first."""
     suggestions: tuple[str, ...] = ()
+    """The templates' hints for the priority fields."""
 
 
 @dataclass(frozen=True)
 class ReliabilityLoopConfig:
-    """Stop conditions of the loop."""
+    """Conditions that end the attempts at one report."""
 
     quality_threshold: float = 0.95
     max_iterations: int = 3
     min_improvement: float = 0.05
-    """A smaller gain over the attempt before is a plateau."""
+    """Stop if the score rose by less than this over the attempt before."""
     timeout_seconds: float = 30.0
-    """For all attempts together, including model calls."""
+    """Stop after this time for all attempts together, model calls included."""
     enabled: bool = True
-    """False: one attempt, evaluated once."""
+    """False: make one attempt only, which is still evaluated."""
 
 
+#: Named configurations. Source: specification 002, section 7.5.
 LOOP_PROFILES: Mapping[str, ReliabilityLoopConfig] = {
     "real-time": ReliabilityLoopConfig(quality_threshold=0.85, max_iterations=2),
     "batch": ReliabilityLoopConfig(quality_threshold=0.95, max_iterations=3),
     "clinical": ReliabilityLoopConfig(quality_threshold=0.98, max_iterations=5),
 }
-"""Specification 002, section 7.5."""
 
 
 def build_loop_config(
@@ -75,7 +78,10 @@ def build_loop_config(
     timeout_ms: float | None = None,
     enabled: bool | None = None,
 ) -> ReliabilityLoopConfig:
-    """Override a profile with settings or the options of specification 002, 4.2.
+    """Return a profile's configuration with the given values replaced.
+
+    ``profile``: a name in ``LOOP_PROFILES``, else KeyError. None leaves the profile's value. The options are those of
+    specification 002, section 4.2.
 
     >>> build_loop_config("clinical", max_iterations=2)
     ReliabilityLoopConfig(quality_threshold=0.98, max_iterations=2, min_improvement=0.05, timeout_seconds=30.0, enabled=True)
@@ -92,14 +98,14 @@ def build_loop_config(
 
 @dataclass(frozen=True)
 class ContinuationDecision:
-    """The decision about another attempt, and its reason for a person."""
+    """The decision whether to make another attempt, and its reason."""
 
     should_continue: bool
     reason: str
 
 
 class ExtractionOptimizer:
-    """Builds the feedback section and decides when to stop."""
+    """Builds retry prompts from feedback, and decides whether to retry."""
 
     def build_optimized_prompt(
         self,
@@ -110,7 +116,10 @@ class ExtractionOptimizer:
         *,
         target: float = 0.95,
     ) -> str:
-        """Append the feedback section (appendix A.2) to the base prompt."""
+        """Append feedback and the previous attempt's values to the base prompt.
+
+        ``target``: the score to reach, as the prompt names it. Source: specification 002, appendix A.2.
+        """
         section = self.build_feedback_section(feedback, iteration, target)
         return "\n".join(
             [
@@ -128,7 +137,7 @@ class ExtractionOptimizer:
         )
 
     def build_feedback_section(self, feedback: EvaluationFeedback, iteration: int, target: float = 0.95) -> str:
-        """List the evaluator's findings, worst first; leave out empty parts."""
+        """Render the feedback for a prompt: problems by severity, missing fields, hints."""
         score = "none" if feedback.overall_score is None else f"{feedback.overall_score * 100:.1f}%"
         parts = [
             f"--- FEEDBACK FROM QUALITY EVALUATION (Iteration {iteration}) ---\n"
@@ -147,12 +156,15 @@ class ExtractionOptimizer:
     def should_continue(
         self, current_score: float, previous_score: float | None, iteration: int, config: ReliabilityLoopConfig
     ) -> ContinuationDecision:
-        """Check the threshold first, then the number of attempts, then the plateau."""
+        """Decide on another attempt by threshold, number of attempts and improvement.
+
+        ``previous_score``: score of the attempt before; None for the first attempt.
+        """
         if current_score >= config.quality_threshold:
             return ContinuationDecision(False, THRESHOLD_MET)
         if iteration >= (config.max_iterations if config.enabled else 1):
             return ContinuationDecision(False, MAX_ITERATIONS_REACHED)
-        # Scores are rounded to four decimals, and so is their difference.
+        # Rounded like the scores, so that a difference of exactly min_improvement is not below it.
         if (
             previous_score is not None
             and (improvement := round(current_score - previous_score, 4)) < config.min_improvement

@@ -1,7 +1,7 @@
-"""MARC-v1's loop over one report: extract, evaluate, retry, stop in time.
+"""Extraction of one clinical report: extract, evaluate, retry until good enough.
 
-Source: specification 002, sections 3.3.3, 7.5 and 8; contract ruling 16. The best attempt is returned, not the last. One
-deadline covers every call. Results that the loop cannot vouch for go to a person.
+This is the loop "MARC-v1" of specification 002, sections 3.3.3, 7.5 and 8; contract ruling 16. The best attempt is
+returned, not the last. One deadline covers all calls. A result below the threshold, or with doubts, goes to a person.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ TIMED_OUT = "Timeout exceeded"
 NOT_JUDGED = "The evaluation could not be completed"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 
+#: Required and important values with less confidence go to a person: values of the second pass are wrong more often.
 MIN_SURE_CONFIDENCE = 0.85
-"""Important values below it go to a person: second-pass values are wrong more often."""
 
+#: Function called after each attempt with its number and score; the score is None if a judge could not answer.
 ProgressCallback = Callable[[int, float | None], None]
-"""Called after each attempt with its number and score; the score is None if the judge could not answer."""
 CallResult = TypeVar("CallResult")
 
 _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
@@ -57,18 +57,19 @@ _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
 
 @dataclass(frozen=True)
 class LoopIteration:
-    """One evaluated attempt."""
+    """One attempt with its evaluation."""
 
     iteration_number: int
     attempt: ClinicalAttempt
     score: EvaluationScore
     feedback: EvaluationFeedback
     improvement: float | None = None
+    """Score minus the score of the attempt before; None for the first attempt or without scores."""
 
 
 @dataclass(frozen=True)
 class ReliabilityLoopResult:
-    """The outcome of the loop for one report."""
+    """All attempts at one report, the best of them, and the reason for the end."""
 
     best_iteration: LoopIteration | None
     """None if no attempt was evaluated."""
@@ -77,24 +78,24 @@ class ReliabilityLoopResult:
     stopped_reason: str
     processing_seconds: float
     failure: Issue | None = None
-    """The failed call, extractor's or evaluator's, and its reason."""
+    """The issue that the extractor or evaluator could not answer; None if both answered."""
 
     @property
     def final_score(self) -> float | None:
-        """The best attempt's score; None if none has one."""
+        """The best attempt's score, 0..1; None if no attempt has a score."""
         return self.best_iteration.score.overall if self.best_iteration else None
 
     @property
     def iteration_count(self) -> int:
-        """Number of attempts."""
+        """Number of evaluated attempts."""
         return len(self.history)
 
     @property
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
-        """Acceptance if the threshold is met and only minor issues are open.
+        """AUTO_ACCEPT if the threshold is met and all issues are minor; else escalation.
 
-        A report without any required field is never accepted (it may not be such a report), nor one with a value that its
-        extractor was not sure of.
+        A report without any required field is never accepted, because its type may be wrong; neither is a report with a
+        required or important value that the extractor was not sure of.
         """
         best = self.best_iteration
         is_accepted = (
@@ -109,7 +110,7 @@ class ReliabilityLoopResult:
 
 
 def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
-    """Check that none of the required fields was found."""
+    """Return True if the attempt found none of the template's required fields."""
     return not any(
         get_found_values(attempt.fields, field.name)
         for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED)
@@ -117,7 +118,7 @@ def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
 
 
 def list_unsure_fields(attempt: ClinicalAttempt) -> list[str]:
-    """List required and important values below ``MIN_SURE_CONFIDENCE``."""
+    """List names of required or important values below ``MIN_SURE_CONFIDENCE``."""
     checked_names = {
         field.name for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     }
@@ -129,7 +130,7 @@ def list_unsure_fields(attempt: ClinicalAttempt) -> list[str]:
 
 
 class ReliabilityLoop:
-    """Runs the loop on one report after another; stores nothing between them."""
+    """Extracts reports in several evaluated attempts; keeps no state between reports."""
 
     def __init__(
         self,
@@ -139,7 +140,11 @@ class ReliabilityLoop:
         extractor: ClinicalExtractor | None = None,
         evaluator: ExtractionEvaluator | None = None,
     ) -> None:
-        """``config``: default ``batch``. ``model``: for roles without one of their own."""
+        """Set the stop conditions and the agents.
+
+        ``config``: default: the profile ``batch``. ``model``: asked by the extractor and the evaluator, unless they are
+        given; default: the embedded model.
+        """
         self.config = config or LOOP_PROFILES["batch"]
         default_model = model or EmbeddedModel()
         self._extractor = extractor or ClinicalExtractor(default_model)
@@ -153,7 +158,10 @@ class ReliabilityLoop:
         template: FieldTemplate,
         on_progress: ProgressCallback | None = None,
     ) -> ReliabilityLoopResult:
-        """Fill in the template from these readable pages."""
+        """Extract the template's fields from these pages, in one or more attempts.
+
+        ``page_numbers``: the report's readable pages. ``on_progress``: called after each attempt.
+        """
         started_at = time.monotonic()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
         report = ClinicalReport([bundle.page(iteration_number) for iteration_number in page_numbers])
@@ -163,7 +171,7 @@ class ReliabilityLoop:
         retry: RetryContext | None = None
         while True:
             iteration_number = len(history) + 1
-            # Each call gets the remaining time: a call that hangs would block a document for ever.
+            # Each call has only the remaining time: a hanging call must not block the document.
             attempt = await _await_or_none_at_deadline(
                 deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
             )
@@ -218,7 +226,10 @@ async def _await_or_none_at_deadline(deadline: float, call: Awaitable[CallResult
 
 
 def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | None:
-    """Select the highest score, the first of equal ones; without scores, the last."""
+    """Select the attempt with the highest score, the earliest of equal scores.
+
+    If no attempt has a score, the last attempt.
+    """
     scored_iterations = [iteration for iteration in history if iteration.score.overall is not None]
     if not scored_iterations:
         return history[-1] if history else None
@@ -226,7 +237,10 @@ def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | 
 
 
 def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
-    """Log scores and field names, nothing of the text (specification 002, 8.2)."""
+    """Log an attempt's scores and field names, no document text.
+
+    Source: specification 002, section 8.2.
+    """
     dimension_scores = iteration.score.dimension_scores
     log.info(
         "%s",
@@ -262,11 +276,10 @@ def build_extraction(
     *,
     page_issues: Sequence[Issue] = (),
 ) -> Extraction:
-    """Build the stored result with numbered issues.
+    """Convert a loop's result to the stored ``Extraction``, with numbered issues.
 
-    ``page_issues``: issues of the pages themselves.
-
-    Issues of earlier attempts that the best one no longer has are stored as repaired.
+    ``page_range``: first and last page of the report. ``page_issues``: issues about unreadable pages; if there are any,
+    a person decides. Issues of other attempts that the best attempt does not have are stored as repaired.
     """
     open_issues = _list_issues(result.best_iteration, template) if result.best_iteration else []
     earlier_issues = [
@@ -329,7 +342,7 @@ def _build_iteration_record(
         feedback=feedback_section,
         reasoning=iteration.attempt.reasoning,
         issues=tuple(dict.fromkeys(issue_ids[_make_issue_key(issue)] for issue in _list_issues(iteration, template))),
-        # The text itself is the same in every attempt and is stored once.
+        # The whole text is the same in every attempt, and is stored only with the extraction.
         fields={
             name: value
             for name, value in iteration.attempt.fields.items()
@@ -339,7 +352,10 @@ def _build_iteration_record(
 
 
 def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
-    """Order fields as in the template; do not call mentioned fields absent."""
+    """Return the best attempt's fields, in the template's order.
+
+    A field without a value that the report mentions is ambiguous, not absent.
+    """
     if best is None:  # the document's content is unknown
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
@@ -352,12 +368,12 @@ def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | No
     }
 
 
+#: The value of a field that the report may have, but that was not found.
 _UNKNOWN_VALUE = FieldValue(status=FieldStatus.AMBIGUOUS)
-"""A field that may be present but was not found."""
 
 
 def _list_issues(iteration: LoopIteration, template: FieldTemplate) -> list[Issue]:
-    """List values that are not on the page, then the evaluator's other findings."""
+    """List the attempt's issues: values not on the page, then the evaluator's issues."""
     ungrounded_names = {issue.location for issue in iteration.attempt.grounding_issues}
     evaluation_issues = [issue for issue in iteration.feedback.issues if issue.field not in ungrounded_names]
     return [
@@ -390,7 +406,10 @@ def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, 
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
-    """Explain why a person is asked; below 0.8 first (specification 002, 9.3)."""
+    """Build the issue that the score is too low; below 0.8 it is a blocker.
+
+    Source: specification 002, section 9.3.
+    """
     score = result.final_score
     if score is None:
         severity, message = IssueSeverity.BLOCKER, f"No attempt could be scored: {result.stopped_reason}"
@@ -424,9 +443,9 @@ def _build_unsure_issue(field_name: str, value: FieldValue, template: FieldTempl
         "evaluator",
         "EXTRACTION-UNSURE",
         IssueSeverity.MAJOR,
-        f"{field_name} was read where it may mean something else (confidence {value.confidence:.2f})",
+        f"The text read as {field_name} may mean something else (confidence {value.confidence:.2f})",
         location=field_name,
-        suggested_fix="Look at the place, and keep or correct the value",
+        suggested_fix="Read the value on the page, and confirm or correct it",
         document_type=template.document_type,
         page=value.page,
         quote=value.quote,

@@ -1,7 +1,7 @@
-"""All reports of a document: templates, readable pages, and the loop over each.
+"""Extraction of all clinical reports in a file: choose templates, skip bad pages.
 
-Source: specification 002, sections 7.1 and 7.2. The loop runs once for each segment of a composite document; unreadable
-pages never enter it.
+Source: specification 002, sections 7.1 and 7.2. The reliability loop runs once for each report of a file; unreadable
+pages are left out and raise an issue.
 """
 
 from __future__ import annotations
@@ -27,52 +27,59 @@ from evalkit.issue import Issue, IssueSeverity
 
 log = logging.getLogger(__name__)
 
+#: Reports of one file that are extracted at the same time: with more, a loop's deadline could pass while its calls wait
+#: for the calls of other loops.
 MAX_CONCURRENT_LOOPS = 4
-"""Parallel loops of one document: a loop's deadline must not pass while it waits for the others."""
 UNREADABLE_MESSAGE = "Document quality too low for extraction"
 
 
 @dataclass(frozen=True)
 class ReportPageRange:
-    """A run of pages that is one report."""
+    """The pages of one clinical report in a file, and its type."""
 
     start_page: int
     end_page: int
-    """Inclusive."""
+    """Last page, inclusive."""
     document_type: str
-    """One of the five clinical types."""
+    """The report's type: one of the five clinical document types."""
     template_name: str | None = None
-    """Overrides the template chosen by type and text."""
+    """Name of the template to use; None: choose it by type and text."""
 
 
 class LoopMetric(NamedTuple):
-    """A metric of the loop and its alert threshold (specification 002, section 8.1)."""
+    """A metric of the reliability loop and its alert threshold.
+
+    Source: specification 002, section 8.1.
+    """
 
     name: str
     measure: Callable[[ReliabilityLoopResult], Sequence[float]]
-    """Values for one report; empty if nothing was measured."""
+    """Returns the metric's values for one report; empty if nothing was measured."""
     is_alert: Callable[[float], bool]
     alert_message: str
-    """Meaning of a value beyond the threshold."""
+    """The alert's meaning, as the log names it."""
 
 
 LOOP_METRICS = (
     LoopMetric("marc.iteration_count", lambda result: [result.iteration_count], lambda count: count > 3,
-               "more than 3 attempts: look at the prompts"),
+               "more than 3 attempts: check the prompts"),
     LoopMetric("marc.final_score", lambda result: [] if result.final_score is None else [result.final_score],
-               lambda score: score < 0.8, "a final score below 0.8: a person looks first"),
+               lambda score: score < 0.8, "final score below 0.8: a person reviews the report first"),
     LoopMetric("marc.processing_time_ms", lambda result: [result.processing_seconds * 1000],
-               lambda milliseconds: milliseconds > 45_000, "longer than 45 seconds"),
+               lambda milliseconds: milliseconds > 45_000, "extraction took longer than 45 seconds"),
     LoopMetric("marc.improvement_per_iteration",
                lambda result: [attempt.improvement for attempt in result.history if attempt.improvement is not None],
-               lambda improvement: improvement < 0.02, "an attempt that gained less than 0.02"),
+               lambda improvement: improvement < 0.02, "an attempt improved the score by less than 0.02"),
 )  # fmt: skip
 
 
 async def extract_reports(
     bundle: DocumentBundle, reports: Sequence[ReportPageRange], loop: ReliabilityLoop
 ) -> list[Extraction]:
-    """Extract every report, in page order. UsageError if a template does not exist."""
+    """Extract the fields of every report; the result is in page order.
+
+    UsageError TEMPLATE-NAME if a report names a template that does not exist.
+    """
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
     async def extract_in_turn(report: ReportPageRange) -> Extraction:
@@ -106,7 +113,7 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
 
 
 def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
-    """Log metrics beyond the thresholds of specification 002, section 8.1."""
+    """Log a warning for each metric beyond its alert threshold."""
     for metric in LOOP_METRICS:
         values = metric.measure(result)
         if any(map(metric.is_alert, values)):
@@ -121,14 +128,15 @@ def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
 
 
 def is_readable_page(page: Page) -> bool:
-    """Check that the page's text is reliable enough to extract from."""
+    """Return True if the page's text is good enough to extract fields from."""
     return page.status.is_readable and (page.quality is None or page.quality >= MIN_READABLE_SCORE)
 
 
 def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> FieldTemplate:
-    """Choose a report's template by its type, then by its printed words.
+    """Choose the template of a report by its type, then by the template's signs.
 
-    A note without the words of a particular kind is a clinical note; any other document is ``unknown``.
+    If several templates have the type, one with at least two signs in the text is chosen; otherwise ``clinical-notes``
+    for a clinical note, and ``unknown`` for any other type.
     """
     text = "\n".join(page.text for page in pages)
     candidates = [

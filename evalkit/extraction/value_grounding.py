@@ -1,8 +1,8 @@
-"""Prove claimed values on the page; without proof there is no value.
+"""Search extracted values on the page; a value that is not there becomes an issue.
 
-A model claims a field's value and its place; the page decides. The value is searched as it was quoted, then in any
-spelling of the same normal form (``24410.00`` matches ``24,410.00``). A value that is not found becomes an issue with the
-difference to the nearest passage.
+An extractor claims a field's value and place. The claimed words are searched first, then any spelling with the same
+normal form (``24410.00`` matches ``24,410.00``). The issue of a value that was not found describes the difference to
+the most similar passage.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 
-#: Most words of a formatted value: "February 1, 2025".
+#: Most words of a value in a format other than text: "February 1, 2025" has 3.
 _MAX_VALUE_WORDS = 4
-#: Characters of the block that a quote shows on either side of the value.
+#: Characters of the line that a quote includes on either side of the value.
 _CONTEXT_CHARACTERS = 120
 _PLAIN_FORMATS: frozenset[FieldFormat] = frozenset(("text", "pattern", "checkbox"))
 
@@ -33,16 +33,16 @@ class FieldClaim:
     """An extractor's claim about one field."""
 
     value: str | None
-    """None: the document does not have it."""
+    """The claimed value; None: the document does not have the field."""
     raw: str | None = None
-    """The words it was read from: the value's own, or a passage that contains them."""
+    """The page's words: the value itself, or a passage that contains it."""
     page: int | None = None
     confidence: float = 1.0
     is_ambiguous: bool = False
     span: tuple[int, int] | None = None
-    """Characters of the page's text, if the extractor knows the exact place."""
+    """Start and end of the value in the page's text; None if the extractor does not know them."""
     entry_line_spans: tuple[tuple[int, int], ...] = ()
-    """As ``span``, for an entry of several lines; the page's text may have others between them."""
+    """Start and end of each line in the page's text, for an entry of several lines; other text may lie between."""
 
 
 def ground_claim(
@@ -53,9 +53,10 @@ def ground_claim(
     page_numbers: Sequence[int],
     agent: Agent,
 ) -> tuple[FieldValue, Issue | None]:
-    """Check a claim against ``page_numbers``; return the proven value or an issue.
+    """Search a claimed value on the pages; return the field's value, or also an issue.
 
-    A value that is not in the field's format keeps its own words: reporting that is the judge's task.
+    A value that is not on the pages is not stored: the issue EXTRACTION-NOT-ON-PAGE reports it, as found by ``agent``.
+    A value that is not in the field's format is stored in its own words; the evaluator or grader reports it.
     """
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
@@ -98,7 +99,7 @@ def _find_entry_line_places(
         page = bundle.page(number)
         line_spans: list[tuple[Page, int, int]] = []
         for line_text in line_texts:
-            # The lines of an entry follow one another: search each after the one before.
+            # The lines of an entry are in order: search each line after the end of the line before.
             search_start = line_spans[-1][2] if line_spans else 0
             place = next(find_value_spans(line_text, field, page.text, search_start, len(page.text)), None)
             if place is None:
@@ -116,7 +117,10 @@ def _keep_letters(text: str) -> str:
 def _iter_value_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: QuoteLocator, page_numbers: Sequence[int]
 ) -> Iterator[tuple[Page, int, int]]:
-    """Find the value: at the named place, in the quoted passage, then anywhere."""
+    """Find the value at the claimed place, then in the quote, then on all pages.
+
+    Yields page, start and end.
+    """
     value, first_page = claim.value or "", _choose_first_page_number(claim, page_numbers)
     if claim.span and claim.page == first_page:
         page = bundle.page(first_page)
@@ -131,7 +135,7 @@ def _iter_value_places(
     for number in sorted(page_numbers, key=lambda number: (number != first_page, number)):
         page = bundle.page(number)
         yield from ((page, *span) for span in _find_value_on_page(value, field, page, 0, len(page.text)))
-    if field.format == "text":  # differs by a line break or a comma
+    if field.format == "text":  # the page may have another line break or comma in it
         located = locator.locate(value, first_page)
         if located.is_found and located.page_number in page_numbers:
             yield located.page_spans[0]
@@ -146,9 +150,9 @@ def _find_value_on_page(
 def find_value_spans(
     value: str, field: TemplateField, text: str, start: int, end: int, *, is_ocr_text: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Find the value in ``text[start:end]``, then any spelling of its normal form.
+    """Find the value in ``text[start:end]``, then other spellings of its normal form.
 
-    On an OCR page, an amount or number may have letters in place of digits.
+    Yields start and end in ``text``. ``is_ocr_text``: also find numbers in which OCR read letters for digits.
     """
     if not (wanted_text := canonicalise(value)):
         return
@@ -170,7 +174,7 @@ def find_value_spans(
 
 
 def _choose_first_page_number(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
-    """Choose the page to search first: the named one, if it is among these."""
+    """Return the page to search first: the claimed page, if it is one of these."""
     return (
         claim.page
         if claim.page is not None and claim.page in page_numbers
@@ -193,18 +197,21 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_ocr_text: 
 def _build_absent_value_and_issue(
     claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
 ) -> tuple[FieldValue, Issue]:
-    """Report what the page says instead; on OCR pages as a doubt."""
+    """Build an empty value, and the issue that the claimed value is not on the page.
+
+    The issue is a doubt (MAJOR, value ambiguous) if OCR may have misread the value, otherwise a blocker.
+    """
     quote = claim.raw or claim.value or ""
     located = locator.locate(quote, _choose_first_page_number(claim, page_numbers))
     is_elsewhere = located.is_found or located.verdict is QuoteVerdict.WRONG_PAGE
     is_recognised = bool(located.page_spans) and located.page_spans[0][0].status is PageStatus.OCR
     is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised
     if is_elsewhere and claim.raw and canonicalise(claim.value or "") not in canonicalise(claim.raw):
-        explanation = "the quoted passage does not say so"
+        explanation = "the quoted passage does not contain it"
     elif is_elsewhere:
-        explanation = "it is outside the pages of this document"
+        explanation = "it is on a page outside this document"
     else:
-        explanation = located.difference_text or "nothing on the page is similar"
+        explanation = located.difference_text or "no text on the pages is similar"
     issue = Issue.create(
         agent,
         "EXTRACTION-NOT-ON-PAGE",

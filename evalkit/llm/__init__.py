@@ -1,1 +1,1 @@
-"""Ask questions, and get validated answers."""
+"""Questions to language models, and their validated answers."""

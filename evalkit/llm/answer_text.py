@@ -1,8 +1,8 @@
-"""Read the only JSON value of an answer's text, however it is wrapped.
+"""Find the only JSON value in the text of a model's answer.
 
-What is harmless is read and listed: prose and fences around the value, comments, trailing commas, single quotes, the
-same key twice with the same value. What would need a guess is refused: several values, text that is cut off, a key
-with two values.
+Harmless deviations are corrected and listed: prose and fences around the value, comments, trailing commas, single
+quotes, the same key twice with the same value. Ambiguous answers are refused: several values, a text that is cut off, a
+key with two values.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, NoReturn
 
 
 class NormalisedAnswer(NamedTuple):
-    """An answer's JSON value, and what was changed without loss to read it."""
+    """The JSON value of an answer, and the harmless changes made to read the value."""
 
     json_value: Any
     changes: tuple[str, ...]
-    """One short sentence for each kind of change, in the order of the answer; none quotes the answer."""
+    """A few words for each kind of change, in the order of the answer, which they do not quote."""
 
 
 class AnswerTextError(ValueError):
-    """A text without exactly one JSON value; the message quotes nothing of it."""
+    """A text does not contain exactly one JSON value; the message quotes no text."""
 
 
 _THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")
@@ -44,14 +44,14 @@ _NEEDLESS_ESCAPE_PATTERN = re.compile(r"\\(\\|(?P<escaped>[^\"\\/bfnrtu]))", re.
 _HARMLESS_ESCAPES = frozenset("'_*[]`#&$")
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 _PROSE_BRACKETS_PATTERN = re.compile(r'\[[^\[\]{}"]*\]|\{[^\[\]{}"]*\}')
-#: A text may be the JSON string of another text this often.
+#: Levels of JSON strings that contain JSON text, which are unwrapped.
 _MAX_WRAPPED_TEXTS = 3
 
 
 def extract_answer_json(text: str) -> NormalisedAnswer:
-    """Read the only JSON value of a text.
+    """Return the only JSON value in a text, and the changes made to read the value.
 
-    AnswerTextError if it holds none or several, is cut off, or contradicts itself.
+    AnswerTextError if the text contains no or several values, is cut off, or gives one key two values.
     """
     try:
         return _extract_nested_answer_json(text, 0)
@@ -60,7 +60,7 @@ def extract_answer_json(text: str) -> NormalisedAnswer:
 
 
 def dump_for_comparison(json_value: Any) -> str:
-    """Return the same text for the same JSON value; unlike ``==``, 1 is not true."""
+    """Return a text that is equal for equal JSON values; 1 and true are different."""
     return json.dumps(json_value, sort_keys=True)
 
 
@@ -114,7 +114,10 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _unwrap_answer_text(text: str, changes: list[str]) -> str:
-    """Undo wrappings of a whole text: thoughts before it, marks of quoted mail, HTML entities, curly quotes."""
+    """Remove wrappings of a whole text, and add each removal to ``changes``.
+
+    Wrappings are thoughts before the answer, marks of quoted mail, HTML entities and curly quotes.
+    """
     if (answer_text := _THOUGHTS_PATTERN.sub("", text)) != text:
         changes.append("thoughts before the answer left out")
         text = answer_text
@@ -160,7 +163,10 @@ def _extract_only_json_value(text: str, repeated_keys: list[str], changes: list[
 
 
 def _split_prose_and_values(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield prose with the bracketed text after it. AnswerTextError if a bracket is never closed."""
+    """Yield each prose part with the bracketed text after it; None at the end.
+
+    AnswerTextError if a bracket is never closed.
+    """
     position = 0
     while (opening := re.compile(r"[\[{]").search(text, position)) is not None:
         end = _find_balanced_end(text, opening.start())
@@ -179,7 +185,10 @@ def _find_balanced_end(text: str, start: int) -> int:
 
 
 def _load_json_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, list[str]]:
-    """Load a value and list what was changed to read it; None if it is only brackets in prose."""
+    """Load a bracketed text as JSON; return the value and the changes made.
+
+    None if the brackets are part of prose. AnswerTextError if the text is not JSON.
+    """
     try:
         return _load_json(value_text, repeated_keys, is_strict=True), []
     except AnswerTextError:
@@ -200,7 +209,7 @@ def _load_json_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any
 
 
 def _convert_token_to_json(token: re.Match[str]) -> str:
-    """Write a token of JavaScript or Python as JSON. An unreadable one stays and is refused later."""
+    """Convert a token of JavaScript or Python to JSON; keep unknown tokens unchanged."""
     writer = _TOKEN_WRITERS.get(token.lastgroup or "")
     return writer(token) if writer else token[0]
 

@@ -1,4 +1,4 @@
-"""Ask language models: journalled, rate-limited, retried, and read strictly."""
+"""Ask language models, with journal, rate limit, retries and validated answers."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from evalkit.store import ModelCall, hash_canonical_json
 
 log = logging.getLogger(__name__)
 
-#: A question is asked this often before it counts as unanswered, however quickly it fails; and this often if the model
-#: answers in a wrong shape: at temperature 0 it hardly changes its answer.
+#: Calls for a question before it counts as unanswered; the second number holds if the last answer had a wrong shape,
+#: because at temperature 0 a model hardly changes its answer.
 _MAX_ATTEMPTS, _MAX_ATTEMPTS_IF_UNUSABLE = 5, 2
-#: One attempt may take this share of a question's seconds: one that hangs leaves time for another.
+#: Share of a question's time limit that one call may take, so that a hanging call leaves time for another.
 _ATTEMPT_TIME_SHARE = 0.5
-#: Seconds that any call may take.
+#: Every call may take at least this many seconds.
 _MIN_CALL_SECONDS = 1.0
-#: The longest pause that a provider can impose.
+#: Upper limit for the pause that a provider can demand.
 _MAX_PAUSE_SECONDS = 86_400.0
-#: To estimate a call's cost: characters of a token, at least, and tokens of an answer.
+#: For estimates of a call's cost: characters per token of the prompt, and tokens of an answer.
 _CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
 
 
 class LanguageModel:
-    """A provider's model, asked through the ledger."""
+    """A model of a provider, asked with retries and limits; every call is journalled."""
 
     def __init__(
         self,
@@ -63,12 +63,13 @@ class LanguageModel:
     ) -> None:
         """Set up a model with its limits.
 
-        ``base_url``: the address of a site's own server, where a model of the same name may be another one.
+        ``base_url``: the address of a server that the site runs itself. It is part of a question's identity in the
+        journal, because another server may run another model under the same name.
 
-        ``time_limit_seconds``: seconds for a question, with all attempts and the waiting between them.
+        ``time_limit_seconds``: seconds for a question, with all calls and the pauses between them.
 
-        ``max_first_wait`` and ``max_wait``: most seconds before the second attempt and before the last; drawn at
-        random.
+        ``max_first_wait`` and ``max_wait``: upper limits, in seconds, of the first pause and of any pause. The pauses
+        are random.
         """
         self._provider = provider
         self._ledger = ledger
@@ -81,14 +82,14 @@ class LanguageModel:
 
     @property
     def name(self) -> str:
-        """The model's name, as ``--model`` names it."""
+        """Name of the model, as ``--model`` takes it."""
         return self._provider.name
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """Answer from the journal, or ask the model.
 
-        The answer's usage is what it cost, whenever that was paid. StoreError if the journal cannot be written: an
-        answer that is not stored is not used.
+        The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
+        cannot be written: an answer that is not stored is not used.
         """
         pending_question = _PendingQuestion(question, self.name, self._base_url)
         parsed_answer, call_error = self._load_journalled_answer(pending_question), None
@@ -120,13 +121,13 @@ class LanguageModel:
             return None
         try:
             return _parse_answer(pending_question.question, last_call.answer)
-        except ModelCallError:  # the journal, or the code that reads it, is another one than then
+        except ModelCallError:  # since then, the journal or the code that reads answers has changed
             return None
 
     async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
 
         def compute_wait(retry_state: RetryCallState) -> float:
-            # Longer than the provider asked for, at random, or all calls would return at once.
+            # A random time is added to the time the provider asks for: else all calls would come back at once.
             wait_seconds = self._backoff(retry_state) + (_get_call_error(retry_state).retry_after or 0.0)
             pending_question.spent_seconds += wait_seconds
             return wait_seconds
@@ -152,9 +153,10 @@ class LanguageModel:
         return parsed_answer
 
     async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
-        """Make one call: send, read, journal. ModelCallError, SpendingLimitError.
+        """Make one call: send the request, parse the answer, write the journal.
 
-        A caller who stops waiting does not stop the call: it is paid for, and the journal will have its answer.
+        Cancelling does not stop the call: it is paid, and its answer goes to the journal. ModelCallError,
+        SpendingLimitError.
         """
         if (pause_left := self._paused_until - time.monotonic()) > 0:
             raise ModelCallError(
@@ -170,7 +172,7 @@ class LanguageModel:
         return await asyncio.shield(call_task)
 
     async def close(self) -> None:
-        """Wait for the calls under way, and close the connections."""
+        """Wait for running calls to end, and close the connections."""
         await asyncio.gather(*self._calls_in_flight, return_exceptions=True)
         await self._provider.close()
 
@@ -182,7 +184,7 @@ class LanguageModel:
         except ModelCallError as error:
             if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
                 self._limiter.record_throttling(slot_acquired_at, error.retry_after)
-            elif error.code == "LLM-RATE":  # too long to wait: until then, nothing is sent
+            elif error.code == "LLM-RATE":  # the pause is too long to wait for: until it ends, nothing is sent
                 self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
             raise
         finally:
@@ -257,10 +259,11 @@ class _PendingQuestion(Generic[AnswerT]):
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
         self.prompt, self._schema = question.prompt(), question.get_answer_schema()
+        #: The fault of the last answer; the next call's prompt names it.
         self.answer_fault: str | None = None
-        """The fault of the last answer, which the next attempt's prompt names."""
+        #: Seconds spent on calls and on pauses between them, without waiting for a free slot.
         self.spent_seconds = 0.0
-        """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
+        #: The question's identity in the journal.
         self.question_sha256 = hash_canonical_json(
             {
                 "model": model_name,
@@ -269,14 +272,13 @@ class _PendingQuestion(Generic[AnswerT]):
                 "prompt": self.prompt,
                 "schema": self._schema,
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
-                # Left out at 0, where what was answered before there were any others is still the answer.
+                # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
             }
         )
-        """The question's identity in the journal."""
 
     def build_request(self, default_limit_seconds: float) -> Request:
-        """Build the call to send, with the seconds that are left."""
+        """Build the request to send, with the remaining time as its timeout."""
         time_limit = self.get_time_limit_seconds(default_limit_seconds)
         timeout_seconds = min(
             time_limit - self.spent_seconds,
@@ -296,7 +298,7 @@ class _PendingQuestion(Generic[AnswerT]):
         )
 
     def get_time_limit_seconds(self, default_limit_seconds: float) -> float:
-        """Return the question's own limit, or else the default."""
+        """Return the question's own time limit, or the default if it has none."""
         return self.question.time_limit_seconds or default_limit_seconds
 
 
@@ -304,12 +306,15 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
     return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
 
 
-#: The model answered, but nothing that can be used.
+#: Failures of calls that gave an answer, but not a usable one.
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
 def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[AnswerT]:
-    """Parse an answer's text. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
+    """Parse an answer's text.
+
+    ModelCallError LLM-NOT-JSON or LLM-SHAPE; the message quotes nothing of the answer.
+    """
     try:
         json_value, changes = question.normalise_answer(text)
         return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
@@ -318,7 +323,7 @@ def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[Answe
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
         schema_json = json.dumps(question.get_answer_schema())
-        # A name that is not the schema's is the model's own words, which may be the document's.
+        # A name that is not in the schema comes from the model, and may quote the document.
         error_path = [
             path_part if isinstance(path_part, int) or f'"{path_part}"' in schema_json else "…"
             for path_part in first_error["loc"]
@@ -326,18 +331,18 @@ def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[Answe
         code, problem = (
             "LLM-SHAPE",
             f"has not the shape that was asked for, at {' → '.join(map(str, error_path)) or 'the whole'}"
-            # The message of a validator of ours may quote the answer.
+            # The messages of evalkit's own validators may quote the answer.
             + ("" if first_error["type"] == "value_error" else f": {first_error['msg']}"),
         )
     except AnswerTextError as error:
         code, problem = "LLM-NOT-JSON", f"is not one JSON value: {error}"
     except (ValueError, RecursionError):
         code, problem = "LLM-NOT-JSON", "is not JSON"
-    except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled whatever the answer does here
+    except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled even if parsing has a defect
         code, problem = "LLM-SHAPE", f"could not be read ({type(error).__name__})"
     raise ModelCallError(
         f"the model's answer {problem}",
         code=code,
-        remedy="Run the document again, or choose another model.",
+        remedy="Run the same command again, or choose another model.",
         is_transient=True,
     )

@@ -1,4 +1,4 @@
-"""Limit the calls that are under way at once."""
+"""Limit the number of calls that run at the same time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-#: Seconds without new calls after a refusal for rate, if the provider does not say.
+#: Seconds without new calls after the provider refused a call for its rate, if the provider names no time.
 _DEFAULT_PAUSE_SECONDS = 1.0
 
 
 class AimdLimiter:
-    """Limits calls under way, in order; fewer after the provider refused one.
+    """A limit of concurrent calls that adapts to the provider: fewer after refusals.
 
-    The limit is halved then, once for the calls that were under way together, and grows by one for as many calls that
-    went well: additive increase, multiplicative decrease, as in TCP.
+    Additive increase, multiplicative decrease, as in TCP: a call refused for its rate halves the limit, once for all
+    calls that ran at that time; each full round of successful calls raises it by one, up to ``max_in_flight``. Waiting
+    calls get slots in their order.
     """
 
     def __init__(self, max_in_flight: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,11 +31,14 @@ class AimdLimiter:
 
     @property
     def current_limit(self) -> int:
-        """Calls that may be under way now."""
+        """Number of calls that may run at the same time now."""
         return max(int(self._limit), 1)
 
     async def acquire_slot_and_get_time(self) -> float:
-        """Wait for a slot and return the clock's time then, for ``record_throttling``."""
+        """Wait for a free slot, and return the time at which it was acquired.
+
+        ``record_throttling`` needs this time; ``release_slot`` must follow.
+        """
         if self._waiters or not self._has_free_slot():
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -42,7 +46,7 @@ class AimdLimiter:
             try:
                 await waiter
             except asyncio.CancelledError:
-                if waiter.done() and not waiter.cancelled():  # the slot was granted, and is not needed any more
+                if waiter.done() and not waiter.cancelled():  # the slot was granted, but the caller no longer needs it
                     self.release_slot()
                 raise
         else:
@@ -50,18 +54,19 @@ class AimdLimiter:
         return self._clock()
 
     def release_slot(self) -> None:
-        """Release the slot."""
+        """Free a slot for the next waiting call."""
         self._in_flight -= 1
         self._wake_waiters()
 
     def record_success(self) -> None:
-        """Count a call that was answered."""
+        """Raise the limit a little after a successful call."""
         self._limit = min(self._limit + 1 / self._limit, self._max_in_flight)
 
     def record_throttling(self, acquired_at: float, pause_seconds: float | None) -> None:
-        """Count a call, begun at ``acquired_at``, that the provider refused for its rate.
+        """Halve the limit and pause new calls after the provider refused a call.
 
-        ``pause_seconds``: seconds that the provider asked to wait; None if it did not say.
+        ``acquired_at``: time at which the call got its slot. ``pause_seconds``: seconds that the provider asked to
+        wait; None if it named no time.
         """
         now = self._clock()
         self._paused_until = max(

@@ -1,7 +1,7 @@
-"""The offline default: each question brings its own computed answer.
+"""The default model, which works offline: each question computes its own answer.
 
-It is deterministic and needs no key, network or download. It is no language model: all it knows are the lexicon and the
-rules of the questions. It is no provider either: nothing is sent.
+The answers are deterministic and need no key, network or download. No language model is involved, only the lexicons and
+rules of the questions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ log = logging.getLogger(__name__)
 
 
 class EmbeddedModel:
-    """Answers by ``question.offline()``."""
+    """A model that returns each question's ``offline()`` answer."""
 
     name = "embedded"
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Compute the question's own answer."""
+        """Return the question's offline answer, or a failure if computing it fails."""
         usage = Usage(calls=1)
         try:
             return Answer(question, question.offline(), usage=usage)
-        except Exception as error:  # noqa: BLE001 - a defect here must escalate the case, not end the run
-            # Without the traceback: its message could quote the document.
-            log.error("the offline answer of %s failed with %s", question.role, type(error).__name__)  # noqa: TRY400
+        except Exception as error:  # noqa: BLE001 - a defect in a question must escalate the case, not end the run
+            # Logged without traceback, because the error's message could quote the document.
+            log.error("the offline answer for role %s failed with %s", question.role, type(error).__name__)  # noqa: TRY400
             return Answer(question, None, failure=f"the offline answer failed ({type(error).__name__})", usage=usage)

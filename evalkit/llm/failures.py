@@ -1,4 +1,4 @@
-"""Failures of language models: one table of codes and remedies."""
+"""Errors of failed calls to language models: one table of texts and remedies."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ from evalkit.llm.model import ModelCallError, Usage
 
 class _FailureKind(NamedTuple):
     description: str
-    """Follows the provider's name."""
+    """The predicate after the model's name in the message."""
     remedy: str
     is_transient: bool = False
 
 
-_RETRY_LATER_REMEDY = "It is retried; if that does not help, run the same command later."
+_RETRY_LATER_REMEDY = "The call is retried automatically; if this error remains, run the same command later."
 _NETWORK_REMEDY = (
-    "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the address that is set."
+    "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the model's base URL."
 )
-_PERSON_REMEDY = "A person must look at the document; another model may answer."
-_REPORT_REMEDY = "Choose another model, or check the account (credit, size limits); else report this."
-_QUOTA_REMEDY = "Make fewer calls at once (calls_in_flight), or raise the quota of the account or project."
+_PERSON_REMEDY = "Let a person decide about this document, or choose another model."
+_REPORT_REMEDY = (
+    "Choose another model, or check the account's credit and size limits. If they are fine, report this error."
+)
+_QUOTA_REMEDY = "Lower calls_in_flight in the settings, or raise the quota of the account or project."
 _KIND_BY_CODE = {
     "LLM-KEY":         _FailureKind("does not accept the key", "Check the key, and that its account may use this model."),
     "LLM-MODEL":       _FailureKind("is unknown to its server", "Check the model's name, its location and the base URL."),
     "LLM-REQUEST":     _FailureKind("rejects the request", _REPORT_REMEDY),
     "LLM-RATE":        _FailureKind("is out of quota", _QUOTA_REMEDY, is_transient=True),
-    "LLM-SERVER":      _FailureKind("has a fault or is overloaded", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-SERVER":      _FailureKind("has a server error or is overloaded", _RETRY_LATER_REMEDY, is_transient=True),
     "LLM-UNREACHABLE": _FailureKind("cannot be reached, or the connection broke", _NETWORK_REMEDY, is_transient=True),
-    "LLM-TIMEOUT":     _FailureKind("gave no answer in time", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-TIMEOUT":     _FailureKind("did not answer in time", _RETRY_LATER_REMEDY, is_transient=True),
     "LLM-MALFORMED":   _FailureKind("sent a response that its protocol does not allow", "Check the base URL.", is_transient=True),
     "LLM-EMPTY":       _FailureKind("sent an empty answer", _RETRY_LATER_REMEDY, is_transient=True),
-    "LLM-TRUNCATED":   _FailureKind("was cut off at its limit of output", _PERSON_REMEDY),
+    "LLM-TRUNCATED":   _FailureKind("reached its output limit before the answer was complete", _PERSON_REMEDY),
     "LLM-REFUSED":     _FailureKind("declined to answer", _PERSON_REMEDY),
     "LLM-UNKNOWN":     _FailureKind("stopped or failed for an unknown reason", _RETRY_LATER_REMEDY, is_transient=True),
 }  # fmt: skip
@@ -41,7 +43,7 @@ _CODE_BY_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
 
 
 def get_failure_code_for_http_status(status: int) -> str:
-    """Return the failure code of an HTTP status that is not 200.
+    """Return the failure code of an HTTP status other than 200.
 
     >>> [get_failure_code_for_http_status(status) for status in (401, 402, 429, 503, 302)]
     ['LLM-KEY', 'LLM-REQUEST', 'LLM-RATE', 'LLM-SERVER', 'LLM-MALFORMED']
@@ -59,10 +61,10 @@ def create_call_error(
     retry_after_seconds: float | None = None,
     usage: Usage | None = None,
 ) -> ModelCallError:
-    """Create the error of a call that failed.
+    """Create the error of a failed call from its failure code.
 
-    ``note`` follows in brackets and quotes neither prompt nor reply. ``remedy_by_code`` are a provider's own remedies.
-    ``is_final``: this failure does not pass, although its kind may.
+    ``note``: added to the message in brackets; must quote neither prompt nor reply. ``remedy_by_code``: remedies that
+    replace the general remedies. ``is_final``: True if a retry is useless, even if the code is usually transient.
     """
     failure_kind = _KIND_BY_CODE[code]
     is_transient = failure_kind.is_transient and not is_final

@@ -1,6 +1,7 @@
-"""JSON Schemas as language models take them: flat, without references.
+"""JSON Schemas in the simple form that language models accept, without references.
 
-What the schema does not say is checked when the answer is read: providers refuse rich schemas, or get slow with them.
+Providers refuse rich schemas or become slow with them. Constraints left out of the schema are checked when the answer
+is parsed.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _SUPPORTED_KEYWORDS = ("type", "enum", "items", "properties", "required")
 
 @cache
 def build_inlined_json_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
-    """Build a model's schema with its references inlined.
+    """Build the JSON Schema of a pydantic model, with references inlined.
 
-    ValueError if a model contains itself.
+    ValueError if the model contains itself, or a field has several types apart from null.
 
     >>> class Finding(BaseModel):
     ...     page: int | None = None
@@ -49,13 +50,13 @@ def _inline_references(
             key: _inline_references(subschema, definitions, ancestors)
             for key, subschema in flat_schema["properties"].items()
         }
-        # Models leave optional fields out, and it is unclear if they meant to.
+        # All fields are required, because a model may forget an optional field.
         flat_schema["required"] = list(flat_schema["properties"])
     return flat_schema
 
 
 def _merge_nullable(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
-    """Merge a type and null into one schema; ValueError for richer alternatives."""
+    """Merge the schema of a type with null. ValueError for other alternatives."""
     non_null_schemas = [alternative for alternative in alternatives if alternative["type"] != "null"]
     if len(non_null_schemas) != 1:
         raise ValueError("a field of an answer has one type, or that type and null")

@@ -1,7 +1,7 @@
-"""Journal, count and limit what language models are asked.
+"""Journal the calls of language models, count their cost, and enforce limits.
 
 A call is journalled before its answer is used. An identical question (the same bytes, the same model) is answered from
-the journal, on resuming and after a repair. Failed calls are never reused.
+the journal, in this run or a later one. Failed calls are never reused.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from evalkit.store import ModelCall
 
 
 class Journal(Protocol):
-    """Where calls are stored: :class:`evalkit.store.CallJournal`, or memory."""
+    """The interface of a store of calls, on disk (``evalkit.store``) or in memory."""
 
     def add_call(self, call: ModelCall) -> None:
-        """Store a call; it is durable when this returns."""
+        """Store a call durably before returning."""
 
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
-        """List a question's calls after number ``after_call_number``, oldest first."""
+        """List a question's calls with numbers above ``after_call_number``, oldest first."""
 
     def get_or_mark_last_call_before_run(self) -> int:
         """Return the number of the last call before the current fresh run.
 
-        A fresh run begins now unless one is still unfinished.
+        A fresh run ignores earlier answers. It begins now, unless an earlier fresh run was interrupted: then that run
+        continues.
         """
 
     def forget_last_call_before_run(self) -> None:
@@ -41,7 +42,7 @@ class Journal(Protocol):
 
 
 class MemoryJournal(Journal):
-    """A journal that ends with the process."""
+    """A journal in memory, which is lost at the end of the process."""
 
     def __init__(self) -> None:
         self._calls: list[ModelCall] = []
@@ -60,15 +61,15 @@ class MemoryJournal(Journal):
 
     @override
     def forget_last_call_before_run(self) -> None:
-        """Do nothing: the journal ends with the process."""
+        """Do nothing: a journal in memory has no interrupted runs."""
 
 
 @dataclass(frozen=True)
 class SpendingLimits:
-    """The most that may be spent; None: no limit.
+    """Upper limits of calls, tokens and US dollars; None: no limit.
 
-    Calls under way count as what they are expected to cost. One that costs more, because a model thinks for long, may
-    exceed a limit of tokens or dollars by that much.
+    Running calls count with their expected cost. A call that costs more than expected, because the model reasons for
+    long, may exceed a limit of tokens or dollars by the difference.
     """
 
     calls_per_document: int | None = None
@@ -80,16 +81,16 @@ class SpendingLimits:
 
     @property
     def has_usd_limit(self) -> bool:
-        """Prices must be known, as a limit is in dollars."""
+        """True if a limit is in dollars, so that prices must be known."""
         return self.usd_per_document is not None or self.usd_per_run is not None
 
 
 class SpendingLimitError(ModelError):
-    """Asking would exceed a limit."""
+    """A call would exceed a spending limit."""
 
 
 class Ledger:
-    """The calls of one run."""
+    """The calls of one run: their journal, cost and limits."""
 
     def __init__(
         self,
@@ -98,10 +99,10 @@ class Ledger:
         *,
         ignore_earlier_answers: bool = False,
     ) -> None:
-        """Open the ledger of a run.
+        """Open the ledger of a run; default: a journal in memory, no limits.
 
-        ``ignore_earlier_answers``: do not reuse answers of earlier runs, except those of a fresh run that was
-        interrupted.
+        ``ignore_earlier_answers``: begin a fresh run, which reuses no answers of earlier runs, except of an interrupted
+        fresh run.
         """
         self._journal = journal or MemoryJournal()
         self.limits = limits or SpendingLimits()
@@ -113,10 +114,10 @@ class Ledger:
         self._journal_error: StoreError | None = None
 
     def find_calls_of_latest_answer(self, question_sha256: str) -> list[ModelCall]:
-        """List the calls of a question's latest answer.
+        """List the calls that a question's latest answer took, oldest first.
 
-        These are the failed calls before it and the answered one; or, if it was not answered since, the failed calls
-        since then.
+        If the last call was answered: this call and the failed calls directly before it. Otherwise: all failed calls
+        since the last answer.
         """
         calls = self._journal.find_calls(question_sha256, after_call_number=self._after_number)
         answered_indices = [-1, *(index for index, call in enumerate(calls) if call.failure is None)]
@@ -129,31 +130,31 @@ class Ledger:
 
     @property
     def usage_by_role(self) -> dict[str, Usage]:
-        """Usage in this run by role; answers from the journal cost nothing again."""
+        """Cost of this run's calls by role; answers from the journal cost nothing."""
         return dict(sorted(self._usage_by_role.items()))
 
     def get_usage_in_this_run(self, document_sha256: str) -> Usage:
-        """Return what this run has spent on the document of that SHA-256."""
+        """Return the cost of this run's calls about a document."""
         return self._usage_by_document.get(document_sha256, Usage())
 
     @contextmanager
     def reserve_usage_within_limits(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
-        """Count a call under way as ``expected_usage``.
+        """Reserve the expected cost of a call while the call runs.
 
-        SpendingLimitError, and nothing is sent, if that would exceed a limit. StoreError if an earlier answer could not
-        be stored: further answers would be paid for and lost too.
+        SpendingLimitError if the call would exceed a limit: do not send it then. StoreError if an earlier call could
+        not be journalled, because further answers would be paid and lost too.
         """
         if self._journal_error:
             raise self._journal_error
         open_usages = [usage for usages in self._expected_by_document.values() for usage in usages]
         _raise_if_over_limit(
-            "a document",
+            "one document",
             "per_document",
             [self.get_usage_in_this_run(document_sha256), *self._expected_by_document[document_sha256]],
             expected_usage,
             self.limits,
         )
-        _raise_if_over_limit("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
+        _raise_if_over_limit("one run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
         self._expected_by_document[document_sha256].append(expected_usage)
         try:
             yield
@@ -163,7 +164,7 @@ class Ledger:
                 del self._expected_by_document[document_sha256]
 
     def record_call(self, call: ModelCall) -> None:
-        """Count and store a finished call. StoreError if it cannot be stored."""
+        """Count and journal a finished call. StoreError if it cannot be journalled."""
         usage = get_call_usage(call)
         self._usage_by_document[call.document] = self.get_usage_in_this_run(call.document) + usage
         self._usage_by_role[call.role] = self._usage_by_role.get(call.role, Usage()) + usage
@@ -175,25 +176,25 @@ class Ledger:
             raise
 
     def mark_fresh_run_finished(self) -> None:
-        """Mark the run as finished: the next fresh run begins anew."""
+        """Mark the fresh run as finished, so that the next fresh run reuses no answers."""
         self._journal.forget_last_call_before_run()
 
 
 def get_call_usage(call: ModelCall) -> Usage:
-    """Return what a call cost."""
+    """Return the cost of a journalled call."""
     return Usage(1, call.input_tokens, call.output_tokens, call.cost_usd, call.cached_tokens, call.thought_tokens)
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage:
-    """Sum usages; the cost is unknown if any of them is."""
+    """Add up usages; the dollars are None if they are None for any usage."""
     return sum(usages, Usage())
 
 
 def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
-    """Add the cost in US dollars by the provider's list; None if it is unknown.
+    """Return the usage with its price in US dollars; None if the price is unknown.
 
-    The list is genai-prices. ``provider_and_model`` is as ``--model`` names it. Prices of batches, regions or contracts
-    may differ.
+    ``provider_and_model``: the model as ``--model`` takes it. The prices are the list prices in genai-prices; prices of
+    batches, regions or contracts may differ.
     """
     family = find_family(provider_and_model)
     if family is None or family.is_free or family.price_list is None:
@@ -226,7 +227,7 @@ def _raise_if_over_limit(
         limit = getattr(limits, setting_name)
         if limit is not None and (amount is None or amount > limit):
             raise SpendingLimitError(
-                f"the limit of {limit_format.format(limit)} for {scope_phrase} is reached",
+                f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}",
                 code="LLM-LIMIT",
-                remedy=f"Decide it without this check, or raise {setting_name} in the section [limits] and run again.",
+                remedy=f"Decide without this model's answer, or raise {setting_name} in the section [limits] and run again.",
             )

@@ -1,11 +1,10 @@
-"""Questions, and the models that answer them.
+"""Interfaces of questions and answers, and of the models that answer.
 
-A caller who needs an opinion builds a :class:`Question`; a :class:`Model` answers it. A model that cannot answer does
-not raise: the :class:`Answer` carries the failure, because "could not answer" is a third outcome next to yes and no,
-and the caller must decide what it means.
+A caller builds a :class:`Question`; a :class:`Model` answers it. A model that cannot answer does not raise: the
+:class:`Answer` carries the reason, and the caller decides how to go on.
 
-Below that, a :class:`Provider` sends one request to a language model and returns its reply. It neither retries nor
-caches, so that every call is counted.
+A language model is reached through a :class:`Provider`, which sends one request and returns the reply. Providers
+neither retry nor cache, so that every call is counted.
 """
 
 from __future__ import annotations
@@ -28,30 +27,36 @@ AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 class AnswerShapeError(ValueError):
-    """An answer contradicts itself; the message quotes nothing of it."""
+    """An answer contradicts itself; the message quotes nothing of the answer."""
 
 
 class Question(ABC, Generic[AnswerT]):
-    """A question with its role and the shape of its answer."""
+    """A question to a model: prompt, pictures, and the type of a valid answer."""
 
     role: str
-    """The asking role: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
+    """The role that asks, such as ``classifier``, ``V2``, ``extractor``; each role may have its own model."""
     answer_type: type[AnswerT]
-    """The shape of a valid answer."""
+    """The pydantic model that a valid answer has."""
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt, in their order."""
     temperature: float = 0.0
-    """The randomness of the answer, from 0 on."""
+    """Randomness of the model's answer; 0: as little as possible."""
     time_limit_seconds: float | None = None
-    """Seconds that it may take, one call all of them; None: the default, which leaves time for a second call."""
+    """Seconds for the answer, all usable by one call. None: the model's limit, of which a call may use half."""
 
     @property
     def document_sha256(self) -> str:
-        """SHA-256 of the document that it is about; spending is limited and purged by it."""
+        """SHA-256 of the document that the question is about; empty: of no document.
+
+        Spending limits and the purge of documents use this hash.
+        """
         return ""
 
     def prompt(self) -> str:
-        """Return the prompt. Equal prompts of one role are the same question."""
+        """Return the prompt, rendered once and then cached.
+
+        Questions of one role with equal prompts are the same question for the journal.
+        """
         return self._prompt
 
     @cached_property
@@ -60,25 +65,25 @@ class Question(ABC, Generic[AnswerT]):
 
     @abstractmethod
     def render_prompt(self) -> str:
-        """Render the prompt; called once, as it is long."""
+        """Render the prompt's text; ``prompt`` calls this once."""
 
     @abstractmethod
     def offline(self) -> AnswerT:
-        """Compute the answer without a language model, from the prompt's content alone."""
+        """Compute the answer without a language model, from the same content."""
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Return the JSON Schema that a language model's answer should have."""
+        """Return the JSON Schema that a language model's answer must follow."""
         return build_inlined_json_schema(self.answer_type)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Read the JSON of a language model's text.
+        """Return the only JSON value in a language model's text, and the changes made.
 
-        AnswerTextError; AnswerShapeError if it contradicts itself.
+        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself.
         """
         return extract_answer_json(text)
 
     def parse_answer(self, text: str) -> AnswerT:
-        """Parse normalised JSON as an answer. pydantic.ValidationError."""
+        """Parse JSON as an answer. pydantic.ValidationError if it has another shape."""
         return self.answer_type.model_validate_json(text)
 
 
@@ -89,25 +94,25 @@ class DocumentQuestion(Question[AnswerT]):
 
     @property
     def document_sha256(self) -> str:
-        """The bundle's SHA-256."""
+        """SHA-256 of the document's file."""
         return self.bundle.sha256
 
 
 @dataclass(frozen=True)
 class Usage:
-    """The cost of answering."""
+    """The calls, tokens and US dollars that answers cost."""
 
     calls: int = 0
     input_tokens: int = 0
-    """Including cached ones."""
+    """Tokens of prompts, cached tokens included."""
     output_tokens: int = 0
-    """Including thoughts."""
+    """Tokens of replies, thought tokens included."""
     cost_usd: str | None = "0"
-    """A decimal number as text; None if the price is unknown."""
+    """US dollars, a decimal number as text; None if the price is unknown."""
     cached_tokens: int = 0
-    """The part of the input that the provider had cached."""
+    """Input tokens that the provider had cached."""
     thought_tokens: int = 0
-    """The part of the output that is not the answer."""
+    """Output tokens that the model used for reasoning."""
 
     def __add__(self, other: Usage) -> Usage:
         is_cost_known = self.cost_usd is not None and other.cost_usd is not None
@@ -128,64 +133,64 @@ class Answer(Generic[AnswerT]):
     question: Question[AnswerT]
     value: AnswerT | None
     failure: str | None = None
-    """The reason why there is no value; it quotes no document text."""
+    """The reason why ``value`` is None, without document text."""
     is_unparseable: bool = False
-    """The model answered, but in a wrong shape."""
+    """True if the model answered, but not in the requested shape."""
     usage: Usage = field(default_factory=Usage)
     normalisation_changes: tuple[str, ...] = ()
-    """What was changed without loss to read the model's answer."""
+    """Sentences about the harmless changes that were needed to read the answer, such as removed prose."""
 
 
 class Model(Protocol):
-    """Anything that answers questions."""
+    """The interface of anything that answers questions."""
 
     @property
     def name(self) -> str:
-        """The model's name, as ``--model`` names it."""
+        """Name of the model, as ``--model`` takes it."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        """Answer a question, or give the reason why not.
+        """Answer a question; the answer carries a failure if the model cannot.
 
-        StoreError if the answer could not be stored; no other error but cancellation.
+        StoreError if the answer could not be stored. No other error except cancellation.
         """
 
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a language model."""
+    """A request to a language model, for one call."""
 
     prompt: str
     answer_schema: Mapping[str, Any]
-    """JSON Schema of the answer."""
+    """JSON Schema that the answer must follow."""
     timeout_seconds: float
-    """The call may take so long."""
+    """Seconds that the call may take."""
     images: tuple[bytes, ...] = ()
-    """PNG pictures."""
+    """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A language model's whole reply.
+    """A language model's complete reply.
 
-    One that was cut off, refused or empty is a :class:`ModelCallError`.
+    If a reply is cut off, refused or empty, :class:`ModelCallError` is raised instead.
     """
 
     text: str
     usage: Usage
-    """``calls`` is 1, ``cost_usd`` 0: prices are the ledger's."""
+    """Tokens of this call; the ledger adds the price."""
 
 
 class ModelCallError(ModelError):
-    """A call gave no whole reply.
+    """A call to a language model failed, or its reply cannot be used.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
-    (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (no reply of the protocol) ``LLM-EMPTY`` ``LLM-TRUNCATED``
-    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for an unknown reason);
-    of replies that are whole and of no use: ``LLM-NOT-JSON`` ``LLM-SHAPE``.
+    (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``
+    ``LLM-TRUNCATED`` ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (the model stopped for an
+    unknown reason); for complete replies that cannot be used: ``LLM-NOT-JSON`` ``LLM-SHAPE``.
 
-    ``is_transient``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
-    what it cost all the same. The message quotes neither the prompt nor the reply nor the key.
+    ``is_transient``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait;
+    ``usage``: the cost of the failed call. The message quotes neither the prompt nor the reply nor the key.
     """
 
     def __init__(
@@ -205,17 +210,17 @@ class ModelCallError(ModelError):
 
 
 class Provider(Protocol):
-    """A service or program that runs language models."""
+    """The interface of a service or program that runs a language model."""
 
     @property
     def name(self) -> str:
         """Provider and model, as ``--model`` names them: ``gemini:gemini-2.5-flash``."""
 
     async def send(self, request: Request) -> Reply:
-        """Send a request once, at its temperature.
+        """Send a request once, and return the reply.
 
-        ModelCallError without a whole reply; no other error but cancellation.
+        ModelCallError if there is no complete reply. No other error except cancellation.
         """
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the provider's connections."""

@@ -1,8 +1,8 @@
-"""Prompts: files with declared variables, and fences around what they quote.
+"""Fill in prompt files, and fence quoted documents and answers within prompts.
 
 A prompt file is a ``string.Template``: ``${name}`` is a variable, ``$$`` a dollar sign. Missing and unknown variables
-are errors by name. The document's text comes first in every prompt and is the same to the byte for all roles; it is
-fenced, because document text is data and never an instruction.
+are errors. The document's text comes first in every prompt, byte for byte equal for all roles. It is fenced, because
+document text is data, never an instruction.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ from evalkit.store import encode_canonical_json
 
 
 def list_prompt_names() -> list[str]:
-    """List the prompt files, sorted, without their suffix."""
+    """List the names of the prompt files without ``.txt``, sorted."""
     return sorted(path.stem for path in _find_prompts_folder().glob("*.txt"))
 
 
 def fill_prompt_template(prompt_name: str, **variables: str) -> str:
-    """Fill in the variables of ``prompts/{name}.txt``. UsageError if they do not fit."""
+    """Return ``prompts/{prompt_name}.txt`` with its variables filled in.
+
+    UsageError PROMPT-VARIABLES if variables are missing or unknown, PROMPT-MISSING if there is no such file.
+    """
     template, declared_names = _load_template(prompt_name)
     if mismatched_names := sorted(declared_names ^ variables.keys()):
         raise UsageError(
-            f"prompt {prompt_name}: variables {', '.join(mismatched_names)} are missing or unknown",
+            f"prompt {prompt_name}: these variables are missing or unknown: {', '.join(mismatched_names)}",
             code="PROMPT-VARIABLES",
-            remedy=f"The file declares {', '.join(sorted(declared_names)) or 'none'}; call it with exactly these.",
+            remedy=f"Pass exactly the variables that the prompt file declares: {', '.join(sorted(declared_names)) or 'none'}.",
         )
     return template.substitute(variables)
 
 
 def compute_prompt_versions() -> dict[str, str]:
-    """Compute each prompt file's version: 12 hex digits of its SHA-256."""
+    """Return each prompt file's version by name: 12 hex digits of its SHA-256."""
     return {name: hashlib.sha256(_read_prompt_file(name).encode()).hexdigest()[:12] for name in list_prompt_names()}
 
 
 def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
-    """Fence the pages' paragraphs, numbered.
+    """Return the pages' numbered paragraphs between fence marks.
 
-    The document cannot forge the fence's marks: they hold a part of its hash.
+    ``pages``: default: all pages. The marks contain a part of the document's hash, so that its text cannot forge them.
     """
     fence_id = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
     fenced_pages = [
@@ -60,23 +63,23 @@ def _number_paragraphs(page: Page) -> str:
 
 
 def fence_model_output(bundle: DocumentBundle, model_output: Any, tag_name: str = "classification") -> str:
-    """Fence a model's output, which quotes the document, as JSON."""
+    """Return a model's output about the document as JSON between fence marks."""
     return fence_json(model_output, tag_name, bundle.sha256)
 
 
 def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
-    """Fence JSON between marks that it cannot forge.
+    """Return a value as JSON between fence marks, which the value cannot forge.
 
-    They hold a part of the hash of the JSON and of what it is about.
+    The marks contain a part of the hash of the JSON and ``fence_seed``, such as the document's hash.
     """
     json_text = dump_compact_json(json_value)
-    # Not the document's mark: the model that wrote the value has read that one.
+    # Other marks than the document's: the model that wrote the value has read those.
     fence_id = hashlib.sha256(f"fence:{fence_seed}:{json_text}".encode()).hexdigest()[:12]
     return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
 
 
 def dump_compact_json(json_value: Any) -> str:
-    """Dump compact JSON, the same text for the same value."""
+    """Return a value as compact JSON; equal values give equal text."""
     return encode_canonical_json(json_value).decode()
 
 
@@ -101,5 +104,5 @@ def _read_prompt_file(prompt_name: str) -> str:
         raise UsageError(
             f"prompt {prompt_name} does not exist",
             code="PROMPT-MISSING",
-            remedy=f"There are {', '.join(list_prompt_names())}.",
+            remedy=f"Use one of {', '.join(list_prompt_names())}.",
         ) from error

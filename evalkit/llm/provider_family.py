@@ -1,6 +1,6 @@
-"""Describe families of language models.
+"""Description of a family of language models: access, keys, capabilities, prices.
 
-A file in ``providers/`` holds one :class:`ProviderFamily`.
+Each file in ``providers/`` defines one :class:`ProviderFamily`.
 """
 
 from __future__ import annotations
@@ -14,58 +14,65 @@ from evalkit.core.remote_services import is_local_host
 from evalkit.errors import UsageError
 from evalkit.llm.model import Provider
 
-#: Create the provider of a model from its name, the base URL that is set, and the environment's credentials.
+#: Function that creates the provider of a model from its name, the base URL (None: the default) and the environment
+#: variables.
 CreateProvider: TypeAlias = Callable[[str, str | None, Mapping[str, str]], Provider]
 
 
 class ModelCapabilities(NamedTuple):
-    """What the provider says that its models can do."""
+    """Capabilities that the provider states for its models."""
 
     name_pattern: str
-    """A regular expression for the beginning of the models' names."""
+    """A regular expression that matches the beginning of the models' names."""
     has_vision: bool
-    """They accept pictures."""
+    """True if the models accept pictures."""
     context_tokens: int | None
-    """Tokens that they read at once; None if the server decides."""
+    """Tokens that the models can read in one call; None if the server decides."""
 
 
 @dataclass(frozen=True)
 class ProviderFamily:
-    """A family of language models that is asked in one way."""
+    """A family of language models with the same access, such as ``gemini``."""
 
     create_provider: CreateProvider
-    """UsageError MODEL-KEY, MODEL-ADDRESS, MODEL-EXTRA."""
+    """Creates the provider of a model; raises UsageError MODEL-KEY, MODEL-ADDRESS or MODEL-EXTRA."""
     environment_variables: tuple[str, ...]
-    """Keys, projects and addresses, by the provider's own names. It sees no others."""
+    """Environment variables with keys, projects and addresses; the provider gets only these."""
     capabilities: tuple[ModelCapabilities, ...]
-    """The first row that fits a model's name counts; a name that no row fits is unknown."""
+    """Rows of capabilities; the first row whose pattern fits a model's name counts."""
     price_list: str | None = None
-    """The provider's name in genai-prices; None: its prices are unknown."""
+    """The provider's name in genai-prices; None: the prices are unknown."""
     is_free: bool = False
-    """Its models run on a site's own hardware and cost nothing."""
+    """True if the models run on the site's own hardware and cost nothing."""
     is_self_hostable: bool = False
-    """Sites run such servers themselves, often without a key, and without TLS in a private network."""
+    """True if sites run such servers themselves: plain http is then allowed in a private network."""
 
 
 def read_credential(environment: Mapping[str, str], variable_name: str) -> str:
-    """Read a key or project name; empty if it is not set. UsageError MODEL-KEY."""
+    """Return a key or project name from the environment; empty if it is not set.
+
+    UsageError MODEL-KEY if it contains characters that no key has.
+    """
     credential = environment.get(variable_name, "").strip()
     if not (credential.isascii() and credential.isprintable()):
         raise UsageError(
-            f"{variable_name} contains characters that no key has", code="MODEL-KEY", remedy="Copy the key once more."
+            f"{variable_name} contains characters that no key has",
+            code="MODEL-KEY",
+            remedy="Copy the key into the variable again.",
         )
     return credential
 
 
 def create_key_error(reason: str, variable_names: str) -> UsageError:
-    """Create the error of a key that is missing."""
+    """Create the error that credentials are missing; the remedy names the variables."""
     return UsageError(reason, code="MODEL-KEY", remedy=f"Set {variable_names}.")
 
 
 def require_confidential_base_url(base_url: str, *, allow_private_network: bool) -> str:
-    """Return a base URL if nobody on the way can read what is sent to it.
+    """Return a base URL unchanged if data sent to it cannot be read on the way.
 
-    UsageError MODEL-ADDRESS.
+    UsageError MODEL-ADDRESS if the URL is invalid, contains credentials, or uses plain http to a server other than this
+    computer. ``allow_private_network``: also allow plain http to an IP address in a private network.
     """
     try:
         url_parts = urlsplit(base_url)
@@ -79,7 +86,7 @@ def require_confidential_base_url(base_url: str, *, allow_private_network: bool)
         or url_parts.password
         or url_parts.query
     ):
-        # Not quoted: it may hold a password.
+        # The URL is not quoted, because it may contain a password.
         raise UsageError(
             "the base URL of the model is not valid, or contains a user name, password or query",
             code="MODEL-ADDRESS",
@@ -87,7 +94,9 @@ def require_confidential_base_url(base_url: str, *, allow_private_network: bool)
         )
     if url_parts.scheme == "http" and not is_local_host(host, allow_private_network=allow_private_network):
         allowed_hosts = (
-            "this computer or, by its number, one in a private network" if allow_private_network else "this computer"
+            "a server on this computer, or in a private network by its IP address"
+            if allow_private_network
+            else "a server on this computer"
         )
         raise UsageError(
             f"documents would be sent to {host} without encryption",

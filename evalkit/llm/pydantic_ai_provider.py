@@ -1,8 +1,8 @@
-"""Models that are asked through pydantic-ai.
+"""Providers that are called through the library pydantic-ai.
 
-pydantic-ai knows which model takes a schema, which refuses a temperature, and how each one counts its tokens. Nothing
-else of it is used: no agent, no retries, no tracing. It belongs to the extra ``providers`` and is imported when such a
-model is named.
+pydantic-ai knows which model accepts a schema, which refuses a temperature, and how each model counts tokens. Its
+agents, retries and tracing are not used. It belongs to the extra ``providers``, and is imported only when a model needs
+it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel | OllamaModel
 
-#: These quote requests, headers and answers. The last two carry the HTTP of the first two.
+#: Loggers that quote requests, headers and answers; openai and anthropic use httpx2 and httpcore2 for HTTP.
 _MUTED_LOGGERS = ("openai", "anthropic", "httpx2", "httpcore2")
 
 
@@ -53,10 +53,10 @@ def create_pydantic_ai_family(
     is_free: bool = False,
     is_self_hostable: bool = False,
 ) -> ProviderFamily:
-    """Describe a family that is asked through pydantic-ai.
+    """Build a family of models that are called through pydantic-ai.
 
-    ``create_model`` connects a model, given its name, the base URL and the key; ``is_key_required`` decides by the URL.
-    ``client_library`` is the library that its client comes from.
+    ``create_model``: creates a model from its name, the base URL and the key. ``is_key_required``: True if the server
+    at a base URL needs a key. ``client_library``: the library that must be installed besides pydantic-ai.
     """
 
     def create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> PydanticAIProvider:
@@ -75,7 +75,7 @@ def create_pydantic_ai_family(
                 code="MODEL-EXTRA",
                 remedy=f"Run {format_install_hint('providers')}.",
             ) from None
-        # A site's own servers seldom want a key, but the client does.
+        # Servers that a site runs itself seldom need a key, but the client library does.
         connect = partial(create_model, model_name, checked_url, api_key or "none")
         return PydanticAIProvider(f"{family_name}:{model_name}", connect)
 
@@ -90,7 +90,7 @@ def create_pydantic_ai_family(
 
 
 def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
-    """Create a client of OpenAI's protocol that neither retries nor follows redirects."""
+    """Create a client for OpenAI's protocol without retries and redirects."""
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(
@@ -99,9 +99,9 @@ def create_openai_client(base_url: str, api_key: str) -> AsyncOpenAI:
 
 
 class PydanticAIProvider:
-    """A language model, asked through pydantic-ai.
+    """A provider's language model, called through pydantic-ai.
 
-    Its connections belong to the event loop that opened them.
+    The connection belongs to the running event loop; a call in another event loop opens a new connection.
     """
 
     def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:
@@ -111,20 +111,20 @@ class PydanticAIProvider:
 
     @property
     def name(self) -> str:
-        """The model's name, as ``--model`` names it."""
+        """Name of the model, as ``--model`` takes it."""
         return self._model_name
 
     async def send(self, request: Request) -> Reply:
-        """Send the request once, at its temperature if the model takes one.
+        """Send the request once; the temperature is left out if the model refuses it.
 
-        ModelCallError without a whole reply.
+        ModelCallError if there is no complete reply.
         """
         outcome: Reply | ModelCallError
         try:
-            # The clients' timeout applies to each step of a call: a server that drips bytes would never reach it.
+            # The clients' timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(request.timeout_seconds):
                 outcome = _convert_response(self.name, await self._request_model(request))
-        except Exception as error:  # noqa: BLE001 - the libraries raise what their parsers raise
+        except Exception as error:  # noqa: BLE001 - the libraries pass on any error of their parsers
             outcome = _translate_error(self.name, error)
         # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
         if isinstance(outcome, ModelCallError):
@@ -134,7 +134,7 @@ class PydanticAIProvider:
     async def close(self) -> None:
         """Close the connections; later requests open new ones."""
         connection, self._connection = self._connection, None
-        # Nothing can be awaited in a loop that has ended.
+        # A connection of an ended event loop cannot be closed.
         if connection is not None and connection[0] is asyncio.get_running_loop():
             await connection[1].client.close()
 
@@ -148,11 +148,11 @@ class PydanticAIProvider:
         image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
         return await model_request(
             model,
-            # Small servers accept no list of parts, so a list is sent only if there are pictures.
+            # Some small servers accept only text, so a list of parts is sent only if there are pictures.
             [ModelRequest([UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)])],
             model_settings={"timeout": request.timeout_seconds, "temperature": request.temperature},
             model_request_parameters=ModelRequestParameters(
-                # "prompted": the schema is part of the request, and JSON is promised if the server can promise it.
+                # "prompted": the schema is part of the prompt, and JSON is enforced if the server can do that.
                 output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
                 output_object=OutputObjectDefinition(
                     _convert_nullable_types_to_any_of(request.answer_schema), name="answer"
@@ -166,13 +166,13 @@ class PydanticAIProvider:
         if self._connection is None or self._connection[0] is not event_loop:
             self._connection = event_loop, self._create_model()
             mute_loggers(_MUTED_LOGGERS)
-            # Known, and repeated on every call of a model without a temperature.
+            # This warning would appear on every call of a model that refuses a temperature.
             warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
         return self._connection[1]
 
 
 def _convert_nullable_types_to_any_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Write every "this or null" of a schema as two options: Anthropic's library takes no list of types.
+    """Replace nullable types by ``anyOf``: Anthropic's library takes no type lists.
 
     >>> _convert_nullable_types_to_any_of({"type": ["string", "null"], "enum": ["a", None]})
     {'anyOf': [{'type': 'string', 'enum': ['a']}, {'type': 'null'}]}
@@ -198,7 +198,7 @@ _CODE_BY_FINISH_REASON = {"length": "LLM-TRUNCATED", "content_filter": "LLM-REFU
 
 
 def _translate_error(model_name: str, error: Exception) -> ModelCallError:
-    """Translate a library's error. Its text is dropped: it quotes the server, which may quote the prompt."""
+    """Translate a library's error, without its text, which may quote the prompt."""
     from pydantic_ai import exceptions as library
 
     match error:
@@ -207,7 +207,7 @@ def _translate_error(model_name: str, error: Exception) -> ModelCallError:
                 model_name,
                 get_failure_code_for_http_status(status),
                 note=f"HTTP {status}",
-                # An account without credit gets the same status as one that asks too fast.
+                # Too many calls and missing credit have the same status, but missing credit is not worth a retry.
                 is_final=isinstance(error, library.ModelQuotaExceededError),
                 retry_after_seconds=error.retry_after,
             )
@@ -216,9 +216,9 @@ def _translate_error(model_name: str, error: Exception) -> ModelCallError:
         case library.ModelConnectionError():
             return create_call_error(model_name, "LLM-UNREACHABLE")
         case library.UserError() | library.ModelRequestRejectedError():
-            # Refused before it was sent, such as a schema that is richer than the model takes.
+            # The library refused the request before sending, for example because the model takes no such schema.
             return create_call_error(model_name, "LLM-REQUEST", usage=Usage())
-    # The libraries do not check what they parse, so a body of another shape raises anything.
+    # The libraries do not validate responses, so a body of another shape may raise any error.
     return create_call_error(model_name, "LLM-MALFORMED", note=type(error).__name__)
 
 

@@ -1,7 +1,7 @@
-"""Check a language model's sight by a picture with a number on it.
+"""A test picture with a number, to check that a language model can read pictures.
 
-``evalkit doctor --live`` shows it. Specification 004, "Model Requirements". What the providers say of their models is
-in ``providers/``.
+``evalkit doctor --live`` sends it. Source: specification 004, "Model Requirements". The providers' own statements about
+their models are in ``providers/``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from evalkit.documents.render import encode_png
 
-#: Tokens that a template reviewer's model must read at once.
+#: Smallest context, in tokens, of a model that reviews statement templates.
 MIN_CONTEXT_TOKENS = 32_000
-#: The number on the picture.
+#: The number on the test picture, which the model must read.
 TEST_IMAGE_TEXT = "5290"
 
 

@@ -240,10 +240,10 @@ def test_every_check_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("field", "raw", "told"),
     [
-        ("wages_tips", "1", "the text read for it is printed on the form"),
-        ("box_14", "Other", "the text read for it is printed on the form"),
-        ("employer_name", "Employer's address and ZIP code", "the text read for it is printed on the form"),
-        ("employer_name", "no.", "the text read for it is hardly a name"),
+        ("wages_tips", "1", "the text read as its entry belongs to the printed form"),
+        ("box_14", "Other", "the text read as its entry belongs to the printed form"),
+        ("employer_name", "Employer's address and ZIP code", "the text read as its entry belongs to the printed form"),
+        ("employer_name", "no.", "the text read as its entry has too few letters for a name"),
         ("employer_name", "Federal Foods Co.", None),
         ("box_13_retirement_plan", "X", None),
     ],

@@ -1,1 +1,1 @@
-"""Clinical reports: structure, fields, rules, extractor."""
+"""Clinical reports: their structure, the offline reader, rules, the extractor."""

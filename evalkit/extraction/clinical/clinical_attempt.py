@@ -17,38 +17,39 @@ from evalkit.issue import Issue
 
 @dataclass(frozen=True)
 class FieldMentions:
-    """Facts about the report itself, independent of any extractor."""
+    """The fields that a report mentions, computed without a language model."""
 
     mentioned_names: frozenset[str]
-    """Fields that the report mentions or that can be read in it; if such a field has no value, it is missing."""
+    """Fields that the report mentions, or that the offline reader finds; without a value they count as missing."""
     readings_by_multi_value_field: Mapping[str, tuple[LocatedClinicalValue, ...]]
-    """The values of each field of many values, as far as the embedded model can read them."""
+    """Values of each multi-value field that the offline reader finds, by field name."""
 
 
 @dataclass(frozen=True)
 class ClinicalAttempt:
-    """The extracted fields of one report."""
+    """The result of one attempt to extract the fields of a report."""
 
     bundle: DocumentBundle
     page_numbers: tuple[int, ...]
-    """The readable pages it was read from."""
+    """Numbers of the readable pages that were read."""
     template: FieldTemplate
     report: ClinicalReport
     field_mentions: FieldMentions
     fields: dict[str, FieldValue]
+    """Extracted values by name: ``grade``; for multi-value fields by field and item: ``ihcMarkers.ER``."""
     grounding_issues: tuple[Issue, ...] = ()
-    """Claimed values that are not on the page."""
+    """Issues about claimed values that are not on the pages."""
     reasoning: str = ""
     failure: str | None = None
-    """The reason why the extractor could not answer."""
+    """The reason why the extractor could not answer; None if it did."""
 
 
 def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
-    """Find the fields that a report mentions, once for all attempts."""
+    """Find the template's scored fields that a report mentions."""
     mentioned_names: set[str] = set()
     readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
     for field in template.scored_fields:
-        # Stains and tests have names, which the second pass finds anywhere; of other formats it finds too much.
+        # The second pass is reliable for stains and tests, which have names; for other formats it finds too much.
         readings = tuple(find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS))
         if readings or find_line_mentioning_field(field, report) is not None:
             mentioned_names.add(field.name)
@@ -57,7 +58,7 @@ def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> Fi
     return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
 
 
-#: Formats whose values have names.
+#: Formats whose values have names: stains and laboratory tests.
 _NAMED_FORMATS = ("marker", "lab")
 
 
@@ -66,7 +67,8 @@ def list_missing_items(
 ) -> tuple[str, ...]:
     """List items of a multi-value field that the report has and the extraction lacks.
 
-    Stains are compared by name; other values by themselves, as their names vary.
+    ``readings``: the values that the offline reader finds. Stains are compared by name, other items by value, because
+    their names vary.
     """
     held_values = [
         (name.partition(".")[2].lower(), value.value) for name, value in get_found_values(fields, field.name).items()
@@ -82,9 +84,10 @@ def list_missing_items(
 def find_fields_absent_from_document(
     template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
 ) -> frozenset[str]:
-    """List fields that the document does not have (specification 002, 7.3).
+    """Return names of scored fields that the document does not have.
 
-    Such a field has no value, no doubt and no mention.
+    Such a field has no value, not even an ambiguous one, and is not in ``mentioned_names``. Source: specification 002,
+    section 7.3.
     """
     mentioned = frozenset(mentioned_names)
     return frozenset(
@@ -102,9 +105,9 @@ def find_fields_absent_from_document(
 def split_pages_by_size(
     bundle: DocumentBundle, page_numbers: Sequence[int], max_characters: int | None
 ) -> list[tuple[int, ...]]:
-    """Group pages into runs of at most ``max_characters``; None: one run.
+    """Group page numbers into runs with at most ``max_characters`` of text each.
 
-    A longer page is a run of its own.
+    None: all pages are one run. A page with more characters is a run of its own.
     """
     if max_characters is None:
         return [tuple(page_numbers)]

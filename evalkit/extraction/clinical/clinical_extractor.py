@@ -1,7 +1,7 @@
-"""The extractor of clinical reports: a question, its answer proven on the page.
+"""Extract fields from a clinical report, and check each value against its pages.
 
-A language model is asked with the whole report. Offline, ``clinical_reader.py`` answers the same question. Either way, a
-value that is not on the page is not a value.
+A language model is asked for the values; offline, ``clinical_reader.py`` answers the same question. In both cases, a
+value that is not on the pages is dropped and raises an issue.
 """
 
 from __future__ import annotations
@@ -37,40 +37,42 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import DocumentQuestion, Model
 from evalkit.llm.prompts import fence_document, fill_prompt_template
 
-#: Most values of one answer; further ones are ignored.
+#: Values of one attempt beyond this number are ignored.
 _MAX_CLAIMS = 500
 _MAX_ITEM_LENGTH = 60
 
 
 class ClaimedField(BaseModel, frozen=True, extra="forbid"):
-    """An extractor's claim about one value."""
+    """A value that the extractor claims to have read in the report."""
 
     field: str
     """The field's name in the template."""
     item: str | None = None
-    """For a field of many values: the name of this one."""
+    """For a multi-value field: the name of this value, such as ``ER``."""
     status: Literal["found", "not_present", "ambiguous"] = "found"
     value: str | None = None
-    """The report's own words."""
+    """The value in the report's words."""
     quote: str | None = None
-    """The sentence or row around it."""
+    """The sentence or table row that contains the value."""
     page: int | None = None
+    """Page of the value, from 1; of a long text, the first page."""
     end_page: int | None = None
-    """For a long text."""
+    """For a long text: its last page."""
     first_words: str | None = None
     last_words: str | None = None
+    """For a long text: first and last words are given instead of the whole text."""
     confidence: float = 1.0
 
 
 class PlacedField(ClaimedField):
-    """A value with its exact place: it was read there, not claimed by a model."""
+    """A value of the offline reader, with its exact place."""
 
     spans: tuple[tuple[int, int, int], ...]
-    """Page number, start and end of characters of its text; several if it continues on another page."""
+    """Page number, and start and end in the page's text; several if the value continues on another page."""
 
 
 class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
-    """An extractor's answer."""
+    """The extractor's answer: all values that it claims to have read."""
 
     reasoning: str = ""
     fields: tuple[ClaimedField, ...]
@@ -78,17 +80,17 @@ class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True)
 class RetryContext:
-    """The feedback and values that another attempt starts from."""
+    """The evaluated attempt that a retry should improve."""
 
     feedback: EvaluationFeedback
     previous_fields: Mapping[str, FieldValue]
     iteration: int
-    """The number of the attempt that the feedback is about, from 1."""
+    """Number of the attempt that the feedback is about, from 1."""
     target_score: float = 0.95
 
 
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
-    """The question for the values of a template's fields on these pages."""
+    """The question to the extractor: which values do these pages give for the fields?"""
 
     role = "extractor"
     answer_type = ClaimedFields
@@ -101,7 +103,11 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         retry: RetryContext | None = None,
         report: ClinicalReport | None = None,
     ) -> None:
-        """``page_numbers``: the report's readable pages."""
+        """Set the question's pages and fields.
+
+        ``page_numbers``: readable pages of the report. ``retry``: the attempt to improve; None for the first attempt.
+        ``report``: the structure of these pages, if it was computed before.
+        """
         self.bundle = bundle
         self._pages = tuple(bundle.page(number) for number in page_numbers)
         self._template = template
@@ -109,7 +115,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         self._report = report or ClinicalReport(self._pages)
 
     def render_prompt(self) -> str:
-        """Render the report and the fields, then the feedback on the attempt before."""
+        """Render the report and the fields; for a retry, also feedback on the attempt."""
         prompt = fill_prompt_template(
             "Clinical_Extractor",
             document=fence_document(self.bundle, self._pages),
@@ -128,7 +134,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         )
 
     def offline(self) -> ClaimedFields:
-        """Read the report; look again for the fields that feedback names."""
+        """Read the report by rules; use the second pass for fields with problems."""
         retry = self._retry
         focus_fields = (
             frozenset(get_base_field_name(issue.field) for issue in retry.feedback.issues) if retry else frozenset()
@@ -150,7 +156,10 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
 
 
 def render_field_list(template: FieldTemplate) -> str:
-    """Render the fields for a prompt (specification 002, appendix A.1)."""
+    """Render the template's fields for a prompt, grouped by importance.
+
+    Source: specification 002, appendix A.1.
+    """
     titles = {
         FieldNeed.REQUIRED: "Required",
         FieldNeed.IMPORTANT: "Important",
@@ -174,7 +183,7 @@ def _describe_field(field: TemplateField) -> str:
 
 
 def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
-    """Map the previous attempt to plain words or null, as its author wrote it."""
+    """Map each field of an attempt to its words on the page; None if not found."""
     text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
     return {
         name: value.raw if value.is_found else None
@@ -205,10 +214,13 @@ def _build_placed_field(field: TemplateField, reading: LocatedClinicalValue) -> 
 
 
 class ClinicalExtractor:
-    """Asks for the values in a report and proves them on the page."""
+    """Asks a model for the values in a report, and checks them against the pages."""
 
     def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
-        """``window_characters``: most characters in one question; None: the whole report."""
+        """Set the model to ask; default: the embedded model.
+
+        ``window_characters``: most characters of the report in one question; None: the whole report.
+        """
         self._model = model or EmbeddedModel()
         self._window_characters = window_characters
 
@@ -223,7 +235,7 @@ class ClinicalExtractor:
     ) -> ClinicalAttempt:
         """Make one attempt; its ``failure`` is set if the model gave no usable answer.
 
-        ``report`` and ``field_mentions``: those of an earlier attempt, to reuse.
+        ``retry``: the attempt to improve. ``report`` and ``field_mentions``: reused if they were computed before.
         """
         report = report or ClinicalReport([bundle.page(number) for number in page_numbers])
         windows = split_pages_by_size(bundle, page_numbers, self._window_characters)
@@ -252,9 +264,10 @@ class ClinicalExtractor:
 def ground_claims(
     claims: Iterable[ClaimedField], bundle: DocumentBundle, page_numbers: Sequence[int], template: FieldTemplate
 ) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
-    """Check claims against the pages: return fields in template order, and issues.
+    """Search the claimed values on the pages; return all fields by name, and issues.
 
-    Fields that the template does not have are dropped. Of two claims about one field, the first proven one counts.
+    Claims about fields that the template does not have are dropped. Of several claims about one field or item, the
+    first that is on the pages counts.
     """
     locator = QuoteLocator(bundle)
     claims_by_field: dict[str, dict[str, list[ClaimedField]]] = {}
@@ -323,7 +336,7 @@ def _ground_claimed_field(
     if field.reader == "section" and claim.status != "not_present":
         if spans := spans or _find_text_between_end_words(claim, bundle, page_numbers):
             return _build_section_value(spans, claim, bundle, confidence), None
-        if not value:  # its first and last words are not there
+        if not value:  # the first and last words are not on the pages
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
     return ground_claim(
         FieldClaim(
@@ -348,7 +361,7 @@ PageNumberSpans = tuple[tuple[int, int, int], ...]
 def _find_text_between_end_words(
     claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]
 ) -> PageNumberSpans:
-    """Find a long text by its first and last words; empty if they are not there."""
+    """Find a long text by its first and last words; empty if these are not found."""
     first_page = claim.page
     if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
         return ()
@@ -368,7 +381,7 @@ def _find_text_between_end_words(
 def _build_section_value(
     spans: PageNumberSpans, claim: ClaimedField, bundle: DocumentBundle, confidence: float
 ) -> FieldValue:
-    """Cut a long text out of its pages; it needs no other proof."""
+    """Build the value of a long text by copying it from its pages."""
     text = "\n".join(bundle.page(number).text[start:end] for number, start, end in spans)
     first_page, start, end = spans[0]
     return FieldValue(
@@ -385,7 +398,7 @@ def _build_section_value(
 
 
 def _build_whole_text_value(bundle: DocumentBundle, page_numbers: Sequence[int]) -> FieldValue:
-    """Take the whole text; no model is asked for it."""
+    """Build the value that is the whole text of the pages, without asking a model."""
     text_pages: list[Page] = [bundle.page(number) for number in page_numbers if bundle.page(number).text.strip()]
     if not text_pages:
         return NOT_PRESENT_VALUE

@@ -1,8 +1,8 @@
-"""The embedded model's reader of clinical reports: labels, tables, wordings.
+"""Offline reader of clinical reports: finds values by labels, tables and wordings.
 
-The first pass reads the usual places. The second pass, for the fields that the evaluator asks for, also tries less usual
-labels, the lines next to a label, and words anywhere in the report: it finds more, and more of it is wrong, which is why
-it comes second. Nothing here knows whether a value is true; every value is a place on a page.
+The first pass reads the usual places. The second pass, for fields with problems in an earlier attempt, also tries
+less usual labels, the lines next to a label, and words anywhere in the report; more of its values are wrong. Every
+value is a place on a page; whether the value is true is not checked.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from evalkit.extraction.clinical_formats import (
 from evalkit.extraction.field_template import TemplateField
 from evalkit.grounding.omitted_context import find_omitted_context
 
+#: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
-"""Most values of one field; a file made to hold more costs no more."""
 
 _CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
 _GRADE = re.compile(
@@ -81,9 +81,9 @@ _BIRTH_WORD = re.compile(r"(?i)\b(?:birth|dob|born)\b")
 def find_field_values(
     field: TemplateField, report: ClinicalReport, *, include_second_pass: bool = False
 ) -> list[LocatedClinicalValue]:
-    """Find a field's values, likeliest first; of a multi-value field in page order.
+    """Find a field's values in the report, the most likely first.
 
-    ``include_second_pass``: look again, if the first pass was not enough.
+    ``include_second_pass``: also add values of the second pass, which are less reliable.
     """
     readings = list(islice(_drop_duplicates(list_first_pass_values(field, report)), MAX_VALUES_PER_FIELD))
     if include_second_pass:
@@ -95,8 +95,8 @@ def find_field_values(
 
 
 def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
-    """List all values of the first pass, uncapped and with repetitions."""
-    # Each attempt asks for them, and the judge again for every value: search once.
+    """List all values that the first pass finds, with repetitions and without limit."""
+    # Cached, because every attempt and every check of a value for contradictions needs them.
     readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
     if readings is None:
         readings = report.reading_cache[field] = tuple(_choose_reader(field)(field, report, False))
@@ -108,7 +108,7 @@ def _choose_reader(field: TemplateField) -> FieldReader:
 
 
 def _is_known_reading(reading: LocatedClinicalValue, known_readings: Iterable[LocatedClinicalValue]) -> bool:
-    """Compare a reading's name and place with earlier readings."""
+    """Return True if a known reading has the same name or overlaps this reading."""
     return any(
         (reading.item and not reading.item.isdigit() and reading.item == other.item)
         or (reading.page is other.page and reading.start < other.end and other.start < reading.end)
@@ -116,12 +116,16 @@ def _is_known_reading(reading: LocatedClinicalValue, known_readings: Iterable[Lo
     )
 
 
-#: Formats whose values have no names and are numbered.
+#: Formats whose values have no names: the items of a multi-value field are numbered.
 _NUMBERED_FORMATS = ("measurement", "variant")
 
 
 def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> ReportLine | None:
-    """Find the first line that mentions the field, unless it says "not reported"."""
+    """Return the first line that mentions the field without "not reported" or similar.
+
+    For a field that is a section, the first line of that section. None if there is no such line, or the field declares
+    no ``mentions``.
+    """
     if field.mentions is None:
         return None
     pattern, unreported_pattern = re.compile(field.mentions), compile_lexicon_pattern("untold", "words")
@@ -138,7 +142,7 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
 
 
 def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Put the margins' state before the distance of the nearest one."""
+    """Read margin statuses first, then values that are only a distance."""
     reader = _make_wording_reader(
         _WordingPattern(_MARGIN_STATE),
         _WordingPattern(_MARGIN_WORD, is_whole_clause=True),
@@ -151,13 +155,16 @@ def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 class _WordingPattern(NamedTuple):
-    """A wording of a finding: the match, its group ``size``, or the clause around it."""
+    """A pattern of a finding; the value is its group ``size``, or else the match.
+
+    ``is_whole_clause``: the value is the clause around the match.
+    """
 
     pattern: re.Pattern[str]
     is_whole_clause: bool = False
 
     def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Find its places in the text."""
+        """Find values in a text: start and end of each."""
         for match in self.pattern.finditer(text):
             start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
             if "size" in self.pattern.groupindex and SPECIMEN_BEFORE.search(text, max(start - 50, 0), start):
@@ -166,7 +173,7 @@ class _WordingPattern(NamedTuple):
 
 
 def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """Find the clause or cell around ``start..end``."""
+    """Return start and end of the clause or table cell around ``start..end``."""
     clause_start = max(
         (
             position + len(delimiter)
@@ -182,7 +189,10 @@ def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
 def _make_wording_reader(
     first_wording: _WordingPattern, *other_wordings: _WordingPattern, normalise: Callable[[str], str | None]
 ) -> FieldReader:
-    """Make a reader of labels, then wordings: the first, or all in the second pass."""
+    """Build a reader that finds values at labels, then by patterns.
+
+    The first pass uses only ``first_wording``. ``normalise``: a text counts if this does not return None.
+    """
 
     def read_wording(
         field: TemplateField, report: ClinicalReport, is_second_pass: bool
@@ -209,7 +219,10 @@ def _make_wording_reader(
 def _read_histology(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read a tumor's name that is not denied: at its label, then in the diagnosis."""
+    """Read tumor names that are not negated: at a label, then in the diagnosis.
+
+    The second pass reads all findings, and a benign diagnosis if there is no tumor.
+    """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
     diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
@@ -240,7 +253,7 @@ def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: fl
 
 
 def _sort_by_word_count(readings: Iterable[LocatedClinicalValue]) -> list[LocatedClinicalValue]:
-    """Sort by word count: "carcinoma" may be short for another name in the line."""
+    """Sort by word count, longest first: "carcinoma" may be short for a longer name."""
     return sorted(readings, key=lambda reading: -len(reading.text.split()))
 
 
@@ -294,11 +307,14 @@ def _read_whole_text(
 def _read_institution(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read it at its label, then in the letterhead; in the second pass anywhere."""
+    """Read the institution's name at a label, then in the letterhead.
+
+    The second pass searches all lines.
+    """
     excluded_pattern = compile_lexicon_pattern("institution", "never")
     for line, start, end in find_labelled_text(field, report, False):
         if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
-            continue  # the label's word within a sentence
+            continue  # not a label, but the same word within a sentence
         words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
@@ -318,7 +334,7 @@ def _read_institution(
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read dates at labels, in the labels' order: the first label is the one meant."""
+    """Read dates at labels, sorted by the order of the field's labels."""
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
     for line, start, end in find_labelled_text(field, report, is_second_pass):

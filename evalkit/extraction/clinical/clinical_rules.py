@@ -1,4 +1,4 @@
-"""Rules for clinical extractions: impossible and contradictory values.
+"""Rules that detect wrong, contradictory or impossible values in clinical fields.
 
 Each rule is a table row. Source: specification 002, section 3.3.1; contract ruling 16.
 """
@@ -23,48 +23,53 @@ from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 
+#: Values by field name; values of a multi-value field by field and item: ``ihcMarkers.ER``.
 FieldValues = Mapping[str, FieldValue]
-"""Values by name; for a field of many values by field and item: ``ihcMarkers.ER``."""
 _MAX_QUOTE_LENGTH = 120
 
 
 def get_base_field_name(name: str) -> str:
-    """Get the template's field name: ``ihcMarkers`` of ``ihcMarkers.ER``."""
+    """Return the field name of a value name: ``ihcMarkers`` for ``ihcMarkers.ER``."""
     return name.partition(".")[0]
 
 
 def get_found_values(fields: FieldValues, name: str) -> dict[str, FieldValue]:
-    """Get a field's values that were found on the page, by name."""
+    """Return the values of field ``name`` that were found on the page, by value name."""
     return {key: value for key, value in fields.items() if get_base_field_name(key) == name and value.is_found}
 
 
 class ValueContext(NamedTuple):
-    """A place of a value's own words in the passage around it."""
+    """One occurrence of a value's words in its quote."""
 
     field_name: str
-    """The field's whole name."""
+    """Name of the value, with its item: ``ihcMarkers.ER``."""
     value_text: str
     text_before: str
-    """The passage before them."""
+    """The quote before the value."""
     clause_after: str
-    """The text after them, up to the end of the clause or row."""
+    """The quote after the value, up to the end of the clause or row."""
     quote: str
     start: int
+    """Position of the value in the quote, as ``end``."""
     end: int
 
 
 @dataclass(frozen=True)
 class AccuracyRule:
-    """A reason why a value on the page may still differ from what the page says."""
+    """A rule that detects values which are on the page, but misread or incomplete."""
 
     name: str
     field_names: tuple[str, ...]
     describe_error: Callable[[ValueContext], str | None]
-    """The error in a sentence, or None. A value that appears twice in the passage is wrong if both places are."""
+    """Returns a sentence about the error at one occurrence of the value; None without error."""
     score_if_violated: float
+    """Accuracy score of a value that breaks the rule, 0..1."""
 
     def describe_value_problem(self, field_name: str, value: FieldValue) -> str | None:
-        """Describe the value's problem; None if there is none, or for other fields."""
+        """Describe why a value breaks the rule; None if it does not, or for other fields.
+
+        A value that occurs several times in its quote breaks the rule only if every occurrence does.
+        """
         if get_base_field_name(field_name) not in self.field_names:
             return None
         errors = [self.describe_error(context) for context in find_value_contexts(field_name, value)]
@@ -72,7 +77,7 @@ class AccuracyRule:
 
 
 def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext]:
-    """Find every place of the value in its passage."""
+    """Find every occurrence of a value's words in its quote."""
     quote = value.quote or ""
     spans = find_whole_word_spans(canonicalise(value.raw), quote) if value.raw else ()
     return [
@@ -90,7 +95,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 
 
 def _describe_omitted_percentage(context: ValueContext) -> str | None:
-    """Describe ER "positive" if the line says "ER: positive (95 %)"."""
+    """Return an error if the percentage after a result was left out; or None."""
     share_match = _SHARE_AFTER.match(context.clause_after)
     if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
         omitted_text = share_match["share"].strip()
@@ -101,7 +106,7 @@ def _describe_omitted_percentage(context: ValueContext) -> str | None:
 
 
 def _describe_omitted_distance(context: ValueContext) -> str | None:
-    """Describe margins "clear" if the source says "clear (0.3 cm)"."""
+    """Return an error if the distance after a margin status was left out; or None."""
     size_match = _SIZE_AFTER.match(context.clause_after)
     if size_match and not re.search(r"\d", context.value_text):
         omitted_text = size_match["size"].strip()
@@ -110,7 +115,7 @@ def _describe_omitted_distance(context: ValueContext) -> str | None:
 
 
 def _describe_denial(context: ValueContext) -> str | None:
-    """Describe a value that its clause denies: "carcinoma" after "negative for"."""
+    """Return an error if the text negates the value ("negative for …"); or None."""
     denial = find_omitted_context(context.quote, context.start, context.end)
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
@@ -128,7 +133,7 @@ def _describe_nuclear_grade(context: ValueContext) -> str | None:
 
 
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
-    """Describe a result whose passage does not name its stain first."""
+    """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     text_before = canonicalise(context.text_before)
@@ -141,6 +146,7 @@ _CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n")
 _SHARE_AFTER = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
 _SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
 
+#: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade", "stage"), _describe_denial, 0.0),
     AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
@@ -152,7 +158,7 @@ ACCURACY_RULES: tuple[AccuracyRule, ...] = (
 
 
 def shorten_quote(text: str | None) -> str:
-    """Shorten a document's words for a message."""
+    """Shorten a quote to 120 characters for a message, and join its lines."""
     squeezed = " ".join((text or "").split())
     return squeezed if len(squeezed) <= _MAX_QUOTE_LENGTH else f"{squeezed[:_MAX_QUOTE_LENGTH]}…"
 
@@ -164,12 +170,12 @@ def _load_synonyms_by_marker() -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class ConsistencyRule:
-    """A contradiction between two fields."""
+    """A rule that detects a contradiction between fields."""
 
     field_name: str
-    """The field to check again."""
+    """The field that the issue points at."""
     is_violated: Callable[[FieldValues, frozenset[str]], bool]
-    """Arguments: all fields, and the names of fields that the document does not have."""
+    """Takes all values, and the names of fields that the document does not have."""
     message: str
 
 
@@ -192,7 +198,7 @@ def _parse_percent(text: str) -> float | None:
 
 
 def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Detect positive at 0 %, or negative at 10 % and more."""
+    """Return True if ER or PR is positive at 0 %, or negative at 10 % or more."""
     results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
     shares = [(text, _parse_percent(text)) for text in results]
     return any(
@@ -203,7 +209,7 @@ def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[st
 
 
 def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
-    """Detect positive at 0 or 1+, or negative at 3+."""
+    """Return True if HER2 is positive at score 0 or 1+, or negative at 3+."""
     her2_text = _get_found_value(fields, "ihcMarkers.HER2")
     low_score_match, is_high_score = re.search(r"\b[01]\+|(?<!\d)0(?![\d.%])", her2_text), "3+" in her2_text
     return (her2_text.startswith("positive") and bool(low_score_match)) or (
@@ -241,18 +247,18 @@ CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
 
 @dataclass(frozen=True)
 class ValidityRule:
-    """A condition for a value to be clinically possible."""
+    """A rule that detects a clinically impossible value."""
 
     field_name: str
     is_invalid: Callable[[str], bool]
-    """Argument: the value, or its own words if it has no normal form."""
+    """Takes the value's normal form, or its words on the page if it has none."""
     message: str
     item_names: tuple[str, ...] = ()
-    """For a field of many values: these items; empty: all."""
+    """For a multi-value field: the items that the rule applies to; empty: all items."""
 
 
 def is_histologic_grade(text: str) -> bool:
-    """Accept 1, 2, 3 or the degree of differentiation, after any system's name.
+    """Return True for a histologic grade: 1, 2, 3 or a degree of differentiation.
 
     >>> [is_histologic_grade(text) for text in ("2", "Grade II", "Nottingham grade 3", "moderately differentiated", "well")]
     [True, True, True, True, True]
@@ -263,7 +269,7 @@ def is_histologic_grade(text: str) -> bool:
 
 
 def is_receptor_result(text: str) -> bool:
-    """Accept positive, negative, or a percentage.
+    """Return True if the text names a receptor result: polarity or percentage.
 
     >>> [is_receptor_result(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
     [True, True, True, True, False, False, False]
@@ -272,7 +278,7 @@ def is_receptor_result(text: str) -> bool:
 
 
 def is_size_with_unit(text: str) -> bool:
-    """Accept a size with its unit.
+    """Return True if the text contains a size with its unit.
 
     >>> [is_size_with_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
     [True, True, True, False, False]
@@ -281,7 +287,7 @@ def is_size_with_unit(text: str) -> bool:
 
 
 def is_msi_status(text: str) -> bool:
-    """Accept MSI-H, MSI-L or MSS.
+    """Return True if the text begins with a microsatellite status.
 
     >>> [is_msi_status(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
     [True, True, True, True, True, False, False]
@@ -290,7 +296,9 @@ def is_msi_status(text: str) -> bool:
 
 
 def is_tmb_value(text: str) -> bool:
-    """Accept a number, without its unit (contract ruling 16).
+    """Return True if the text is a tumor mutational burden; the unit is optional.
+
+    Source: contract ruling 16.
 
     >>> [is_tmb_value(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
     [True, True, True, False, False]
@@ -302,7 +310,7 @@ def is_tmb_value(text: str) -> bool:
 
 
 def has_valid_percentages(text: str) -> bool:
-    """Reject percentages above 100.
+    """Return True if no percentage in the text is above 100.
 
     >>> has_valid_percentages("positive, 95%"), has_valid_percentages("negative"), has_valid_percentages("950%")
     (True, True, False)
@@ -311,7 +319,7 @@ def has_valid_percentages(text: str) -> bool:
 
 
 def is_plausible_lesion_size(text: str) -> bool:
-    """Reject lesions of a metre and more.
+    """Return True if the largest size in the text is below one metre.
 
     >>> is_plausible_lesion_size("18 cm"), is_plausible_lesion_size("3 x 2 mm"), is_plausible_lesion_size("180 cm"), is_plausible_lesion_size("1500 mm")
     (True, True, False, False)
@@ -321,7 +329,7 @@ def is_plausible_lesion_size(text: str) -> bool:
 
 
 def has_variant_change(text: str) -> bool:
-    """Accept a variant with its change, or the statement that there is none.
+    """Return True if a variant names its change, or the text is "none detected".
 
     >>> [has_variant_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
     [True, True, True, True, False]
@@ -330,7 +338,7 @@ def has_variant_change(text: str) -> bool:
 
 
 def has_variant_gene(text: str) -> bool:
-    """Accept a variant with its gene, or the statement that there is none.
+    """Return True if a variant names its gene, or the text is "none detected".
 
     >>> [has_variant_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
     [True, True, True, False, False]

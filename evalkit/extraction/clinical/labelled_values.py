@@ -1,4 +1,4 @@
-"""Labelled values in the lines and tables of a clinical report."""
+"""Find values at labels in the lines and tables of a clinical report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
 from evalkit.extraction.field_template import TemplateField
 
+#: Confidence of values found at a label, by a wording, and only by the second pass. These rank values; they are not
+#: measured probabilities.
 SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
-"""For values at a label, in a wording, and found in the second pass only: an order, not probabilities."""
 
 SENTENCE_END = re.compile(r"[.;](?=\s|$)|\n")
 _NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
@@ -28,38 +29,38 @@ SPECIMEN_BEFORE = re.compile(r"(?i)\bspecimen\b[^.;]*$")
 
 @dataclass(frozen=True)
 class LocatedClinicalValue:
-    """A value and its place: characters of the page's text."""
+    """A value in a report, with its place: ``start`` and ``end`` in ``Page.text``."""
 
     page: Page
     start: int
     end: int
     confidence: float
     item: str = ""
-    """For a field of many values: the name of this one, ``ER``."""
+    """For a multi-value field: the name of this value, such as ``ER``."""
     continued_spans: tuple[PageTextSpan, ...] = ()
-    """Further parts of a long text, on the next pages."""
+    """Further parts of a long text, on the following pages."""
 
     @property
     def spans(self) -> tuple[PageTextSpan, ...]:
-        """All parts of it, one for each page."""
+        """All parts of the value, one for each page."""
         return ((self.page, self.start, self.end), *self.continued_spans)
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The value in the report's words."""
         return "\n".join(page.text[start:end] for page, start, end in self.spans)
 
 
 @cache
 def compile_lexicon_pattern(part: str, key: str) -> re.Pattern[str]:
-    """Compile a pattern of ``clinical.toml``."""
+    """Compile the pattern ``key`` of the table ``part`` in ``clinical.toml``."""
     return re.compile(load_clinical_lexicon()[part][key])
 
 
 def read_labelled_values(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read values in the field's format at one of its labels."""
+    """Read the values in the field's format at its labels."""
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         if field.format == "measurement" and SPECIMEN_BEFORE.search(line.page.text, max(start - 50, line.start), start):
             continue
@@ -70,7 +71,10 @@ def read_labelled_values(
 def find_labelled_text(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[tuple[ReportLine, int, int]]:
-    """Find the text after each of the field's labels: its line, start and end."""
+    """Find the text at each label of the field: line, and start and end on the page.
+
+    The second pass also uses ``more_labels``, all body lines, and the lines next to a label.
+    """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     if not labels:
         return
@@ -90,7 +94,7 @@ def find_labelled_text(
 
 
 def _find_text_in_cells(line: ReportLine, labels: Iterable[str]) -> Iterator[tuple[ReportLine, int, int]]:
-    """Find the cells after a label, the cell under it, or the rest of its own cell."""
+    """Find texts in a table row: after a label, below a label, or in the label's cell."""
     label_only_pattern = _compile_label_only_pattern(tuple(labels))
     label_pattern = _compile_label_pattern(tuple(labels), False)
     for number, cell in enumerate(line.cells):
@@ -108,7 +112,7 @@ def _find_text_in_cells(line: ReportLine, labels: Iterable[str]) -> Iterator[tup
 def _find_text_in_adjacent_lines(
     lines: tuple[ReportLine, ...], line_number: int
 ) -> Iterator[tuple[ReportLine, int, int]]:
-    """Find the line below a label that has nothing after it, then the line above."""
+    """Find the line below a label, then the line above, if on the same page."""
     for adjacent_number in (line_number + 1, line_number - 1):
         if (
             0 <= adjacent_number < len(lines)
@@ -138,7 +142,7 @@ def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) -> tuple[int, int] | None:
-    """Find the part of the text in the field's format; None if there is none."""
+    """Find a text in the field's format within ``Page.text[start:end]``; or None."""
     text = page.text[start:end]
     if compile_lexicon_pattern("untold", "words").match(text.strip(" :-")):
         return None
@@ -161,7 +165,8 @@ def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) 
     return None
 
 
-#: Formats that are searched within the text at a label.
+#: Patterns of formats that may be anywhere in the text at a label; other formats begin at the label.
 _EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": _DATE, "measurement": SIZE_WITH_UNIT}
 _MAX_VALUE_LENGTHS: Mapping[str, int] = {"margin": 160, "grade": 60, "msi": 80, "tmb": 80, "stage": 60}
+#: Function that yields a field's values in a report; the third argument is True in the second pass.
 FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[LocatedClinicalValue]]

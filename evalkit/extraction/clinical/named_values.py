@@ -1,4 +1,4 @@
-"""Multi-value clinical fields: stains, sizes, variants, genes, laboratory tests."""
+"""Offline readers of multi-value fields: stains, sizes, variants, genes, tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ _EARLIER_EXAM_COLUMN = re.compile(r"(?i)^(?:previous|prior|baseline|\d{1,2}[/.-]
 
 
 def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read each named stain's result: in a table row, or after the name."""
+    """Read the result of each known stain, in its table row or after its name.
+
+    The second pass also reads history and method sections, and results without a colon or similar sign.
+    """
     for line in report.body_lines if is_second_pass else report.finding_lines:
         if line.kind == "row":
             yield from _read_marker_row(line)
@@ -82,7 +85,10 @@ def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
 
 
 def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: bool) -> tuple[int, int] | None:
-    """Find the result after a stain's name, before the next stain or clause."""
+    """Find the result in the clause after a stain's name; None if there is none.
+
+    ``start`` and ``end``: the text between this stain's name and the next, within the line.
+    """
     text = line.text[start:end]
     if not is_second_pass and not re.match(
         r"\s*(?:\([^)]*\)\s*)?(?:[:=,-]|is\b|was\b|status\b|positive|negative|equivocal|\d|[<>])", text, re.I
@@ -101,7 +107,7 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
 @cache
 def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     def compile_names(words: Iterable[str]) -> re.Pattern[str]:
-        # Short names in capitals are other words in small letters.
+        # Short names match only in capitals: "er" in small letters is another word.
         exact = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) <= 3)
         loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
         alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
@@ -113,7 +119,7 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 def read_all_sizes(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read every size with a unit in the findings, not of earlier examinations."""
+    """Read every size with a unit, without those of earlier examinations."""
     number = 0
     seen_keys: set[tuple[str, str]] = set()
     for line in report.body_lines if is_second_pass else report.finding_lines:
@@ -138,7 +144,11 @@ def read_all_sizes(
 def read_variants(
     _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read each variant once, with its gene; the second pass adds everyday names."""
+    """Read each variant once, with its gene.
+
+    The second pass also finds everyday names (exon 19 deletion), fusions, and changes without a gene. If there is no
+    variant, the statement that none was found is read.
+    """
     seen_changes: set[str] = set()
     number = 0
     for page, start, end, confidence in _find_variant_spans(report, is_second_pass):
@@ -158,13 +168,13 @@ def read_variants(
 
 
 def _extract_variant_changes(text: str) -> set[str]:
-    """Collect a text's changes; an unknown effect counts only with its gene."""
+    """Collect the HGVS changes in a text, without ``p.?``; or else its normal form."""
     normal_form = normalise_variant(text) or ""
     return {change.strip(")") for change in HGVS_PATTERN.findall(text) if change != "p.?"} or {normal_form}
 
 
+#: Page, start and end in its text, and confidence of a variant.
 _VariantSpan = tuple[Page, int, int, float]
-"""A variant's place and its confidence."""
 _GENE_WITH_HGVS = re.compile(
     rf"\b(?P<gene>{GENE_PATTERN})\b(?:\s*[,:(]?\s*(?:NM_\d+(?:\.\d+)?)?[\s,:(-]*)(?:{HGVS_PATTERN.pattern})(?:[\s,;(]*(?:{HGVS_PATTERN.pattern})\)?)?"
 )
@@ -189,7 +199,7 @@ def _find_variant_spans(report: ClinicalReport, is_second_pass: bool) -> Iterato
 
 
 def _find_variant_in_row(line: ReportLine) -> Iterator[_VariantSpan]:
-    """Find the text from the gene's cell to the last cell with a change."""
+    """Find the part of a table row from the gene's cell to the last change."""
     gene_cell = next((cell for cell in line.cells if is_gene_symbol(cell.text.split(" ")[0])), None)
     change_cells = [
         cell for cell in line.cells if HGVS_PATTERN.search(cell.text) or ALTERATION_PATTERN.fullmatch(cell.text)
@@ -212,7 +222,7 @@ def _find_affirmed_variants(line: ReportLine, pattern: re.Pattern[str], confiden
 
 
 def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read each gene with a variant once."""
+    """Read each gene that has a variant, once."""
     seen_genes: set[str] = set()
     for page, start, end, confidence in _find_variant_spans(report, is_second_pass):
         for match in re.finditer(rf"(?<![\w.]){GENE_PATTERN}(?![\w.])", page.text[start:end]):
@@ -225,7 +235,10 @@ def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bo
 def read_lab_results(
     _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read each test's row from its result on; in sentences only with a range."""
+    """Read laboratory results: in table rows, or in text with a reference range.
+
+    A value spans the row from the result to the last cell. The second pass also reads tables without a result column.
+    """
     for line in report.finding_lines:
         if line.kind == "row":
             yield from _read_lab_row(line, is_second_pass)

@@ -1,4 +1,4 @@
-"""The structure of a clinical report: lines, table cells, sections."""
+"""Split a clinical report into lines, table cells and sections."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from evalkit.documents.bundle import Block, Page
 
+#: Subject of a section: patient history, method, or other (such as findings); ``""`` before any heading.
 SectionGroup = Literal["history", "method", "other", ""]
-"""The section's subject: earlier history, method, or findings; ``""`` before any heading."""
 
+#: Characters of a line; longer lines are cut between sentences.
 _MAX_LINE_LENGTH = 1_000
-"""In characters; longer lines are cut between sentences."""
 _CONTINUED_SUFFIX = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
 _SIGNATURE_LINE = re.compile(
     r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
@@ -25,38 +25,38 @@ _SIGNATURE_LINE = re.compile(
 
 
 class ReportCell(NamedTuple):
-    """A cell of a table's row. ``start`` and ``end`` are characters of ``Page.text``."""
+    """A cell of a table row. ``start`` and ``end`` are positions in ``Page.text``."""
 
     start: int
     end: int
     text: str
     column_header: str
-    """The cell above it in the table's first row."""
+    """Text of the column's header; empty if the table has no header row."""
 
 
 @dataclass(frozen=True)
 class ReportLine:
-    """A heading, a paragraph or a table row; a paragraph is cut at headings inside it."""
+    """A heading, a table row, or a line of text up to any heading inside it."""
 
     page: Page
     start: int
-    """Characters of ``Page.text``."""
+    """Position in ``Page.text``, as ``end``."""
     end: int
     kind: Literal["heading", "text", "row"]
     section: str
     """The section's name in small letters; empty before the first heading."""
     group: SectionGroup
     column_headers: tuple[str, ...] = ()
-    """For a row: the cells of the table's first row."""
+    """For a table row: the cells of the table's header row; empty if the table has none."""
 
     @cached_property
     def text(self) -> str:
-        """Its text on the page."""
+        """Text of the line."""
         return self.page.text[self.start : self.end]
 
     @cached_property
     def cells(self) -> tuple[ReportCell, ...]:
-        """The cells of a row; empty for any other line."""
+        """Cells of a table row; empty for other lines."""
         if self.kind != "row":
             return ()
         cells, position = [], self.start
@@ -68,19 +68,19 @@ class ReportLine:
         return tuple(cells)
 
 
+#: A page, and start and end of a span of its text.
 PageTextSpan = tuple[Page, int, int]
-"""A page, and start and end of characters of its text."""
 
 
 class ReportSection(NamedTuple):
-    """The text below a heading, up to the next one; one span for each page."""
+    """The text below a heading, up to the next heading; one span for each page."""
 
     name: str
     spans: tuple[PageTextSpan, ...]
 
 
 class ClinicalReport:
-    """The readable pages of one report."""
+    """The lines and sections of one report's readable pages, computed on first use."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = tuple(pages)
@@ -92,7 +92,7 @@ class ClinicalReport:
 
     @cached_property
     def furniture_lines(self) -> tuple[ReportLine, ...]:
-        """Headers, footers and stamps, which may hold a label with its value."""
+        """Page headers, footers and stamps, which may contain a label with its value."""
         return tuple(
             ReportLine(page, start, start + len(block.text), "text", "", "")
             for page in self.pages
@@ -102,7 +102,7 @@ class ClinicalReport:
 
     @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
-        """Sections in reading order; one that continues on the next page is one section."""
+        """Sections in reading order; a section may continue on the next page."""
         sections: list[ReportSection] = []
         for line in self.body_lines:
             if not line.section or line.kind == "heading":
@@ -116,18 +116,18 @@ class ClinicalReport:
 
     @cached_property
     def reading_cache(self) -> dict[Any, Any]:
-        """Values found before, by field."""
+        """Values of the offline reader's first pass, by field."""
         return {}
 
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:
-        """Lines that may state a finding: neither history nor method."""
+        """Body lines outside history and method sections: they may state a finding."""
         return tuple(line for line in self.body_lines if line.group not in ("history", "method"))
 
 
 @cache
 def load_clinical_lexicon() -> dict[str, Any]:
-    """Load ``clinical.toml``."""
+    """Load ``clinical.toml``: the words of reports, such as headings and stain names."""
     return tomllib.loads((files("evalkit.extraction.clinical") / "clinical.toml").read_text("utf-8"))
 
 
@@ -145,7 +145,7 @@ def _build_section_name_alternation() -> str:
 
 @cache
 def _compile_heading_pattern() -> re.Pattern[str]:
-    """Match a heading on its own: the name alone, or with its subject."""
+    """Compile the pattern of a line that is only a known heading."""
     return re.compile(
         rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$"
     )
@@ -153,7 +153,7 @@ def _compile_heading_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_leading_heading_pattern() -> re.Pattern[str]:
-    """Match a heading at the beginning of a line of text."""
+    """Compile the pattern of a known heading at the beginning of a line of text."""
     return re.compile(
         rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
     )
@@ -161,7 +161,7 @@ def _compile_leading_heading_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_embedded_heading_pattern() -> re.Pattern[str]:
-    """Match a heading in capitals within a paragraph."""
+    """Compile the pattern of a known heading in capitals within a paragraph."""
     return re.compile(
         rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
     )
@@ -188,7 +188,10 @@ class _SectionTracker:
         self._group: SectionGroup = ""
 
     def split_block_into_lines(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
-        """Split a block whose text begins at ``start`` of the page's into lines."""
+        """Split a block into lines, and track the current section.
+
+        ``start``: position of the block's text in ``Page.text``.
+        """
         if block.type == "table":
             yield from _iter_table_rows(page, block.text, start, self._section, self._group)
         elif block.type == "heading" and not _compile_leading_heading_pattern().match(block.text):
@@ -201,7 +204,7 @@ class _SectionTracker:
     def _track_heading(self, text: str) -> None:
         if heading_match := _compile_heading_pattern().match(text):
             self._enter_section(heading_match["name"])
-        elif self._group in ("history", "method"):  # an unknown heading is the title of something else
+        elif self._group in ("history", "method"):  # an unknown heading ends the section
             self._section, self._group = "", ""
 
     def _enter_section(self, section_name: str) -> None:
@@ -228,7 +231,7 @@ class _SectionTracker:
 
 
 def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
-    """Split a block into lines, each cut before the headings within it."""
+    """Split a text at line breaks and before headings; yield start and end."""
     position = 0
     for line in text.split("\n"):
         cuts = [0, *(match.start() for match in _compile_embedded_heading_pattern().finditer(line)), len(line)]
@@ -239,7 +242,7 @@ def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Split a long line into pieces: patterns restart at each of its letters."""
+    """Split a long line between sentences, to bound the time of pattern searches."""
     while stop - start > _MAX_LINE_LENGTH:
         window = line[start : start + _MAX_LINE_LENGTH]
         end = max(window.rfind(". ") + 1, window.rfind("; ") + 1) or window.rfind(" ") or _MAX_LINE_LENGTH
@@ -264,6 +267,6 @@ def _iter_table_rows(page: Page, text: str, start: int, section: str, group: Sec
 
 
 def _is_header_row(cells: Sequence[str]) -> bool:
-    """Recognise a header row: no value in it, and a word that only such rows have."""
+    """Return True if a table's first row has a known column title and no value."""
     has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
     return not has_value and any(cell.lower() in load_clinical_lexicon()["tables"]["header"] for cell in cells)

@@ -1,1 +1,1 @@
-"""Forms: words on the page, labels, entries, extractor."""
+"""Tax forms: words on the page, labels, entries, the extractor."""

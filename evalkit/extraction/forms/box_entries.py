@@ -1,8 +1,8 @@
 """Read the entry in the box of a label.
 
-A box reaches from its label to the labels around it: it ends on the right where the next label of the same height begins,
-and below where a label below begins. Its printed borders are not needed, so scans can be read like files. The field's
-format then selects the entry, from the row nearest to the label.
+A box extends from its label to the next label on the right and the next label below. The printed borders are not used,
+so scans, which lose borders, are read like digital files. Within the box, the entry is the text in the field's format
+that is nearest to the label.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_
 
 #: Farthest distance of an entry below its label, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
-#: The same for name and address blocks, which have several lines.
+#: Farthest distance of a block of several lines, such as an address, below its label, in heights of the label's line.
 _MAX_BLOCK_DEPTH = 18.0
-#: Farthest end of two values after a label: the part of a form that they are in is half a page wide.
+#: A pair of values on a label's line ends within this many page widths after the label's start: forms with such pairs
+#: are half a page wide.
 _VALUE_PAIR_WIDTH = 0.45
 #: Widest gap within an entry, in heights of its words.
 _MAX_WORD_GAP = 2.2
-#: Widest gap between a code and its amount, which are two columns of one box.
+#: Widest gap between a code and its amount, two columns of one box, in heights of a word.
 _MAX_CODE_GAP = 7.0
-#: A word below this OCR confidence is doubtful; so is an OCR amount of more digits without separators.
+#: An entry is doubtful if OCR read a word with less confidence, or an amount of more digits without separators.
 _DOUBTFUL_CONFIDENCE, _MAX_DIGITS_WITHOUT_POINT = 0.3, 5
-#: One or two digits below this confidence may be a speck.
+#: An amount of one or two digits below this OCR confidence may be a speck of dirt.
 _SPECK_CONFIDENCE = 0.5
-#: A row with a larger share of its letters in printed words is the rest of a label.
+#: A row is the rest of a label if a larger share of its letters is in words printed on the form.
 _LABEL_REMNANT_SHARE = 0.55
-#: Printed words of this many letters are a passage: no entry continues into it.
+#: Printed words with at least this many letters are a passage that ends an entry.
 _MIN_PASSAGE_LETTERS = 20
 _MAX_RUN_WORDS = 6
 _DIGIT = re.compile(r"\d")
@@ -53,23 +54,23 @@ class FormEntry:
     rows: tuple[tuple[FormWord, ...], ...]
     """The entry's words, one tuple for each of its lines."""
     value: str
-    """As read; several lines are joined by commas."""
+    """The entry as read; its lines are joined by commas."""
     is_valid: bool
-    """True if it is in the field's format."""
+    """True if the value is in the field's format."""
     is_ocr_corrected: bool = False
-    """True if OCR characters were corrected."""
+    """True if letters were replaced by the digits that OCR misread."""
     is_ambiguous: bool = False
-    """True if the box holds another entry like it."""
+    """True if another value could be the entry, or the OCR reading is doubtful."""
 
     @property
     def words(self) -> tuple[FormWord, ...]:
-        """All its words."""
+        """All words of the entry."""
         return tuple(word for row in self.rows for word in row)
 
 
 @dataclass(frozen=True)
 class EntryArea:
-    """The area of a label's entry."""
+    """The rectangle in which a label's entry is searched, in page widths."""
 
     label: FormLabel
     x0: float
@@ -77,17 +78,21 @@ class EntryArea:
     x1: float
     y1: float
     is_right_bounded: bool = True
-    """True if something marks its right end."""
+    """True if a label on the right or a ruled cell limits the area."""
     ruled_cell: int = 0
-    """Number of the ruled cell that contains the label; 0: none."""
+    """Number of the ruled table cell that contains the label; 0: none."""
     is_cell_shared: bool = False
-    """True if that ruled cell has another label too."""
+    """True if the label's ruled cell also contains another label."""
     foreign_cells: frozenset[int] = frozenset()
-    """Ruled cells of other labels."""
+    """Numbers of ruled cells that contain other labels."""
     printed_words: frozenset[str] = frozenset()
+    """Match keys of the words printed on the form, which are no entries."""
 
     def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
-        """List the area's free words by rows: within the borders, then also beyond them."""
+        """Yield rows of words that may be the entry: in the ruled cell, then in the area.
+
+        ``taken_word_indices``: words that are labels or belong to other entries.
+        """
         words = [
             word
             for word in sheet.get_words_within(self.x0, self.y0, self.x1, self.y1)
@@ -121,7 +126,10 @@ def locate_entry_area(
     entry_height_factor: float = 1.0,
     printed_words: frozenset[str] = frozenset(),
 ) -> EntryArea:
-    """Locate a label's entry area; ``entry_height_factor`` extends it downwards."""
+    """Return the area to search for a label's entry.
+
+    ``is_multi_line``: the entry may have several lines. ``entry_height_factor``: above 1, the area extends farther.
+    """
     label_height = label.line_height
     sheet_edge = max((word.x1 for word in sheet.words), default=1.0) + label_height
     depth = (
@@ -148,7 +156,7 @@ def locate_entry_area(
         and (other.form_box is not None or abs(other.x0 - label.x0) < 4 * label_height)
     ]
     ruled_cell = label.words[-1].ruled_cell_number
-    # An entry may be lower if another label below marks its end.
+    # With a label below to limit the area, the entry may be lower.
     bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_multi_line else 1.0)])
     right_edge = min(
         (
@@ -185,7 +193,10 @@ def locate_entry_area(
 
 
 def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabel], sheet_edge: float) -> float:
-    """Find the start of the next column, as in the nearest row of labels."""
+    """Return the x of the next column to the right, by the nearest row of labels.
+
+    ``sheet_edge``: the result if there is no label on the right.
+    """
     right_starts = [(abs(other.y0 - label.y0), other.x0) for other in bounding_labels if other.x0 > label.x1]
     if not right_starts:
         return sheet_edge
@@ -196,9 +207,9 @@ def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabe
 def read_entry(
     field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
-    """Read the field's entry in the area; None if it is empty.
+    """Read the field's entry in the area; None if there is none.
 
-    On an OCR page, letters in amounts and numbers are read as the digits they resemble.
+    On an OCR page, letters in amounts and numbers are replaced by the digits that they resemble.
     """
     if field.stands:
         return _read_entry_on_label_line(field, area, sheet, taken_word_indices)
@@ -218,7 +229,7 @@ def read_entry(
 def _read_entry_on_label_line(
     field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
-    """Read the mark before the label, or one of two values after it."""
+    """Read the mark before the label, or the first or second value after it."""
     label = area.label
     if field.stands == "before":
         mark = sheet.get_word_left_of(label.words[0])
@@ -251,7 +262,7 @@ def _read_formatted_entry(
     taken_word_indices: set[int],
 ) -> FormEntry | None:
     label = area.label
-    # The label's own line is read last: it seldom holds an entry, often the rest of a label.
+    # The label's line is read last: an entry is seldom there, often the rest of a label.
     rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
     label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
     for is_ocr_corrected in (False, True) if sheet.is_ocr_text else (False,):
@@ -268,19 +279,22 @@ def _read_formatted_entry(
                     if not {w.index for w in candidate[0]} & {w.index for w in best[0]}
                 ]
                 is_doubtful = bool(rivals) or _is_doubtful_reading(field, best[0], best[1])
-                entry_words = tuple(word for word in best[0] if word.text != "$")  # printed in the box
+                entry_words = tuple(word for word in best[0] if word.text != "$")  # the box has a printed $
                 return FormEntry(
                     (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful
                 )
             if field.format == "currency" and row in rows_below and _has_two_plain_words(row):
-                return None  # with words between label and entry, it may be another field's
+                return None  # words between label and amount: the amount may belong to another field
     return _read_misformatted_entry(field, rows_below)
 
 
 def _iter_value_runs(
     field: TemplateField, row: Sequence[FormWord], *, is_ocr_corrected: bool
 ) -> Iterator[tuple[tuple[FormWord, ...], str]]:
-    """List a row's longest runs of words that are a value, without overlap."""
+    """Yield the row's runs of words that form a value, with the value as text.
+
+    Runs do not overlap, and each is as long as possible.
+    """
     start = 0
     while start < len(row):
         for size in range(min(_MAX_RUN_WORDS, len(row) - start), 0, -1):
@@ -297,7 +311,7 @@ def _iter_value_runs(
 
 
 def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_corrected: bool) -> str | None:
-    """Parse the run as a value of the field; None if it is not one."""
+    """Return the run's text if it is in the field's format; None otherwise."""
     text = " ".join(word.text for word in run if not _DOLLAR_SIGN.match(word.text) or len(run) == 1).strip(" .,;:'")
     if field.format == "checkbox":
         return field.normalise(text) if len(run) == 1 else None
@@ -314,14 +328,20 @@ def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_correcte
 
 
 def _is_single_amount(run: Sequence[FormWord]) -> bool:
-    """Check for one amount: OCR splits only after a comma, point, bracket or dollar."""
+    """Return True if the words are one amount that OCR may have split.
+
+    OCR splits an amount only next to a comma, a point, a bracket or the dollar sign.
+    """
     if len(run) > 1 and run[-1].text in ("$", "§"):
         return False
     return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
 
 
 def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
-    """Check for words close on both sides: a number within a printed passage."""
+    """Return True if words are close on both sides of the run, as in running text.
+
+    For plain digits, a word on one side is enough.
+    """
     before, after = sheet.get_word_left_of(run[0]), sheet.get_next_two_words(run[-1])[:1]
     neighbour_flags = [
         before is not None
@@ -333,7 +353,7 @@ def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_in
         and _is_prose_word(after[0])
         and after[0].x0 - run[-1].x1 < 1.5 * after[0].height,
     ]
-    # "7075 2nd Street": a bare number next to a word is not an amount.
+    # "7075 2nd Street": plain digits next to a word are not an amount.
     return any(neighbour_flags) if all(word.text.isdigit() for word in run) else all(neighbour_flags)
 
 
@@ -342,7 +362,7 @@ def _is_prose_word(word: FormWord) -> bool:
 
 
 def _is_doubtful_reading(field: TemplateField, run: Sequence[FormWord], value: str) -> bool:
-    """Check for low OCR confidence, or an amount that may have lost its point."""
+    """Return True for low OCR confidence, or an amount that may lack its point."""
     if all(word.confidence == 1 for word in run):
         return False
     digit_count, confidence = sum(map(str.isdigit, value)), min(word.confidence for word in run)
@@ -369,7 +389,7 @@ def _has_two_plain_words(row: Sequence[FormWord]) -> bool:
 
 
 def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
-    """Read an entry in a wrong format: a dash for an amount, a missing digit."""
+    """Read an entry that is not in the field's format, such as "$ -" for an amount."""
     for row in rows:
         for run in split_into_runs(row, lambda piece, word: word.x0 - piece[-1].x1 < _MAX_WORD_GAP * word.height):
             text = " ".join(word.text for word in run)
@@ -383,7 +403,7 @@ def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormW
     return None
 
 
-# Entries of words
+# Entries of text
 
 
 def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
@@ -402,17 +422,17 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         if field.part and (
             len("".join(word.match_key for word in words)) == 1 or normalise_currency(_join_texts(words)) is not None
         ):
-            continue  # a speck, or the entry of a box whose label was not found
-        # The rest of a misread label is not an entry; another label ends the entry.
+            continue  # a speck of dirt, or an amount from a box whose label was not found
+        # Rows before the entry may be the rest of a misread label; after the entry, printed words end it.
         if words and rows_below and len(_join_texts(words)) >= _MIN_PASSAGE_LETTERS and _is_label_remnant(words, area):
             break
         if words and not (not rows_below and _is_label_remnant(words, area)):
             (label_line_rows if is_on_label_line else rows_below).append(words)
     candidate_rows = rows_below or label_line_rows
     if any(row[0].x0 < label.x1 for row in candidate_rows):
-        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others begin next to the entry
+        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others belong to other labels
     entry_rows = _select_connected_rows(candidate_rows, area)
-    # Empty, or only specks.
+    # No rows, or only specks of dirt.
     if all(len(word.match_key) < 3 and word.confidence < 0.8 for row in entry_rows for word in row):
         return None
     lines = [" ".join(word.text for word in row) for row in entry_rows]
@@ -435,7 +455,7 @@ def _join_texts(words: Sequence[FormWord]) -> str:
 
 
 def _is_label_remnant(words: Sequence[FormWord], area: EntryArea) -> bool:
-    """Recognise a row that ends its label, or consists mostly of printed words."""
+    """Return True if a row is the end of the label, or mostly printed words."""
     if any(map(str.isdigit, _join_texts(words))):
         return False
     match_key = "".join(word.match_key for word in words)
@@ -458,7 +478,11 @@ def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
 
 
 def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Sequence[FormWord]:
-    """Select the words up to the first wide gap, unless the area has a right border."""
+    """Select the words up to the first wide gap.
+
+    If the area is limited on the right, a gap before letters does not count; otherwise, a row that begins to the right
+    of the label is dropped.
+    """
     for gap_index, (before, after) in enumerate(pairwise(row), 1):
         # First and last name may be in two columns; an amount after a gap belongs to another box.
         if after.x0 - before.x1 > 3 * before.height and not (area.is_right_bounded and after.match_key.isalpha()):
@@ -468,7 +492,7 @@ def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Seque
 
 
 def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:
-    """Select the rows of one entry: rows after a wide gap belong to something else."""
+    """Select the first rows without a wide gap between them, if near the label."""
     connected_rows: list[tuple[FormWord, ...]] = []
     for row in rows:
         if connected_rows:
@@ -488,7 +512,7 @@ def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea
 
 
 def _find_address_line_index(lines: Sequence[str]) -> int:
-    """Find the line that begins the address; the name has at least one line."""
+    """Return the index of the address's first line; the name has at least one line."""
     for line_number, line in enumerate(lines[1:], 1):
         if _STREET_LINE.match(line) or _CITY_LINE.search(line):
             return line_number

@@ -1,6 +1,6 @@
-"""The extractor of specification 003: the form's type and its entries.
+"""Ask for the type and entries of a tax form. Source: specification 003.
 
-The answer is a claim; :mod:`evalkit.extraction.value_grounding` proves it on the page.
+The answer is a claim: :mod:`evalkit.extraction.value_grounding` then searches the values on the page.
 """
 
 from __future__ import annotations
@@ -29,36 +29,37 @@ from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
 
-#: Documents without a template that specification 003 names.
+#: Types of documents that specification 003 names without giving them a template.
 GENERIC_DOCUMENT_TYPES = ("RECEIPT", "STATEMENT", GENERIC_FORM)
-#: The embedded reader's confidence in a document without a template: never enough to be accepted.
+#: The offline reader's confidence in a document without a template: always too low to be accepted.
 _UNKNOWN_FORM_CONFIDENCE = 0.4
-#: Part of the confidence that comes from the type alone; the rest comes from the required fields.
+#: Share of the confidence that depends only on the form's type; the rest depends on the required fields.
 _TYPE_CONFIDENCE_SHARE = 0.4
-#: Another type must have this larger share of its required fields to be preferred.
+#: A retry prefers another form type only if its share of filled required fields is larger by this.
 _FIRST_TYPE_BONUS = 0.2
 
 
 class ClaimedFormField(BaseModel, frozen=True):
-    """The extractor's claim about one field."""
+    """The extractor's claim about one field of a form."""
 
     name: str
     value: str | None
     raw_text: str | None = None
+    """The entry in the page's words."""
     page: int | None = None
     confidence: float = 0.0
 
 
 class PlacedFormField(ClaimedFormField):
-    """A field of the embedded reader, with its exact words."""
+    """A field read by the offline reader, with its exact place."""
 
     rows: tuple[tuple[int, int], ...] = ()
-    """Characters of the page's text, one pair for each line."""
+    """Start and end of each line of the entry in the page's text."""
     is_ambiguous: bool = False
 
 
 class _ModelFormAnswer(BaseModel, frozen=True):
-    """A language model's answer; the reasoning comes first."""
+    """A language model's answer about one form."""
 
     reasoning: str = ""
     likely_type: str
@@ -68,39 +69,39 @@ class _ModelFormAnswer(BaseModel, frozen=True):
 
 
 class FormAnswer(_ModelFormAnswer):
-    """The extractor's complete answer."""
+    """The extractor's answer about one form; offline, with the places of the entries."""
 
     fields: tuple[PlacedFormField, ...] = ()
 
 
 @dataclass(frozen=True)
 class FormPart:
-    """The pages, or the part of a page, that one form occupies."""
+    """The pages, or the part of a page, that one form takes up."""
 
     start_page: int
     end_page: int
     form: DetectedForm | None
     """The detected form; None if no template fits."""
     form_number: int = 1
-    """Number among the forms on its page, from 1."""
+    """Number of the form among the forms on its page, from 1."""
     form_count: int = 1
 
 
 @dataclass(frozen=True)
 class FormQuestion(DocumentQuestion[FormAnswer]):
-    """The question about one form."""
+    """The question to the extractor: type and entries of one form."""
 
     bundle: DocumentBundle
     part: FormPart
     attempt_number: int = 1
     feedback: str = ""
     template_name: str | None = None
-    """The template requested by name."""
+    """Name of the template to use; None: detect the form's type."""
     role: str = "extractor"
     answer_type: type[FormAnswer] = FormAnswer
 
     def render_prompt(self) -> str:
-        """Render the document, then templates, instructions and feedback."""
+        """Render the form's pages, then templates, instructions and feedback."""
         return fill_prompt_template(
             "form_extractor",
             document=fence_document(self.bundle, self.bundle.iter_pages(self.part.start_page, self.part.end_page)),
@@ -118,15 +119,15 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return instructions
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Leave out the places, which only the embedded reader knows."""
+        """Return the JSON Schema of a model's answer, without places of entries."""
         return build_inlined_json_schema(_ModelFormAnswer)
 
     def parse_answer(self, text: str) -> FormAnswer:
-        """Parse a model's answer. pydantic.ValidationError if it has another shape."""
+        """Parse a model's JSON. pydantic.ValidationError if it has another shape."""
         return FormAnswer.model_validate(_ModelFormAnswer.model_validate_json(text).model_dump())
 
     def offline(self) -> FormAnswer:
-        """Read by the places of labels; after feedback, try other ways too."""
+        """Read the form by its labels; on a retry, also try other types and spellings."""
         form = self.part.form
         if form is None:
             return self._answer_unknown_form()
@@ -143,7 +144,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         return _build_answer(form, templates[best_index], readings[best_index], filled_shares[best_index])
 
     def _read_as_template(self, sheet: FormSheet, template: FieldTemplate) -> dict[str, FormFieldReading]:
-        """Read the fields; after feedback, look again for the missing ones only."""
+        """Read the template's fields; on a retry, read missing fields less strictly."""
         readings = read_form(sheet, template, allow_misspellings=False)
         if self.attempt_number == 1:
             return readings
@@ -213,7 +214,10 @@ def _merge_readings(
     second_readings: Mapping[str, FormFieldReading],
     template: FieldTemplate,
 ) -> dict[str, FormFieldReading]:
-    """Add the second reading's new fields; read a text that overlaps one again."""
+    """Add the fields that only the second reading found to the first reading.
+
+    A text of the first reading that overlaps a new field is replaced by its second reading, or dropped.
+    """
     merged, formats = dict(first_readings), {field.name: field.format for field in template.fields}
     for name, reading in missed_readings.items():
         word_indices = {word.index for word in reading.entry.words}
@@ -254,7 +258,7 @@ def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int
 
 
 def _list_text_runs(reading: FormFieldReading) -> Iterator[list[FormWord]]:
-    """Split an entry's words into runs that are contiguous in the page's text."""
+    """Split an entry's lines into runs of words that are adjacent in the page's text."""
     for row in reading.entry.rows:
         yield from split_into_runs(row, lambda run, word: 0 <= word.start - run[-1].end <= 2)
 
@@ -276,7 +280,7 @@ def _render_templates(template_name: str | None) -> str:
 
 
 def build_template_prompt_data(template: FieldTemplate) -> dict[str, Any]:
-    """Reduce a template to what a prompt needs."""
+    """Return the parts of a template that a prompt shows to the model."""
     return {
         "type": template.document_type,
         "name": template.display_name,

@@ -1,7 +1,7 @@
 """Find the labels of a form: the words printed next to its entries.
 
-A label is followed word by word over the sheet, to the right and to the line below, comparing letters only: this finds it
-even if OCR has split or joined words or lost a letter, and if a narrow box breaks it into lines.
+A label is matched word by word, to the right and on the line below, comparing only letters and digits. So labels are
+found even if OCR split or joined words or lost a letter, or if a narrow box breaks the label into lines.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from evalkit.core.grouping import group_by
 from evalkit.extraction.field_template import FieldTemplate, TemplateField
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
-#: Letters that OCR reads for the number of a box.
+#: Letters that OCR reads in place of digits in a box number.
 _CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")
 _BOX_NUMBER = re.compile(r"\d{1,2}[a-f]?|[a-f]")
 #: Widest gap between a label's words, in heights of a word.
 _MAX_WORD_GAP = 3.0
-#: The same between its lines.
+#: Largest distance between a label's lines, in heights of a word.
 _MAX_LINE_DISTANCE = 1.9
-#: Print this many times higher than most is a title.
+#: Words this many times higher than the median are a title, not a label.
 _TITLE_HEIGHT_FACTOR = 1.5
-#: In labels of this many letters, a short word may be misread.
+#: A label with at least this many letters still matches if OCR misread a short word in it.
 _LONG_LABEL_LETTERS = 20
-#: Most label paths followed from one word.
+#: Limit of steps when a label is matched from one word.
 _MAX_BRANCHES = 400
 
 
 @dataclass(frozen=True)
 class TemplateBox:
-    """One box of a form: the template's fields that share its number and labels."""
+    """A box of a form: the template's fields with the same box number and labels."""
 
     fields: tuple[TemplateField, ...]
     number: str
+    """The number printed in the box: ``12a``; empty if the box has none."""
     label_texts: tuple[str, ...]
 
 
@@ -47,15 +48,15 @@ class FormLabel:
     """A label found on the sheet."""
 
     form_box: TemplateBox | None
-    """None: printed words that belong to no box."""
+    """The box that the label belongs to; None: printed words outside all boxes."""
     words: tuple[FormWord, ...]
     match_score: float
-    """Share of its letters that were found, 0..1."""
+    """Share of the label's letters that were found, 0..1, minus small penalties."""
     letter_count: int
     has_box_number: bool
-    """True if the box's number is before it."""
+    """True if the box's number is before the label."""
     text: str = ""
-    """Its wording in the template."""
+    """The label's wording in the template."""
     x0: float = field(init=False)
     y0: float = field(init=False)
     x1: float = field(init=False)
@@ -67,13 +68,13 @@ class FormLabel:
 
     @property
     def line_height(self) -> float:
-        """Height of one of its lines."""
+        """Median height of the label's words, in page widths."""
         return sorted(word.height for word in self.words)[len(self.words) // 2]
 
 
 @cache
 def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
-    """List the form's boxes that have a label or a number."""
+    """Group the fields by box; fields with neither label nor number are left out."""
     fields_by_box = group_by(
         (template_field for template_field in template.fields if template_field.labels or template_field.box),
         lambda template_field: (template_field.box, template_field.labels),
@@ -82,11 +83,11 @@ def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
 
 
 def find_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool) -> tuple[FormLabel, ...]:
-    """Find the template's labels on the sheet; no word belongs to two of them.
+    """Find the template's labels on the sheet; no word belongs to two labels.
 
-    ``allow_misspellings`` accepts worse spellings, and labels with only their first words.
+    ``allow_misspellings``: also accept worse spellings, lost words, and labels of which only the beginning was found.
     """
-    # Needed for the type, for the parts of the page and for each attempt: search once.
+    # Cached: detecting the form, splitting the page and every attempt need the labels.
     cache_key = (template.name, allow_misspellings)
     labels: tuple[FormLabel, ...] | None = sheet.label_cache.get(cache_key)
     if labels is None:
@@ -100,7 +101,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
     for form_box in group_fields_by_box(template):
         for rank, text in enumerate(form_box.label_texts):
             matches = _find_text_matches(sheet, text, form_box, allow_misspellings=allow_misspellings)
-            # If labels are equally long, prefer the template's first.
+            # If two wordings match equally well, prefer the first in the template.
             labels += [
                 replace(label, match_score=label.match_score - 0.001 * rank)
                 for label in matches
@@ -121,7 +122,10 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellin
 def _match_boxes_by_number(
     sheet: FormSheet, template: FieldTemplate, labels: Sequence[FormLabel]
 ) -> Iterator[FormLabel]:
-    """Match boxes without a label by their number, aligned with other numbers."""
+    """Find boxes by their printed number if their label was not found.
+
+    The number must be aligned at the left with the numbers of two other boxes.
+    """
     taken_indices = collect_word_indices(labels)
     matched_boxes = {label.form_box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
@@ -140,7 +144,7 @@ def _match_boxes_by_number(
 
 
 def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
-    """Select the best labels without common words: numbered ones, then long ones."""
+    """Select labels that share no word: best and longest first, numbered preferred."""
     best_first = sorted(
         labels,
         key=lambda label: (
@@ -159,7 +163,7 @@ def _find_text_matches(
     if not text_key:
         return
     box_number = make_match_key(form_box.number) if form_box else ""
-    # A misread first letter is tried only in the second reading: there are many words.
+    # Only the second reading starts at every word, because that is slow: the first letter may be misread.
     candidates = sheet.words if allow_misspellings else sheet.find_words_starting_with(text_key[0], *box_number[:1])
     for word in candidates:
         for start_letters, has_joined_number in _match_label_start(
@@ -190,7 +194,10 @@ def _find_text_matches(
 def _attach_box_number(
     sheet: FormSheet, words: tuple[FormWord, ...], box_number: str, *, has_joined_number: bool
 ) -> tuple[tuple[FormWord, ...], bool] | None:
-    """Add the box's number to the label; return None if the number is another box's."""
+    """Add the box's number to the label's words; None if the number is another box's.
+
+    The result's second part is True if the number was found.
+    """
     first_word = words[0]
     number_word = sheet.get_word_left_of(first_word) if box_number and not has_joined_number else None
     if number_word is None or first_word.x0 - number_word.x1 >= _MAX_WORD_GAP * first_word.height:
@@ -198,12 +205,12 @@ def _attach_box_number(
     if number_word.match_key.translate(_CONFUSED_CHARACTERS) == box_number.translate(_CONFUSED_CHARACTERS):
         return (number_word, *words), True
     if sheet.is_ocr_text and len(number_word.text) <= 3:
-        return (number_word, *words), False  # misread, but not an entry
+        return (number_word, *words), False  # a misread number, which is no entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
 
 
 def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, allow_misspellings: bool) -> bool:
-    """Check for words that may not be a label: short ones, or a large title."""
+    """Return True if the words may not be a label: short and inexact, or a title."""
     is_short = len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
     return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
 
@@ -221,7 +228,10 @@ def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple
 def _match_label_start(
     word: FormWord, text_key: str, box_number: str, *, allow_misspellings: bool
 ) -> Iterator[tuple[int, bool]]:
-    """Count the label's letters in the word; True if the box's number was joined."""
+    """Yield how many of the label's first letters the word matches, if any.
+
+    The second part is True if OCR joined the box's number to the word.
+    """
     if letter_count := _count_matching_letters(word.match_key, text_key, 0, allow_misspellings=allow_misspellings):
         yield letter_count, False
     elif box_number and word.match_key.startswith(box_number) and len(word.match_key) > len(box_number):
@@ -232,7 +242,7 @@ def _match_label_start(
 
 @lru_cache(maxsize=65536)
 def _count_matching_letters(word_key: str, text_key: str, position: int, *, allow_misspellings: bool) -> int:
-    """Count the label's letters from ``position`` in the word; 0: another word."""
+    """Return how many letters from ``position`` the word matches; 0: no match."""
     word_length = len(word_key)
     if not word_length:
         return 0
@@ -257,7 +267,10 @@ def _count_matching_letters(word_key: str, text_key: str, position: int, *, allo
 def _match_label_from_word(
     sheet: FormSheet, word: FormWord, start_letters: int, text_key: str, *, allow_misspellings: bool
 ) -> tuple[float, tuple[FormWord, ...]] | None:
-    """Follow the label from this word on: return the letters found and the words."""
+    """Match the label from this word on; return matched letters and words, or None.
+
+    ``start_letters``: letters of the label that this word matches.
+    """
     best: tuple[float, tuple[FormWord, ...]] = (0.0, ())
     stack: list[tuple[int, float, tuple[FormWord, ...]]] = [(start_letters, float(start_letters), (word,))]
     for _ in range(_MAX_BRANCHES):
@@ -279,7 +292,7 @@ def _match_label_from_word(
             if sheet.is_ocr_text and (step := _count_letters_of_misread_word(next_word.match_key, text_key, position)):
                 stack.append((position + step, matched + step - 1, (*words, next_word)))
                 break
-            # One word of the label that was lost or is illegible.
+            # OCR may have lost one word of the label: go on after it.
             if allow_misspellings and (next_position := _get_position_after_lost_word(next_word, text_key, position)):
                 stack.append((next_position, matched + next_position - position - 4, (*words, next_word)))
                 break
@@ -288,7 +301,7 @@ def _match_label_from_word(
 
 
 def _count_letters_of_misread_word(word_key: str, text_key: str, position: int) -> int:
-    """Count a short, misread word within a long label: "of" for "or"."""
+    """Return the length of a short word misread in a long label ("of" for "or"), or 0."""
     end = position + len(word_key)
     is_candidate = 2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and end < len(text_key)
     return len(word_key) if is_candidate and Levenshtein.distance(word_key, text_key[position:end]) == 1 else 0
@@ -302,7 +315,10 @@ def _get_position_after_lost_word(word: FormWord, text_key: str, position: int) 
 
 
 def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[tuple[FormWord, int]]:
-    """List words that may continue a label: to the right, then on the line below."""
+    """Yield words that may continue a label, with the number of words skipped.
+
+    Words to the right come first, then words on the line below.
+    """
     last_word = words[-1]
     for skipped_words, neighbour in enumerate(sheet.get_next_two_words(last_word)):
         if neighbour.x0 - last_word.x1 > _MAX_WORD_GAP * last_word.height:
@@ -323,7 +339,7 @@ def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[
 
 
 def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[FormLabel]:
-    """Match boxes that print nothing but their number."""
+    """Match boxes that have only a number printed in them, no label."""
     for word in sheet.words:
         if word.match_key == form_box.number and len(form_box.number) > 1:
             yield FormLabel(form_box, (word,), 0.9, len(form_box.number), has_box_number=True)
@@ -331,15 +347,16 @@ def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[For
 
 @cache
 def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
-    """Collect the words of three or more letters that the form prints."""
+    """Return the match keys, of 3 or more letters, of all words printed on the form."""
     texts = [*template.printed, *(text for form_box in group_fields_by_box(template) for text in form_box.label_texts)]
     return frozenset(key for text in texts for word in text.split() if len(key := make_match_key(word)) > 2)
 
 
 def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate) -> bool:
-    """Recognise the form's own print: the box's number, words of its labels.
+    """Return True if a text read as the field's entry is only printed on the form.
 
-    ``text``: as on the page. A state's two letters may be in a label too; they do not count.
+    Printed on the form are the box's number and the words of the labels. Words of one or two letters do not count as
+    printed, because a state's abbreviation may be an entry.
     """
     word_keys = [key for key in map(make_match_key, text.split()) if key]
     if field.box and "".join(word_keys) == make_match_key(field.box):
@@ -348,12 +365,12 @@ def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate)
 
 
 def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
-    """Collect the indices of the labels' words."""
+    """Return the indices of all words that belong to the labels."""
     return {word.index for label in labels for word in label.words}
 
 
 def find_best_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
-    """Find the best place of the text on the sheet; empty if it is not there."""
+    """Return the words that match a printed text best; empty if none match well."""
     best = max(
         _find_text_matches(sheet, text, None, allow_misspellings=False),
         key=lambda label: label.match_score,

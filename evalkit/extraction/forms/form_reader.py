@@ -1,8 +1,7 @@
-"""Detect the forms on a page and read their entries.
+"""Detect the forms on a page and read their entries offline.
 
-Everything is computed from the words of the page: this is the embedded model's knowledge of forms. A page may hold several
-forms; each is a part of the sheet. A form is recognised by its title and its labels together: a letter that only mentions
-a W-2 has the title but not the labels.
+A form is recognised by its title and its labels together: a letter that only mentions a W-2 has the title but not the
+labels. A page may contain several forms; each is read on its own part of the sheet.
 """
 
 from __future__ import annotations
@@ -29,21 +28,22 @@ from evalkit.extraction.forms.form_labels import (
 )
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
+#: Template and type of documents that fit no other template.
 GENERIC_FORM = "OTHER"
-#: Fields printed on the form itself: if only these are found, the form is blank.
+#: Fields whose value is printed on the blank form: a form with no other values is blank.
 PRINTED_FIELDS = frozenset(("tax_year", "document_title"))
 
-#: Smallest share of its title words and labels that a form must have.
+#: A template with less evidence on the sheet (0..1, see ``_measure_evidence``) is not detected.
 _MIN_EVIDENCE = 0.3
-#: Smallest share of its labels alone; a letter about a form has none.
+#: A template with a smaller share of its labels on the sheet is not detected, even if its title is there.
 _MIN_LABEL_SHARE = 0.2
-#: Smallest share of its labels if the title is missing.
+#: Share of labels that is enough to detect a form without its title.
 _MIN_UNTITLED_LABEL_SHARE = 0.6
-#: The year of an official form is printed this much larger than the rest.
+#: The tax year of an official form is more than this many times higher than the median word.
 _LARGE_PRINT_FACTOR = 1.3
-#: Confidence of an amount that is known only by being left over.
+#: Confidence of an amount that was assigned to a box only because no other box has it.
 _LEFT_OVER_CONFIDENCE = 0.6
-#: Evidence that leaves no doubt about the type.
+#: Evidence from which the confidence in the form's type is 1.
 _CERTAIN_EVIDENCE = 0.6
 _FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
 _YEAR = re.compile(r"20\d\d")
@@ -56,31 +56,31 @@ _INSTRUCTION_HEADING = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:
 
 @dataclass(frozen=True)
 class DetectedForm:
-    """One form on a page."""
+    """A form found on a page, and the template that fits best."""
 
     sheet: FormSheet
     template_name: str
     evidence: float
-    """Share of that template's title and labels on the page, 0..1."""
+    """Share of the template's title and labels that are on the sheet, 0..1."""
     alternative_templates: tuple[str, ...] = ()
-    """Other templates with some evidence, the likeliest first."""
+    """Other templates with enough evidence, the most likely first."""
 
     @property
     def confidence(self) -> float:
-        """Confidence in its type, 0..1."""
+        """Confidence in the form's type, 0..1."""
         return min(1.0, self.evidence / _CERTAIN_EVIDENCE)
 
 
 @dataclass(frozen=True)
 class FormFieldReading:
-    """The embedded reader's result for one field."""
+    """The offline reader's entry for one field."""
 
     entry: FormEntry
     confidence: float
 
 
 def detect_forms(page: Page) -> list[DetectedForm]:
-    """Detect the page's forms from the top; empty if no template fits."""
+    """Detect the forms on a page, from the top; copies of a form are left out."""
     sheet = FormSheet.from_page(page)
     likely_templates = _find_likely_templates(sheet)
     if not likely_templates:
@@ -91,7 +91,10 @@ def detect_forms(page: Page) -> list[DetectedForm]:
 
 
 def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
-    """Recognise a page of the form before it: its back, its instructions."""
+    """Return True if a page without a form belongs to the form on the page before.
+
+    The page is blank, has an instructions heading, or names the form of ``template``.
+    """
     text = page.text[:4000]
     return (
         bool(_INSTRUCTION_HEADING.search(text))
@@ -103,9 +106,10 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
 def read_form(
     sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool, entry_height_factor: float = 1.0
 ) -> dict[str, FormFieldReading]:
-    """Read the entries of the template's fields.
+    """Read the entries of the template's fields; fields without an entry are left out.
 
-    ``allow_misspellings``: for a second reading, accept worse spellings and partly lost labels. ``entry_height_factor``: extend the boxes downwards.
+    ``allow_misspellings``: accept worse spellings of labels, for a second reading. ``entry_height_factor``: above 1,
+    search entries farther below their labels.
     """
     found_labels = find_labels(sheet, template, allow_misspellings=allow_misspellings)
     taken_indices = collect_word_indices(found_labels)
@@ -144,7 +148,10 @@ def read_form(
 def _read_left_over_amount(
     sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormFieldReading], taken_word_indices: set[int]
 ) -> dict[str, FormFieldReading]:
-    """Read a missing required amount, if exactly one amount belongs to no other box."""
+    """Assign the only unassigned amount to the only required amount without a value.
+
+    Empty if there is not exactly one of each.
+    """
     missing_fields = [
         candidate
         for candidate in template.get_fields_by_need(FieldNeed.REQUIRED)
@@ -168,7 +175,10 @@ def _read_left_over_amount(
 
 
 def count_stray_amounts(sheet: FormSheet, template: FieldTemplate, used_texts: Iterable[str]) -> int:
-    """Count amounts that are in none of ``used_texts``: their box was not found."""
+    """Count amounts on the sheet that no extracted value contains.
+
+    ``used_texts``: the extracted values in the page's words.
+    """
     known_counts = Counter(_keep_digits(word) for text in used_texts for word in text.split())
     written_counts = Counter(
         _keep_digits(amount.words[0].text) for amount in _find_amounts("currency", sheet, require_cents=False)
@@ -182,15 +192,15 @@ def _keep_digits(text: str) -> str:
 
 
 def is_tax_office_form_page(page: Page) -> bool:
-    """Recognise the words that tax forms print."""
+    """Return True if the page names the IRS or the Treasury, as official forms do."""
     return bool(_TAX_OFFICE_WORDS.search(page.text))
 
 
 def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
-    """Read the generic fields: title, year, issuer, recipient, largest amount.
+    """Read title, year, issuer, recipient and largest amount from any document.
 
-    On an official form without a template, print and entries cannot be distinguished: only amounts with cents count.
-
+    ``is_official_form``: printed words and entries cannot be told apart without a template, so only a large year and
+    amounts with cents are read, no names.
     """
     sheet = FormSheet.from_page(page)
     readings: dict[str, FormFieldReading] = {}
@@ -215,7 +225,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
 
 
 def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
-    """Find the largest print in the upper third."""
+    """Return the words of the row with the largest print near the top of the sheet."""
     rows = [tuple(word for word in row if word.match_key) for row in sheet.rows]
     rows = [
         row
@@ -231,7 +241,7 @@ def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
 
 
 def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
-    """List templates with a title word on the page, likeliest first."""
+    """List the templates that the page's words may fit, the most likely first."""
     sheet_key = "".join(word.match_key for word in sheet.words)
     rough_scores = {
         template: sum(make_match_key(sign) in sheet_key for sign in template.signs)
@@ -254,7 +264,7 @@ def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
 
 
 def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
-    """Count boxes with a label in the page's letters: a quick filter."""
+    """Count the template's boxes with a label in ``sheet_key``, a sheet's letters."""
     return sum(
         any(key in sheet_key for key in map(make_match_key, box.label_texts) if len(key) > 7)
         for box in group_fields_by_box(template)
@@ -271,11 +281,11 @@ def _detect_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) ->
 
 
 def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
-    """Measure the share of the template's title words and labels on the sheet.
+    """Return how much of a template is on the sheet, 0..1: half title, half labels.
 
-    0 if it has hardly any labels.
+    0 if too few labels were found, or if another form's number is there instead of the title.
     """
-    # Labels of marks and shares are short and not on every form of the type.
+    # Without fields read on the label's line: their labels are short, and some forms of the type lack them.
     boxes = [
         box
         for box in group_fields_by_box(template)
@@ -314,7 +324,10 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 
 
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
-    """Split the sheet into forms: each prints the label of its first field once."""
+    """Split a sheet with several forms into one sheet for each form.
+
+    Every form prints the label of its template's first field once, which marks its position.
+    """
     labels = [
         label
         for template in likely_templates
@@ -345,7 +358,7 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
 
 
 def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
-    """Select one label for each form, from the top: its template's first field."""
+    """Select the labels of templates' first fields, one for each form, from the top."""
     first_fields = {template.fields[0].name for template in likely_templates}
     candidates = (
         label
@@ -356,7 +369,10 @@ def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequenc
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
-    """Find where the lower form begins: before a label that only it can have."""
+    """Return the y at which to cut between two forms, one above the other.
+
+    The cut is the widest gap before the first label that repeats one of the upper form.
+    """
     labels_between = sorted(
         (candidate for candidate in labels if above.y0 < candidate.y0 <= below.y0), key=lambda label: label.y0
     )
@@ -382,7 +398,7 @@ def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: F
 
 
 def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -> float:
-    """Find the middle of the widest gap between two forms next to each other."""
+    """Return the x of the middle of the widest gap between two forms side by side."""
     spans = sorted((word.x0, word.x1) for word in words if left.x1 < word.x1 and word.x0 < right.x1)
     best_gap, middle, gap_start = 0.0, (left.x1 + right.x0) / 2, left.x1
     for x0, x1 in spans:
@@ -393,7 +409,7 @@ def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -
 
 
 def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
-    """Count copies of one form (for the state, for the employee) once."""
+    """Drop forms with the same entries as an earlier form, such as copies for a state."""
     distinct_forms: list[DetectedForm] = []
     seen_entries: set[tuple[str, ...]] = set()
     for form in forms:
@@ -434,7 +450,7 @@ def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
 
 
 def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[str, FormFieldReading]:
-    """Give each word to its most certain field: fields share boxes, not words."""
+    """Drop fields that share words with a field of higher confidence."""
     surest_first = sorted(readings, key=lambda name: -readings[name].confidence)
     undisputed_names = select_disjoint(surest_first, lambda name: readings[name].entry.words)
     return {name: readings[name] for name in readings if name in undisputed_names}
@@ -443,7 +459,10 @@ def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[s
 def _read_tax_year(
     sheet: FormSheet, template: FieldTemplate, taken_word_indices: set[int], *, allow_misspellings: bool
 ) -> FormFieldReading | None:
-    """Read the form's year: large, near its title, not in "Rev. January 2022"."""
+    """Read the tax year: prefer a large year near the title.
+
+    Years within dates, running text or "Rev. January 2022" do not count. None if there is no year.
+    """
     title_words = [word for sign in template.signs[:2] for word in find_best_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
@@ -483,12 +502,12 @@ def _read_tax_year(
 
 
 def _is_date_word(word: FormWord) -> bool:
-    """Recognise words that begin a date, or "Rev. January 2022"."""
+    """Return True for a word before the year of a date or revision, such as a month."""
     return bool(_MONTH_OR_REVISION.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
 
 
 def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Iterator[tuple[FormWord, ...]]:
-    """List a row's years: one word, two halves in different print, or four digits."""
+    """Yield the years in a row: one word, two halves, or four single digits."""
     for start, word in enumerate(row):
         for size in (1, 2, 4) if allow_misspellings or word.height > 0.012 else (1, 2):
             run = tuple(row[start : start + size])
@@ -501,13 +520,16 @@ def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Ite
 
 
 def _is_prose_row(row: Sequence[FormWord]) -> bool:
-    """Recognise a line of running text."""
+    """Return True if a row is running text: many words, mostly in lower case."""
     words = [word for word in row if word.match_key.isalpha()]
     return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
 
 
 def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents: bool) -> Iterator[FormEntry]:
-    """Find amounts outside running text; ``require_cents``: only those with cents."""
+    """Yield amounts with cents or a dollar sign, outside running text.
+
+    ``require_cents``: only amounts with cents.
+    """
     for row in sheet.rows:
         for word_before, word in pairwise((None, *row)) if not _is_prose_row(row) else ():
             text = word.text.strip(";:") if word else ""

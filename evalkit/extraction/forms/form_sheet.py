@@ -1,7 +1,7 @@
-"""A form's page as a sheet: deskewed words in page widths, with their neighbours.
+"""The words of a form's page with deskewed positions, in rows and with neighbours.
 
-A form is read by the positions of its words, not by their order. Skewed scans are levelled first, by the angle at which
-the words form the sharpest rows.
+A form is read by the positions of its words, not by their order. Skewed scans are deskewed first, by the median slope
+between neighbouring words.
 """
 
 from __future__ import annotations
@@ -21,68 +21,68 @@ from evalkit.documents.bundle import Page, PageStatus
 
 T = TypeVar("T")
 
-#: Height of a sheet in page widths: US letter, on which forms are printed; the bundle does not store the size.
+#: Height of a page divided by its width: US letter, as the bundle does not store the size.
 _PAGE_ASPECT_RATIO = 792 / 612
-#: Characters that OCR reads for borders of boxes, at either end of a word.
+#: Characters at either end of a word that OCR reads in place of box borders.
 _BORDER_CHARACTERS = "|¦[]{}_—–~`‘“”\\«»"
-#: Text between borders.
+#: A text between characters that are always box borders.
 _TEXT_BETWEEN_BORDERS = re.compile(r"[^|¦_]+")
+#: Start and end in the page's text; x0, y0, x1, y1 in page widths; index of the word on the page.
 _WordBox = tuple[int, int, float, float, float, float, int]
-"""Start and end in the page's text, box, number of the word."""
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
-#: Slopes beyond this (about 8°) do not come from manual scanning.
+#: A larger slope (about 8°) is taken for an error of the estimate, not for a skewed scan.
 _MAX_SKEW_SLOPE = 0.14
-#: Largest distance between the middles of a row's words, in heights of a word.
+#: Words are in one row if their middles differ by less than this, in heights of the smaller word.
 _ROW_TOLERANCE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
 class FormWord:
-    """One word; lengths in page widths, x to the right, y downwards, deskewed."""
+    """A word with its deskewed box in page widths; x to the right, y downwards."""
 
     index: int
     text: str
-    """Without box borders."""
+    """Text of the word, without box borders that OCR read as characters."""
     match_key: str
-    """Letters and digits in lower case, for comparing."""
+    """Letters and digits of the text in lower case, for comparisons."""
     x0: float
     y0: float
     x1: float
     y1: float
     start: int
-    """Characters of ``Page.text``."""
+    """Position in ``Page.text``, as ``end``."""
     end: int
     confidence: float
-    """OCR confidence, 0..1; 1 if the text was not recognised but read."""
+    """OCR confidence, 0..1; 1 if the text does not come from OCR."""
     ruled_cell_number: int = 0
-    """Number of the ruled table cell that contains it; 0: none."""
+    """Number of the ruled table cell that contains the word, from 1; 0: none."""
 
     @property
     def center_x(self) -> float:
-        """Horizontal middle."""
+        """Horizontal middle of the box."""
         return (self.x0 + self.x1) / 2
 
     @property
     def center_y(self) -> float:
-        """Vertical middle."""
+        """Vertical middle of the box."""
         return (self.y0 + self.y1) / 2
 
     @property
     def height(self) -> float:
-        """Height of its box."""
+        """Height of the box."""
         return self.y1 - self.y0
 
 
 @dataclass(frozen=True)
 class FormSheet:
-    """The words of a page, or of one of several forms on it."""
+    """The words of a page, or of one of several forms on a page."""
 
     page: Page
     words: tuple[FormWord, ...]
 
     @classmethod
     def from_page(cls, page: Page) -> FormSheet:
-        """Build the sheet of all words of a page."""
+        """Build a sheet of all words on a page."""
         return cls(page, tuple(_build_deskewed_words(page)))
 
     def copy_with_words(self, words: Iterable[FormWord]) -> FormSheet:
@@ -92,22 +92,22 @@ class FormSheet:
 
     @property
     def is_ocr_text(self) -> bool:
-        """True if its text comes from OCR."""
+        """True if the page's text comes from OCR."""
         return self.page.status is PageStatus.OCR
 
     @cached_property
     def label_cache(self) -> dict[Any, Any]:
-        """Labels found before, by template."""
+        """Cache of the labels found on the sheet, filled by ``find_labels``."""
         return {}
 
     @cached_property
     def line_height(self) -> float:
-        """Median height of its words."""
+        """Median height of the words, in page widths."""
         return median(word.height for word in self.words) if self.words else 0.01
 
     @cached_property
     def rows(self) -> tuple[tuple[FormWord, ...], ...]:
-        """Words in rows from the top, each from the left."""
+        """Rows of words from top to bottom, each from left to right."""
         rows: list[list[FormWord]] = []
         for word in sorted(self.words, key=lambda word: word.center_y):
             for row in reversed(rows[-4:]):
@@ -124,7 +124,7 @@ class FormSheet:
         return group_by(self.words, lambda word: word.match_key[:1])
 
     def find_words_starting_with(self, *letters: str) -> list[FormWord]:
-        """Find the words that begin with one of these letters."""
+        """Return the words whose ``match_key`` begins with one of these letters."""
         return [word for letter in dict.fromkeys(letters) for word in self._words_by_first_letter.get(letter, ())]
 
     @cached_property
@@ -141,22 +141,22 @@ class FormSheet:
         return {row[index].index: row[index - 1] for row in self.rows for index in range(1, len(row))}
 
     def get_next_two_words(self, word: FormWord) -> tuple[FormWord, ...]:
-        """Get the next two words of its row, the nearest first."""
+        """Return the next two words in the word's row, the nearest first."""
         return self._next_two_words_by_index[word.index]
 
     def get_word_left_of(self, word: FormWord) -> FormWord | None:
-        """Get the word before it in its row."""
+        """Return the word to the left in the word's row; None if it is the first."""
         return self._previous_word_by_index.get(word.index)
 
     def get_words_within(self, x0: float, y0: float, x1: float, y1: float) -> list[FormWord]:
-        """Get the words whose middles are in the rectangle, by rows."""
+        """Return the words whose middles are in the rectangle, from top to bottom."""
         centers_y, words = self._center_ys_and_sorted_words
         words_in_band = words[bisect_left(centers_y, y0) : bisect_right(centers_y, y1)]
         return [word for word in words_in_band if x0 <= word.center_x <= x1]
 
 
 def group_into_rows(words: Iterable[FormWord]) -> list[list[FormWord]]:
-    """Group words into rows from the top, each from the left."""
+    """Group words into rows from top to bottom, each from left to right."""
     rows = split_into_runs(
         sorted(words, key=lambda word: word.center_y), lambda row, word: _is_level_with(row[-1], word)
     )
@@ -168,7 +168,7 @@ def _is_level_with(word: FormWord, other: FormWord) -> bool:
 
 
 def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[FormWord]]) -> list[T]:
-    """Select candidates that share no word with an earlier one."""
+    """Select the candidates, in order, that share no word with an earlier candidate."""
     selected: list[T] = []
     taken_indices: set[int] = set()
     for candidate in candidates:
@@ -213,7 +213,7 @@ def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
     for number, (start, end, x0, y0, x1, y1, word_index) in enumerate(pieces):
         text = page.text[start:end]
         center_x, center_y = (x0 + x1) / 2, (y0 + y1) / 2
-        # The box around a slanted word is higher than the word.
+        # The box around a skewed word is higher than the word.
         half_height = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
         deskewed_y = center_y - slope * center_x
         deskewed_x = center_x + slope * center_y
@@ -256,7 +256,7 @@ def _split_at_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
 
 
 def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
-    """Find the ruled cells' start, end and number in the page's text."""
+    """List the page's ruled table cells: start and end in ``Page.text``, and number."""
     cells: list[tuple[int, int, int]] = []
     position = 0
     for block in page.visible_blocks:
@@ -268,7 +268,10 @@ def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
 
 
 def _estimate_skew_slope(word_boxes: Sequence[_WordBox]) -> float:
-    """Estimate the rows' slope per page width: near neighbours, then far ones."""
+    """Estimate the slope of the text rows; 0 if it cannot be estimated.
+
+    The first estimate uses near words, the second refines it with words farther apart.
+    """
     wide_boxes = [word_box for word_box in word_boxes if word_box[4] - word_box[2] > 0.02]
     if len(wide_boxes) < 8:
         return 0.0

@@ -1,6 +1,6 @@
-"""Language models that ``--model`` can name: one file a family.
+"""Families of language models for ``--model``: one file for each family.
 
-A file's name is the part before the colon: ``gemini:MODEL``.
+The file's name is the part before the colon: ``gemini:MODEL``.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from evalkit.errors import UsageError
 from evalkit.llm.model import Provider
 from evalkit.llm.provider_family import ModelCapabilities, ProviderFamily
 
-#: The families by name, such as ``gemini``: the files in this folder.
+#: All families by name, such as ``gemini``; one for each file in this folder.
 FAMILIES: Mapping[str, ProviderFamily] = {
     module.name: import_module(f"{__name__}.{module.name}").FAMILY for module in iter_modules(__path__)
 }
 
 
 def find_family(provider_and_model: str) -> ProviderFamily | None:
-    """Find a model's family, named as ``--model`` names it; None without one."""
+    """Return the family of ``gemini:MODEL`` or the like; None if it is unknown."""
     return FAMILIES.get(provider_and_model.partition(":")[0])
 
 
 def build_provider(provider_and_model: str, *, environment: Mapping[str, str], base_url: str | None = None) -> Provider:
-    """Build the provider that ``--model`` names, such as ``gemini:MODEL``.
+    """Build the provider of a model, named as for ``--model``: ``gemini:MODEL``.
 
-    ``environment`` holds the keys; ``base_url`` is the address that is set, None for the provider's own. UsageError:
-    MODEL-NAME; MODEL-KEY; MODEL-ADDRESS if the URL is not valid, or documents would cross a network unencrypted;
-    MODEL-EXTRA if a library is missing.
+    ``environment``: environment variables, which hold the keys. ``base_url``: None: the provider's own address.
+    UsageError MODEL-NAME if there is no such family; MODEL-KEY if a key is missing; MODEL-ADDRESS if the URL is not
+    valid, or documents would cross a network unencrypted; MODEL-EXTRA if a library is missing.
     """
     family, model_name = find_family(provider_and_model), provider_and_model.partition(":")[2]
     if family is None or not model_name:
         raise UsageError(
             f"there is no model {provider_and_model!r}",
             code="MODEL-NAME",
-            remedy=f"Name embedded, or one of {', '.join(f'{name}:MODEL' for name in FAMILIES)}.",
+            remedy=f"Use embedded, or one of {', '.join(f'{name}:MODEL' for name in FAMILIES)}.",
         )
     return family.create_provider(model_name, base_url, environment)
 
 
 def find_model_capabilities(provider_and_model: str) -> ModelCapabilities | None:
-    """Find what a model can do; None if that is unknown.
+    """Return what a model can do, such as reading pictures; None if unknown.
 
     >>> find_model_capabilities("anthropic:claude-2.1")
     ModelCapabilities(name_pattern='claude-(instant|1|2)', has_vision=False, context_tokens=100000)

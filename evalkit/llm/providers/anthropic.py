@@ -1,4 +1,4 @@
-"""Anthropic's Claude."""
+"""Claude models by Anthropic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _create_model(model_name: str, base_url: str, api_key: str) -> AnthropicMode
     return AnthropicModel(
         model_name,
         provider=AnthropicProvider(anthropic_client=client),
-        # Without a limit of ours pydantic-ai takes the model's, and streams: an answer of hours, paid in full.
+        # Without this limit, pydantic-ai uses the model's: an answer could stream for hours, and would be paid in full.
         settings={"max_tokens": 16_384},
     )
 

@@ -1,10 +1,11 @@
-"""Google's Gemini, by an API key or through Vertex AI.
+"""Gemini models by Google, with an API key or through Vertex AI.
 
 One call is one HTTP request: retries, continuations and redirects of google-genai are switched off, because the ledger
-counts calls. Answers are parsed from the wire: the SDK's own response types warn about, or lose, fields they do not know.
+counts calls. Responses are parsed here, because the SDK's response types warn about or lose fields that they do not
+know.
 
-Many errors and log records of the libraries quote requests and answers. None of them gets out: errors are translated
-outside their ``except`` block, and the libraries' loggers are switched off.
+Many errors and log records of the libraries quote requests and answers. To keep these out of evalkit's errors and logs,
+errors are translated outside their ``except`` block, and the libraries' loggers are switched off.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: httpcore2 quotes response headers and, if a server breaks the protocol, what it sent instead; httpx2 quotes URLs.
+#: Loggers that quote URLs, response headers, or the bytes of a response that violates the protocol.
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
 def _create_provider(model_name: str, base_url: str | None, environment: Mapping[str, str]) -> GeminiProvider:
     is_vertex = environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
-    # The SDK would take these from the environment itself, unchecked.
+    # Read here, because the SDK would read these addresses from the environment without checking them.
     base_url = base_url or environment.get("GOOGLE_VERTEX_BASE_URL" if is_vertex else "GOOGLE_GEMINI_BASE_URL")
     checked_url = require_confidential_base_url(base_url, allow_private_network=False) if base_url else None
     if is_vertex:
@@ -82,7 +83,7 @@ FAMILY = ProviderFamily(
 _REMEDY_BY_CODE = {
     "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
-    "LLM-RATE": "Run the same command again later, ask less at once, or raise the quota of the project in Google Cloud.",
+    "LLM-RATE": "Run the same command again later, lower calls_in_flight, or raise the project's quota in Google Cloud.",
 }
 _CODE_BY_FINISH_REASON = {
     "MAX_TOKENS": "LLM-TRUNCATED",
@@ -101,8 +102,9 @@ _CODE_BY_FINISH_REASON = {
 class GeminiProvider:
     """A Gemini model, as a :class:`~evalkit.llm.model.Provider`.
 
-    With ``project`` and ``location`` it is asked through Vertex AI with this computer's Google Cloud login, and
-    ``api_key`` is not sent; otherwise with ``api_key``. ``base_url`` is another server that speaks the same protocol.
+    With ``project`` and ``location``, calls go through Vertex AI with this computer's Google Cloud login, and
+    ``api_key`` is not sent; without them, ``api_key`` is used. ``base_url``: another server with the same protocol;
+    None: Google's.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class GeminiProvider:
         location: str | None = None,
     ) -> None:
         if bool(project) != bool(location):
-            # If one of them is forgotten, documents would go to the wrong service.
+            # If only one is set by mistake, documents would go to the wrong service.
             raise UsageError(
                 "Vertex AI needs a project and a location, and only one of them is set",
                 code="SETTINGS",
@@ -130,11 +132,11 @@ class GeminiProvider:
 
     @property
     def name(self) -> str:
-        """``gemini:gemini-2.5-flash``."""
+        """Name of the model, as ``--model`` takes it: ``gemini:gemini-2.5-flash``."""
         return f"gemini:{self._model_name}"
 
     async def send(self, request: Request) -> Reply:
-        """Send the request once, at its temperature. ModelCallError without a whole reply."""
+        """Send the request once. ModelCallError if there is no complete reply."""
         return _parse_reply(
             await self._call_translating_errors(
                 lambda client: self._generate_content(client, request), request.timeout_seconds
@@ -148,20 +150,20 @@ class GeminiProvider:
             await connection.http_client.aclose()
 
     async def _call_translating_errors(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
-        """Run ``operation`` with a time limit. ModelCallError for everything that can go wrong with it."""
+        """Run ``operation`` with a time limit; ModelCallError for any of its errors."""
         try:
-            # Before the clock starts: the first call of a process imports google-genai.
+            # Outside the time limit, because the first call of a process imports google-genai.
             client = self._get_client_of_running_loop()
-            # The HTTP timeout applies to each step of a call: a server that drips bytes would never reach it.
+            # The HTTP timeout applies to each step of a call: a server that sends byte by byte never reaches it.
             async with asyncio.timeout(timeout_seconds):
                 return await operation(client)
         except Exception as error:  # noqa: BLE001 - an error of a library could quote the prompt
             call_error = _translate_error(error)
-        # Raised outside the except block: the library's error must not become its context.
+        # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
         raise call_error
 
     def _get_client_of_running_loop(self) -> Client:
-        """Return the running loop's client. That of an ended loop is dropped: nothing can be awaited there."""
+        """Return the running event loop's client; drop a client of another loop."""
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection.event_loop is not event_loop:
             http_client = create_no_redirect_http_client(self._base_url or "https:", on_response=_raise_unless_200)
@@ -175,12 +177,12 @@ class GeminiProvider:
         mute_loggers(_MUTED_LOGGERS)
         http_options = types.HttpOptions(
             base_url=self._base_url,
-            # v1, the SDK's default for API keys since 3.0, knows fewer models: none whose name ends with `-latest`.
+            # v1, the SDK's default for API keys since 3.0, lacks some models, such as those that end with `-latest`.
             api_version="v1beta1" if self._project else "v1beta",
-            # With a client of our own, aiohttp is never used: if it is installed, the SDK repeats calls over it.
+            # With this client, the SDK does not use aiohttp, with which it would repeat calls.
             httpx_async_client=http_client,
         )
-        # Overrides the environment, which could make the SDK record prompts into files.
+        # Overrides environment variables that could make the SDK record prompts in files.
         debug_config = DebugConfig(client_mode="")
         if self._project:
             return Client(
@@ -206,7 +208,7 @@ class GeminiProvider:
                 response_json_schema=dict(request.answer_schema),
                 http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-                # The raw body. If the SDK read it, it would continue by itself after a CONTINUATION.
+                # Return the raw body: if the SDK parsed it, it would send further calls after a CONTINUATION.
                 should_return_http_response=True,
             ),
         )
@@ -228,9 +230,10 @@ class _HttpError(Exception):
 
 
 async def _raise_unless_200(response: Response) -> None:
-    """Stop a failed answer before the SDK sees it: its errors quote the body, and old encodings break it.
+    """Raise ``_HttpError`` unless the status is 200, so that the SDK sees no failure.
 
-    Also before a redirect is followed: it would carry prompt and key to whatever host it names.
+    The SDK's errors quote the body, and the SDK fails at unusual encodings. A redirect would send prompt and key to
+    another host.
     """
     if response.status_code != 200:
         raise _HttpError(response.status_code, response.headers, await response.aread())
@@ -248,7 +251,7 @@ def _create_gemini_error(
 
 
 def _translate_error(error: Exception) -> ModelCallError:
-    """Translate a library's error. Its type is named, its text never quoted."""
+    """Translate a library's error; the message gives its type, never its text."""
     import httpx2
     from google.auth.exceptions import GoogleAuthError
     from google.auth.exceptions import TransportError as LoginUnreachable
@@ -257,7 +260,7 @@ def _translate_error(error: Exception) -> ModelCallError:
         return _translate_http_error(error)
     codes_and_types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
         ("LLM-TIMEOUT", (TimeoutError, httpx2.TimeoutException)),
-        # Of all that is sent, only the key goes into a header unchanged.
+        # These errors concern a header, and the key is the only header value that users set.
         ("LLM-KEY", (UnicodeEncodeError, httpx2.LocalProtocolError)),
         ("LLM-UNREACHABLE", (httpx2.TransportError, httpx2.InvalidURL, LoginUnreachable)),
         ("LLM-KEY", (GoogleAuthError,)),
@@ -280,10 +283,10 @@ def _translate_http_error(error: _HttpError) -> ModelCallError:
 
 
 class _ErrorDetails(NamedTuple):
-    """The safe part of an error's body: no free text."""
+    """The parts of an error response that contain no free text."""
 
     status_name: str = ""
-    """Google's name of the error, ``RESOURCE_EXHAUSTED``."""
+    """Google's name of the error, such as ``RESOURCE_EXHAUSTED``."""
     retry_delay_seconds: float | None = None
     is_key_error: bool = False
 
@@ -291,7 +294,7 @@ class _ErrorDetails(NamedTuple):
     def from_body(cls, body: bytes) -> _ErrorDetails:
         try:
             payload = json.loads(body)
-        except (ValueError, RecursionError):  # a proxy on the way answered, not the API
+        except (ValueError, RecursionError):  # the response is not from the API, but from a proxy
             return cls()
         error = _get_dict_or_empty(
             _get_dict_or_empty(payload[0] if isinstance(payload, list) and payload else payload).get("error")
@@ -311,7 +314,7 @@ def _get_dict_or_empty(json_value: Any) -> dict[str, Any]:
 
 
 def _get_constant_name_or_empty(json_value: Any) -> str:
-    """Return a name in capitals; empty if it could be free text."""
+    """Return a constant's name in capitals; empty if the value could be free text."""
     return json_value if isinstance(json_value, str) and re.fullmatch("[A-Z_]{2,40}", json_value) else ""
 
 
@@ -319,7 +322,7 @@ def _get_constant_name_or_empty(json_value: Any) -> str:
 
 
 class _ResponseModel(BaseModel):
-    """The part of the protocol that is read here; other fields are ignored."""
+    """Base class of the response's parts; other fields of the protocol are ignored."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel)
 
@@ -356,7 +359,10 @@ class _GenerateContentResponse(_ResponseModel):
 
 
 def _parse_reply(body: str) -> Reply:
-    """Parse the text of the first candidate. ModelCallError if it is not whole."""
+    """Parse a response body: text of the first candidate, and token counts.
+
+    ModelCallError if the text is missing, refused or cut off.
+    """
     response = _parse_response(body)
     if response is None:
         raise _create_gemini_error("LLM-MALFORMED")
@@ -370,7 +376,7 @@ def _parse_reply(body: str) -> Reply:
     )
     if block_reason := response.prompt_feedback.block_reason:
         raise _create_gemini_error(
-            "LLM-REFUSED", f"it was the prompt: {_get_constant_name_or_empty(block_reason)}", usage=usage
+            "LLM-REFUSED", f"the prompt was blocked: {_get_constant_name_or_empty(block_reason)}", usage=usage
         )
     if not response.candidates:
         raise _create_gemini_error("LLM-EMPTY", usage=usage)

@@ -1,4 +1,4 @@
-"""Models of a site's own, run by Ollama."""
+"""Models that a site runs itself with Ollama."""
 
 from __future__ import annotations
 

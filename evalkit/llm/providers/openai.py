@@ -1,4 +1,4 @@
-"""OpenAI, and a site's own servers of its protocol: vLLM, llama.cpp, LM Studio."""
+"""OpenAI models, and servers with OpenAI's protocol: vLLM, llama.cpp, LM Studio."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _create_model(model_name: str, base_url: str, api_key: str) -> OpenAIChatMod
 
     client = create_openai_client(base_url, api_key)
     if _is_openai_host(base_url):
-        # Newer accounts store requests by default.
+        # By default, OpenAI stores the requests of newer accounts.
         model_settings = OpenAIChatModelSettings(openai_store=False)
         return OpenAIChatModel(model_name, provider=OpenAIProvider(openai_client=client), settings=model_settings)
-    # The server decides whether it enforces a schema; pydantic-ai judges by the model's name.
+    # Always send the schema: pydantic-ai would decide that by the model's name, but here the server matters.
     server_provider = OpenAICompatibleProvider(
         "openai-compatible", openai_client=client, profile={"supports_json_schema_output": True}
     )
