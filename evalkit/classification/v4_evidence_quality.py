@@ -18,6 +18,7 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
     iter_segment_primary_types,
 )
+from evalkit.classification.offline.second_opinion_types import measure_type_signs_in_text
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -220,9 +221,7 @@ def _check_presence_support(
     supported = {
         (claimed_quote.segment.segment_index, claimed_quote.document_type)
         for claimed_quote, quote_location in located_quotes
-        if quote_location.is_found
-        and claimed_quote.is_in_segment
-        and has_sign_of_type(claimed_quote.evidence.snippet, claimed_quote.document_type)
+        if quote_location.is_found and claimed_quote.is_in_segment and _shows_claimed_type(claimed_quote)
     }
     for segment in answer.segments:
         for presence in segment.segment_composition if segment.dominant_type else ():
@@ -245,6 +244,14 @@ def _check_presence_support(
                     document_type=kind.value,
                     facts={"pages": segment.page_range_text, "percent": to_percent(presence.segment_share)},
                 )
+
+
+def _shows_claimed_type(claimed_quote: _ClaimedQuote) -> bool:
+    """Tell if a quote shows its type, rather than the type of the segment that it is from."""
+    quote, own_type = claimed_quote.evidence.snippet, claimed_quote.segment.dominant_type
+    strengths = measure_type_signs_in_text(quote)
+    is_of_own_type = own_type is not None and strengths[own_type] > strengths[claimed_quote.document_type]
+    return has_sign_of_type(quote, claimed_quote.document_type) and not is_of_own_type
 
 
 def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:

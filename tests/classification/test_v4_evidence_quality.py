@@ -13,7 +13,9 @@ from builders import (
     NO_EVIDENCE,
     NOTE,
     OTHER,
+    PATHOLOGY,
     PRIMARY,
+    RADIOLOGY,
     Json,
     an_issue,
     answer,
@@ -208,6 +210,23 @@ def test_quote_on_another_segments_page_supports_no_presence() -> None:
     rest = segment(2, 6, 8, NOTE, compose_single_type(NOTE, evidence("Chief complaint: breast lump", 6)))
     value = answer(segment(1, 1, 5, GENOMIC, composition), rest, overall=GENOMIC, shares={GENOMIC: 0.6, NOTE: 0.4})
     assert "V4-PRESENCE-UNSUPPORTED" in codes(assess(value).issues)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fires"),
+    [
+        ("The liver, spleen and pancreas are unremarkable; there is no pleural effusion, and no mass is seen", True),
+        ("Surgical pathology: invasive carcinoma, margins negative, lymph nodes negative for metastasis", False),
+    ],
+)
+def test_a_sentence_of_the_documents_own_type_shows_no_other_type(sentence: str, fires: bool) -> None:
+    bundle = document("CT ABDOMEN. FINDINGS: " + sentence + ".")
+    parts = [
+        presence(RADIOLOGY, PRIMARY, 0.9, 0.7, evidence(sentence, 1)),
+        presence(PATHOLOGY, EMBEDDED_RAW, 0.8, 0.3, evidence(sentence, 1)),
+    ]
+    value = answer(segment(1, 1, 1, RADIOLOGY, parts), overall=RADIOLOGY, shares={RADIOLOGY: 0.7, PATHOLOGY: 0.3})
+    assert ("V4-PRESENCE-UNSUPPORTED" in codes(assess(value, bundle).issues)) is fires
 
 
 @pytest.mark.parametrize(
