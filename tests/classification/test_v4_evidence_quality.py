@@ -215,7 +215,7 @@ def test_quote_on_another_segments_page_supports_no_presence() -> None:
 @pytest.mark.parametrize(
     ("sentence", "fires"),
     [
-        ("The liver, spleen and pancreas are unremarkable; there is no pleural effusion, and no mass is seen", True),
+        ("Lymph nodes along the aorta are enlarged; the liver, spleen and pancreas are unremarkable", True),
         ("Surgical pathology: invasive carcinoma, margins negative, lymph nodes negative for metastasis", False),
     ],
 )
