@@ -188,8 +188,8 @@ def error_table() -> str:
         for node in ast.walk(tree):
             for code, message, remedy in _iterate_remedies(node, functions.get(node)):
                 known = messages[code][remedy]
-                message = _hide_placeholders(message)
-                known += [message] if message and message not in known else []
+                sentence = _hide_placeholders(message)
+                known += [sentence] if sentence and sentence not in known else []
     return write_table(
         ("code", "what is wrong", "what to do"),
         (
@@ -372,7 +372,7 @@ def figures_table(name: str) -> str:
     """Show one table of measured figures with its command, date and commit; a sentence is shown alone."""
     table = tomllib.loads(FIGURES.read_text())[name]
     if "sentence" in table:
-        return textwrap.fill(f"{table['sentence']}", 125, break_long_words=False, break_on_hyphens=False)
+        return textwrap.fill(table["sentence"], 125, break_long_words=False, break_on_hyphens=False)
     command = f"`{table['command']}`" + (f" (needs {table['needs']})" if "needs" in table else "")
     origin = f"Measured by {command}; recorded {table['date']} in commit `{table['commit']}`."
     return f"{write_table(table['columns'], table['rows'])}\n\n{origin}"
