@@ -327,7 +327,7 @@ class Settings(BaseSettings):
     window_characters: int = Field(400_000, ge=1_000)
     """The most characters of a document in one question; longer documents are asked about in parts."""
     gemini_base_url: str | None = None
-    """The address of Gemini, if it is not Google's: a proxy, a test server."""
+    """The address of Gemini, if it is not Google's: a gateway, a test server."""
     openai_base_url: str | None = None
     """The address of any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
