@@ -120,13 +120,14 @@ class LimitSettings(StrictRecord):
 class ReliabilityLoopSettings(StrictRecord):
     """``[reliability_loop]``: attempts at the fields of clinical reports.
 
-    Specification 002's variables ``MARC_…`` set it as well.
+    The variables ``MARC_…`` set it as well.
     """
 
     enabled: bool = True
     """False: a single attempt, which is evaluated. ``MARC_RELIABILITY_LOOP_ENABLED``."""
     profile: Literal["real-time", "batch", "clinical"] = "batch"
-    """Threshold and attempts: 0.85 and 2, 0.95 and 3, 0.98 and 5; the settings below override them."""
+    """Threshold and most attempts: ``real-time`` 0.85 and 2, ``batch`` 0.95 and 3, ``clinical`` 0.98 and 5; the settings below
+    override them."""
     quality_threshold: float | None = Field(None, ge=0, le=1)
     """The score at which the loop stops. ``MARC_QUALITY_THRESHOLD``."""
     max_iterations: int | None = Field(None, ge=1, le=20)
@@ -263,7 +264,7 @@ class TemplateIssueCaps(StrictRecord):
 
 
 class TemplateReviewSettings(StrictRecord):
-    """``[vllm_review]``: the two reviewers of templates, as in specification 004."""
+    """``[vllm_review]``: the two reviewers of bank-statement templates."""
 
     enabled: bool = True
     """False: one reviewer, and a person decides in any case."""
@@ -326,7 +327,7 @@ class Settings(BaseSettings):
     window_characters: int = Field(400_000, ge=1_000)
     """The most characters of a document in one question; longer documents are asked about in parts."""
     gemini_base_url: str | None = None
-    """The address of Gemini, if it is not Google's: a proxy, a test server."""
+    """The address of Gemini, if it is not Google's: a gateway, a test server."""
     openai_base_url: str | None = None
     """The address of any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None

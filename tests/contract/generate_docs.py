@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
@@ -64,7 +64,12 @@ def _iterate_sections(
     meanings = _read_field_docs(model)
     values = {field: getattr(defaults, field) for field in model.model_fields}
     rows = [
-        (f"`{field}`", f"`{prefix}{field.upper()}`", _show_default(value), meanings.get(field, ""))
+        (
+            f"`{field}`",
+            f"`{prefix}{field.upper()}`",
+            _show_default(value),
+            meanings.get(field, "") + _show_allowed_values(model.model_fields[field].annotation),
+        )
         for field, value in values.items()
         if not isinstance(value, BaseModel)
     ]
@@ -89,6 +94,18 @@ def _show_default(value: Any) -> str:
     return f"`{value}`"
 
 
+def _show_allowed_values(annotation: Any) -> str:
+    """Show the words that a setting, or each entry of its table, may be.
+
+    >>> _show_allowed_values(dict[str, Literal["one", "several"]]), _show_allowed_values(int)
+    (' Allowed: `one`, `several`.', '')
+    """
+    for part in (annotation, *get_args(annotation)):
+        if get_origin(part) is Literal:
+            return f" Allowed: {', '.join(f'`{value}`' for value in get_args(part))}."
+    return ""
+
+
 def _read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     """Read the strings below a model's fields."""
     (definition,) = ast.parse(inspect.getsource(model)).body
@@ -106,6 +123,15 @@ def _read_field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 def _plain(doc: str) -> str:
     return " ".join(doc.replace("``", "`").split())
+
+
+def _hide_placeholders(message: str) -> str:
+    """Replace the names of facts that are filled in later.
+
+    >>> _hide_placeholders("{name} may not be read or written")
+    '… may not be read or written'
+    """
+    return re.sub(r"\{\w+\}", "…", message)
 
 
 def _as_toml(meaning: str) -> str:
@@ -155,26 +181,41 @@ def error_tree() -> str:
 
 
 def error_table() -> str:
-    """List every error code with its remedies."""
-    remedies: dict[str, list[str]] = defaultdict(list)
+    """List every error code with what is wrong and what to do: one row for each remedy of a code."""
+    messages: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for tree in _product_trees():
+        functions = _map_nodes_to_functions(tree)
         for node in ast.walk(tree):
-            for code, remedy in _iterate_remedies(node):
-                if remedy not in remedies[code]:
-                    remedies[code] += filter(None, [remedy])
+            for code, message, remedy in _iterate_remedies(node, functions.get(node)):
+                known = messages[code][remedy]
+                sentence = _hide_placeholders(message)
+                known += [sentence] if sentence and sentence not in known else []
     return write_table(
-        ("code", "what to do"),
-        ((f"`{code}`", "<br>".join(sorted(remedies[code])) or "as the message says") for code in sorted(remedies)),
+        ("code", "what is wrong", "what to do"),
+        (
+            (f"`{code}`", "<br>".join(messages[code][remedy]) or "…", remedy or "as the message says")
+            for code in sorted(messages)
+            for remedy in sorted(messages[code])
+            if remedy or len(messages[code]) == 1
+        ),
     )
 
 
-def _iterate_remedies(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _map_nodes_to_functions(tree: ast.Module) -> dict[ast.AST, ast.FunctionDef]:
+    """Map each node inside a function to the innermost one."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]  # outer ones come first
+    return {node: function for function in functions for node in ast.walk(function)}
+
+
+def _iterate_remedies(node: ast.AST, function: ast.FunctionDef | None) -> Iterator[tuple[str, str, str]]:
+    """Find the codes of an error with its message and remedy; what is not known is empty."""
     if isinstance(node, ast.Call):
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         if "code" in keywords and "remedy" in keywords:
+            message = _find_sentence(node.args, function)
             remedies = list(_read_texts(keywords["remedy"])) or [""]
             for code in filter(_ERROR_CODE.fullmatch, _read_texts(keywords["code"])):
-                yield from ((code, remedy) for remedy in remedies)
+                yield from ((code, message, remedy) for remedy in remedies)
         else:
             yield from _iterate_row_remedies(node.args)
     elif isinstance(node, ast.Tuple):
@@ -185,17 +226,23 @@ def _iterate_remedies(node: ast.AST) -> Iterator[tuple[str, str]]:
                 yield from _iterate_row_remedies([key, *value.args])
 
 
-def _iterate_row_remedies(cells: list[ast.expr]) -> Iterator[tuple[str, str]]:
-    """Read a table's row: a code somewhere, a sentence as remedy at its end."""
+def _find_sentence(cells: Iterable[ast.expr], function: ast.FunctionDef | None = None) -> str:
+    """Find the first text of several words."""
+    return next((text for cell in cells for text in _read_texts(cell, function) if " " in text), "")
+
+
+def _iterate_row_remedies(cells: list[ast.expr]) -> Iterator[tuple[str, str, str]]:
+    """Read a table's row: a code somewhere, perhaps a message, a sentence as remedy at its end."""
     texts = [" ".join(_read_texts(cell)) for cell in cells]
     codes = [text for text in texts if _ERROR_CODE.fullmatch(text) and "-" in text]
     remedies = [text for text in texts if re.fullmatch(r"[A-Z].* .*\.", text)]
     if len(codes) == 1 and remedies and not _ISSUE_CODE.fullmatch(codes[0]):
-        yield codes[0], remedies[-1]
+        message = next((text for text in texts if " " in text and text != remedies[-1]), "")
+        yield codes[0], message, remedies[-1]
 
 
 def issue_table() -> str:
-    """List every issue code with its severities and its longest message."""
+    """List every issue code with its severities and its longest message, else the sentence that the screen shows."""
     found: dict[str, tuple[set[str], list[str]]] = defaultdict(lambda: (set(), []))
     for tree in _product_trees():
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
@@ -207,11 +254,17 @@ def issue_table() -> str:
         (
             f"`{code}`",
             ", ".join(sorted(severities, key=_SEVERITIES.index)) or "depends",
-            max(messages, key=lambda message: (len(message), message)),
+            max(messages, key=lambda message: (len(message), message)) or _read_screen_sentence(code),
         )
         for code, (severities, messages) in sorted(found.items())
     )
     return write_table(("code", "severity", "message"), rows)
+
+
+def _read_screen_sentence(code: str) -> str:
+    rows = tomllib.loads((ROOT / "evalkit/review/plain_sentences.toml").read_text())["sentence"]
+    sentence = next((row["text"] for row in rows if row["code"] == code), "")
+    return _hide_placeholders(sentence)
 
 
 def _iterate_issues(
@@ -316,8 +369,10 @@ def _read_named_texts(name: str, function: ast.FunctionDef | None) -> Iterator[s
 
 
 def figures_table(name: str) -> str:
-    """Show one table of measured figures with its command, date and commit."""
+    """Show one table of measured figures with its command, date and commit; a sentence is shown alone."""
     table = tomllib.loads(FIGURES.read_text())[name]
+    if "sentence" in table:
+        return textwrap.fill(table["sentence"], 125, break_long_words=False, break_on_hyphens=False)
     command = f"`{table['command']}`" + (f" (needs {table['needs']})" if "needs" in table else "")
     origin = f"Measured by {command}; recorded {table['date']} in commit `{table['commit']}`."
     return f"{write_table(table['columns'], table['rows'])}\n\n{origin}"
