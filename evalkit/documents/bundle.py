@@ -175,8 +175,8 @@ class Identifier(StrictRecord):
     value: str
     """The fact as the page writes it."""
     normal: str
-    """The fact in the form that comparisons use: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers without
-    separators, sex F, M or X."""
+    """The fact in the form that comparisons use: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers
+    without separators, sex F, M or X."""
     box: Box
     """Rectangle around the label and the value."""
     issuer: str | None = None
@@ -208,8 +208,8 @@ class Page(StrictRecord):
     problems: tuple[str, ...] = ()
     """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
     unread: str | None = None
-    """Sentence for a clinician: the reason why pictures on a page with text were not read, with advice; None if there is
-    no such picture."""
+    """Sentence for a clinician: the reason why pictures on a page with text were not read, with advice; None if there
+    is no such picture."""
     identifiers: tuple[Identifier, ...] = ()
     """Patient facts and the date of the page, from the top of the page down: at most one of each kind and issuer."""
 

@@ -29,14 +29,15 @@ _MIN_SKEW_DEGREES = 0.15
 _SMALL_SIDE = 1100
 #: Steps of the search for the skew: degrees to either side of the best angle so far, and the distance between angles.
 _SEARCH_STEPS = ((MAX_SKEW_DEGREES, 0.5), (0.5, 0.1), (0.1, 0.02))
-#: The best angle counts if its profile is this many times as sharp as the median: so it is for print, not for photographs.
+#: The best angle counts if its profile is this many times as sharp as the median: so it is for print, not for
+#: photographs.
 _MIN_PEAK_RATIO = 1.5
 #: The most ink pixels that are used; so many show the skew as well as all of them.
 _MAX_INK_SAMPLES = 80_000
 #: With fewer ink pixels, or a shorter side of the picture, no skew can be detected.
 _MIN_INK_PIXELS, _MIN_SIDE_PIXELS = 50, 40
-#: A pixel is ink if it is darker than its surroundings by this share of the darkest print's difference, and by this many
-#: of 255 grey levels.
+#: A pixel is ink if it is darker than its surroundings by this share of the darkest print's difference, and by this
+#: many of 255 grey levels.
 _MIN_INK_SHARE, _MIN_INK_LEVELS = 0.4, 8
 #: A pixel that deviates by more standard deviations is not noise: less than one noise pixel in a million does.
 _NOISE_DEVIATIONS = 5
@@ -50,8 +51,8 @@ _SURROUND_RADIUS = 12
 _SAMPLE_SIDE = 1000
 #: The paper's shade is measured in a copy reduced by this factor, as the median of a window wider than bold print.
 _PAPER_SCALE, _PAPER_WINDOW = 8, 15
-#: Paper is even if its darkest part has at least this share of the brightness of its lightest part; print is faint if it
-#: is darker than the paper by at most this many of 255 grey levels.
+#: Paper is even if its darkest part has at least this share of the brightness of its lightest part; print is faint if
+#: it is darker than the paper by at most this many of 255 grey levels.
 _EVEN_PAPER_RATIO, _FAINT_PRINT_LEVELS = 0.8, 100
 #: Standard deviation of the grain (of 255 grey levels) above which smoothing gains more words than it loses.
 GRAIN_THRESHOLD = 15.0
@@ -169,7 +170,7 @@ def measure_grain(grey: Image.Image) -> float:
 
 
 def measure_speckle(grey: Image.Image) -> float:
-    """Return the share (0..1) of specks: pixels much lighter or darker than all neighbours.
+    """Return the share (0..1) of specks: pixels unlike all of their neighbours.
 
     Measured in the middle of a picture of mode L.
     """
@@ -238,7 +239,7 @@ def _downscale(grey: Image.Image) -> Image.Image:
 
 
 def _find_sharpest_skew_angle(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) -> tuple[float, float]:
-    """Return the angle (degrees) with the sharpest projection profile, and its sharpness.
+    """Return the angle (degrees) with the sharpest profile, and its sharpness.
 
     Both are 0 if no angle is much sharper than the others.
     """

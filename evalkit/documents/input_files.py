@@ -11,7 +11,7 @@ from evalkit.errors import UsageError
 
 
 def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
-    """List the files to read from paths of files and folders, each once, sorted by path.
+    """List the files to read at paths of files and folders, each once and sorted.
 
     A file that is named itself is listed whatever its ending. From a folder, all files at any depth whose ending belongs
     to an input format (in capitals or small letters) are listed, but no hidden files and nothing in hidden folders.
@@ -36,7 +36,7 @@ def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError]
                 f"{path} is a pipe or device", code="READER-MISSING", remedy="Save the document to a file first."
             )
         else:
-            raise UsageError(f"{path} does not exist", code="READER-MISSING", remedy="Check the path and its spelling.")
+            raise UsageError(f"{path} does not exist", code="READER-MISSING", remedy="Check the path.")
         for file in found_files:
             files_by_real_path.setdefault(file.resolve(), file)
     return sorted(files_by_real_path.values())
@@ -90,6 +90,6 @@ def _build_outside_link_error(link: Path) -> UsageError:
 
 
 def _build_file_skipped_error(
-    problem: str, remedy: str = "Fix it and run again; the other files were read."
+    problem: str, remedy: str = "Repair this folder or link and run again; the other files were read."
 ) -> UsageError:
     return UsageError(problem, code="READER-SKIPPED", remedy=remedy)

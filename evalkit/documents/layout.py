@@ -132,7 +132,7 @@ def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
 
 
 def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
-    """Collect the rows of text in a page's margins: ``top`` or ``bottom``, and the text.
+    """Collect the texts in a page's margins, each with ``top`` or ``bottom``.
 
     Digits are masked and case is folded, so that running page numbers are equal. A row that also appears on another
     page is a header or footer.
@@ -151,7 +151,7 @@ def fold_case_and_mask_digits(text: str) -> str:
 def lay_out_blocks(
     page: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
 ) -> list[LayoutBlock]:
-    """Arrange a page's visible lines as blocks: header, body, footer, then sideways text.
+    """Arrange a page's visible lines as blocks: header, body, footer, sideways text.
 
     ``repeated_margin_keys`` are the keys that :func:`collect_masked_margin_texts` returned for more than one page;
     ``typography`` describes most of the text, from which headings differ.
@@ -457,7 +457,7 @@ def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Elemen
 
 
 def _find_gutter(elements: Sequence[_Element]) -> float | None:
-    """Return the x coordinate of the best gap between two columns; None without columns."""
+    """Return the x of the best gap between two columns; None without columns."""
     lines = [element for element in elements if isinstance(element, PageLine)]
     if len(lines) < 6:
         return None
@@ -494,7 +494,7 @@ def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, righ
 
 
 def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
-    """Split elements into horizontal bands, each with True if the band has two columns.
+    """Split elements into horizontal bands, each with True if it has two columns.
 
     Bands come from the top down. ``gutter`` is the x coordinate between the columns; the other bands are read across it.
     """
@@ -668,7 +668,7 @@ def _measure_line_pitch(rows: list[_TextRow]) -> float:
 
 
 def _is_tabular(row: _TextRow) -> bool:
-    """Return True if wide gaps divide the row into cells; a gap after a bullet is none."""
+    """Return True if wide gaps (except after a bullet) divide the row into cells."""
     if len(row) == 1:
         return False
     cells = row[1:] if len(row[0].tokens) == 1 and _LIST_MARKER.fullmatch(row[0].text) else row
@@ -707,7 +707,7 @@ def _classify_block(paragraph_rows: list[_TextRow], typography: PrevailingTypogr
 
 
 def _is_capital_title(text: str) -> bool:
-    """Return True for a title in capitals, not an abbreviation or a number with a unit."""
+    """Return True for a title in capitals, no abbreviation or number with a unit."""
     letter_count = sum(map(str.isalpha, text))
     return (
         text.isupper() and letter_count >= 5 and len(text.split()) <= 8 and letter_count > sum(map(str.isdigit, text))

@@ -46,7 +46,7 @@ def load_pymupdf() -> Any:
 
 
 def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
-    """Open a PDF from its bytes or from a path; ``name_for_errors`` appears only in errors.
+    """Open a PDF from its bytes or a path; ``name_for_errors`` is only for errors.
 
     From a path, only the pages in use are read from the disk. DocumentError: READER-EMPTY, READER-NOT-PDF,
     READER-ENCRYPTED, READER-DAMAGED or READER-TOO-MANY-PAGES. OSError if the file cannot be read.
@@ -129,13 +129,13 @@ def _count_pages(document: Any) -> int:
 
 
 def _read_claimed_page_count(document: Any) -> int:
-    """Return the number of pages that the page tree's root claims; 0 without a valid one."""
+    """Return the number of pages that the page tree's root claims; 0 if invalid."""
     kind, count = document.xref_get_key(document.pdf_catalog(), "Pages/Count")
     return max(int(count), 0) if kind == "int" else 0
 
 
 def _find_page_xrefs(document: Any) -> list[int]:
-    """Find the object number of every page in the page tree; at most ``MAX_PAGES`` + 1.
+    """Find the object numbers of all pages in the tree, at most ``MAX_PAGES`` + 1.
 
     MuPDF trusts the counts in the tree's nodes: if a count is too low, MuPDF silently drops pages at the end.
     """

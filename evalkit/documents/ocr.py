@@ -196,7 +196,7 @@ def _is_sideways(words: Sequence[OcrWord]) -> bool:
 
 
 def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
-    """Convert a picture to grey, scaled down if engines need that; also return the scale.
+    """Convert to grey, scaled down if engines need that; also return the scale.
 
     Transparent parts become white. DocumentError OCR-IMAGE for a broken picture.
     """

@@ -20,7 +20,7 @@ def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
 
 
 def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
-    """Build the bundle's page from layout blocks, which are in points of the displayed page.
+    """Build the bundle's page from layout blocks, in points of the displayed page.
 
     ``content`` gives the page's size and its hidden lines.
     """

@@ -60,7 +60,8 @@ class PageToken(NamedTuple):
     y1: float
 
 
-#: Makers of a ``PageToken`` from MuPDF's word, in two steps: like ``PageToken._make``, but without a Python call per word.
+#: Makers of a ``PageToken`` from MuPDF's word, in two steps: like ``PageToken._make``, but without a Python call per
+#: word.
 _pick_token_fields = itemgetter(4, 0, 1, 2, 3)
 _make_token: Callable[[tuple[object, ...]], PageToken] = partial(tuple.__new__, PageToken)
 
@@ -105,8 +106,8 @@ class PageContent:
     visible_lines: tuple[PageLine, ...]
     """Lines of text that a person can see."""
     hidden_lines: tuple[PageLine, ...]
-    """Lines of text that a person cannot see: invisible, too faint, too small, covered, clipped away, outside the page, or
-    in a font that shows other letters."""
+    """Lines of text that a person cannot see: invisible, too faint, too small, covered, clipped away, outside the
+    page, or in a font that shows other letters."""
     grids: tuple[TableGrid, ...]
     """Tables that are drawn with lines."""
     horizontal_rules: tuple[RulingLine, ...]
@@ -156,8 +157,8 @@ class _LineWithVisibility(NamedTuple):
     block_number: int
     """Number of the line's text block in MuPDF's order of painting."""
     font_texts: tuple[tuple[int, str], ...]
-    """Each font's object number (0 if its name is ambiguous) and the text in that font; empty if the page has no embedded
-    fonts."""
+    """Each font's object number (0 if its name is ambiguous) and the text in that font; empty if the page has no
+    embedded fonts."""
 
 
 #: For each font of a file, by its object number: the characters that were seen to leave ink on a page.
@@ -325,7 +326,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
 
 
 def _split_and_clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
-    """Remove unprintable characters, and split words at white space that MuPDF ignored."""
+    """Remove unprintable characters; split words at white space that MuPDF ignored."""
     texts = [word[4] for word in words]
     joined_text = " ".join(texts)
     if len(joined_text.split()) == len(words) and not UNPRINTABLE_CHARACTER.search(joined_text):

@@ -34,7 +34,8 @@ class PatientBanner:
     another patient; ``doubtful``: facts differ, but not enough for another patient; ``none``: the page identifies
     nobody."""
     relation_text: str
-    """The result in words, e.g. ``same as page 2`` or ``name read differently: … / …``; empty if nothing was compared."""
+    """The result in words, e.g. ``same as page 2`` or ``name read differently: … / …``; empty if nothing was
+    compared."""
     identifiers: tuple[Identifier, ...]
     """Patient facts of this page, with their places on the page, so that a person can check them."""
     compared_page: int | None = None

@@ -79,7 +79,7 @@ class PageQuality:
 
 
 def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: int) -> PageQuality:
-    """Score the words that OCR recognised on a page's picture, and describe its faults.
+    """Score the words that OCR recognised in a picture, and describe its faults.
 
     The picture is of mode L, drawn at ``dpi``; the boxes of ``words`` are in its pixels. A picture without words scores
     0, even if it is blank: call ``is_blank_image`` before.
@@ -104,7 +104,7 @@ def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
 
 
 def is_plausible_token(token: str) -> bool:
-    """Return True if a token has the form of a word, number or code, not of misread dirt.
+    """Return True if a token has the form of a word, number or code, not of dirt.
 
     >>> [is_plausible_token(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
     [True, True, True, True, False, False, False]

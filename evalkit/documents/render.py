@@ -23,7 +23,7 @@ _PREVIEW_DPI = 52
 
 
 def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
-    """Render page ``page_num`` (from 1) of a PDF, rotated as a viewer displays it, in RGB.
+    """Render a page (from 1) of a PDF in RGB, rotated as a viewer displays it.
 
     The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels. DocumentError if the file
     cannot be opened; READER-PAGE if the page does not exist or cannot be drawn.
@@ -36,7 +36,7 @@ def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
 def render_opened_page(
     opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
 ) -> Image.Image:
-    """Render a page (from 1) of an open PDF; ``path_for_errors`` appears only in errors.
+    """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
     Resolution and errors as ``render_page``. With ``use_grey_if_colourless``, a page without any colour may be returned
     in mode L instead of RGB: it looks the same and takes half the time.

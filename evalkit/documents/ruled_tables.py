@@ -159,7 +159,7 @@ def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingL
 def _find_following_crossings(
     crossings: dict[tuple[float, float], tuple[int, int]], *, rule_index: int, coordinate_index: int
 ) -> dict[tuple[float, float], list[tuple[float, float]]]:
-    """List, for each crossing, the crossings behind it on one of its rules, nearest first.
+    """List, for each crossing, those behind it on one of its rules, nearest first.
 
     ``crossings`` has, by x and y, the index of the vertical and of the horizontal rule. ``rule_index`` selects the rule
     of each such pair (0 or 1), ``coordinate_index`` the coordinate that grows along the rule (0 for x, 1 for y).

@@ -86,7 +86,7 @@ class FileOcr:
         self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
-        """Note if page ``page_num`` (from 1) needs OCR; return its content, OCR layer hidden.
+        """Note if a page (from 1) needs OCR; return its content with hidden OCR layer.
 
         The layer is hidden because a person does not see it, and its author could write anything into it for a model to
         read.
@@ -162,7 +162,7 @@ def _merge_ocr_into_page(
     *,
     has_ocr_layer: bool,
 ) -> Page:
-    """Merge the text that OCR recognised into a page that has text of its own, or none.
+    """Merge text that OCR recognised into a page, which may have text of its own.
 
     ``recognised`` is None for a blank picture, and a DocumentError if OCR failed. If the picture cannot be read well,
     the page gets the status IMAGE. A page of text may have a photograph: the few words that an engine sees there are

@@ -32,7 +32,7 @@ def hash_source_file(path: Path) -> str:
 
 
 def build_read_error(path: Path, error: OSError) -> DocumentError:
-    """Return the DocumentError for a system error that opening or reading a file raised.
+    """Return the DocumentError for an OSError that opening or reading a file raised.
 
     Its code is READER-TOO-LARGE or READER-UNREADABLE.
     """

@@ -39,7 +39,8 @@ FILLED_FLAG = 16
 THIN_LINE_WIDTH = 3.0
 #: A colour 0xRRGGBB with none of these bits is dark: red, green and blue are all in their darker half.
 _BRIGHT_BITS = 0x808080
-#: A colour with all of these bits is light: all are in their lightest quarter. Dark on light is far above _MIN_CONTRAST.
+#: A colour with all of these bits is light: all are in their lightest quarter. Dark on light is far above
+#: _MIN_CONTRAST.
 _LIGHT_BITS = 0xC0C0C0
 _HALF_OPAQUE = 128
 #: MuPDF cuts font names to this length, and gives this name to Type 3 fonts without a name.
@@ -90,7 +91,8 @@ class PageVisibilityInspector:
         self.width: float = rect.width
         self.height: float = rect.height
         # With TEXT_LAZY_VECTORS, lines under words do not split them; a line may be reported after later words, never
-        # before earlier ones. TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as the rest.
+        # before earlier ones. TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as the
+        # rest.
         self._text_page = self._extract_text_page(self._pymupdf.TEXT_COLLECT_VECTORS | self._pymupdf.TEXT_LAZY_VECTORS)
         #: MuPDF's blocks of text (type 0) and of drawn lines and areas (type 3), in the order of painting.
         self.blocks: list[dict[str, Any]] = self._text_page.extractDICT()["blocks"]
@@ -131,7 +133,7 @@ class PageVisibilityInspector:
 
     @property
     def has_misleading_font(self) -> bool:
-        """True if text of the page uses characters that a font falsely gives to its glyphs."""
+        """True if the page's text has characters that a font falsely gives to glyphs."""
         misleading_characters = {
             character
             for font_xref, *_ in self._page.get_fonts()
@@ -158,7 +160,7 @@ class PageVisibilityInspector:
 
     @cached_property
     def _paint_by_band(self) -> dict[int, list[tuple[str, Rect]]]:
-        """Objects painted from the first words on, in order, by horizontal band of the page.
+        """Objects painted from the first words on, in order, by band of the page.
 
         Lines are left out; empty if only words were painted.
         """
@@ -218,7 +220,7 @@ class PageVisibilityInspector:
             mupdf.fz_run_page(self._page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
             mupdf.fz_close_device(device)
             samples = self._pymupdf.Pixmap("raw", pixmap).samples
-        except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the page's text can still be read
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base; the page's text can still be read
             return None
         return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
 

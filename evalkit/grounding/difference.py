@@ -19,7 +19,8 @@ from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, 
 from evalkit.grounding.normalise import normalise_characters
 from evalkit.grounding.tokens import Token, tokenise
 
-#: Function of a folded word and a number: True if the word is English, or occurs at least that many times in the document.
+#: Function of a folded word and a number: True if the word is English, or occurs at least that many times in the
+#: document.
 IsWord = Callable[[str, int], bool]
 
 
@@ -107,7 +108,7 @@ def get_grounding_version() -> str:
 
 
 def has_content_words(text: str) -> bool:
-    """Return True if the text has a number, or a word that is not an article or the like.
+    """Return True if a text has a number or a word that is no article or the like.
 
     Words that do not count are in the table ``stop`` of ``difference.toml``.
     """
@@ -195,7 +196,7 @@ def _locate_token_range(
 
 
 def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, int] | None:
-    """Return the span of ``token`` in ``text`` from ``position`` on; None if not found.
+    """Return the span of a token in ``text`` from ``position`` on; None if not found.
 
     ``text`` may divide the word at a line's end, which the token does not show.
     """
@@ -212,7 +213,7 @@ def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, 
 
 
 def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
-    """Encode each word as one character, equal words as equal ones, to align them faster."""
+    """Encode each word as one character (equal words equally), to align them faster."""
     letter_by_word: dict[str, str] = {}
     return [
         "".join([letter_by_word.setdefault(token.folded, chr(len(letter_by_word))) for token in token_sequence])
@@ -455,7 +456,7 @@ def _join_token_texts(tokens: Sequence[Token]) -> str:
 
 
 def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_word: IsWord) -> bool:
-    """Return True if one of two words is a misprint of the other, and not a word itself.
+    """Return True if one of two words is a misprint of the other and no real word.
 
     The misprint is in the quote; on a page read by OCR, it may also be on the page.
     """
@@ -528,7 +529,7 @@ def _is_lookalike(left: str, right: str) -> bool:
 
 
 def _has_term_changing_affix(left: str, right: str) -> bool:
-    """Return True if prefixes or endings make two terms different: hypo-, hypertension."""
+    """Return True if a prefix or ending makes two terms different (hypo-, hyper-)."""
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True

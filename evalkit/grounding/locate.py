@@ -24,14 +24,16 @@ from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.grounding.vocabulary import DocumentVocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
-#: A passage is compared word by word only if it is at least this similar to the quote (rapidfuzz partial ratio, 0..100).
+#: A passage is compared word by word only if it is at least this similar to the quote (rapidfuzz partial ratio,
+#: 0..100).
 MIN_SIMILARITY = 60.0
 #: If a passage has a smaller share (0..1) of the quote's words, the quote does not come from this passage.
 _MIN_MATCHED_SHARE = 0.5
 #: Characters before and after the aligned passage that are compared, too: if the quote omits words, the passage is
 #: longer than the quote.
 _MARGIN_CHARACTERS = 16
-#: Longer quotes (characters) are searched exactly but not by similarity, so that a model cannot make a search expensive.
+#: Longer quotes (characters) are searched exactly but not by similarity, so that a model cannot make a search
+#: expensive.
 _MAX_COMPARED_CHARACTERS = 1_000
 #: A quote is aligned with a page only if the page has at least this share (0..1) of the quote's longer words; misprints
 #: may spoil the others.
@@ -63,14 +65,14 @@ class QuoteLocation:
 
     verdict: QuoteVerdict
     page_number: int | None = None
-    """Page on which the quote, or the most similar passage, begins; None if the quote is ABSENT or the page could not be
-    read."""
+    """Page on which the quote, or the most similar passage, begins; None if the quote is ABSENT or the page could not
+    be read."""
     start: int = 0
     """First character in the page's ``Page.text``; ``end`` is exclusive."""
     end: int = 0
     page_spans: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
-    """Pages of the quote, each with start and end in its ``Page.text``; several if the quote continues on the next page or
-    has several parts."""
+    """Pages of the quote, each with start and end in its ``Page.text``; several if the quote continues on the next
+    page or has several parts."""
     similarity: float = 100.0
     """Similarity of quote and passage, 0..100; 100 if their canonical forms are equal."""
     difference_text: str | None = None
@@ -544,7 +546,7 @@ def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> bool:  # noqa: PLR0911 - each return is one reason
-    """Return True if a cut before canonical character ``index`` splits a word or number.
+    """Return True if a cut before character ``index`` splits a word or number.
 
     For example (cut at the bar): 1|1.2, 4|.2, BRCA|1; also a cut inside ½, which has several canonical characters.
     """

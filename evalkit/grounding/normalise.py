@@ -98,8 +98,8 @@ def _mark_number_gap(match: re.Match[str]) -> str:
 _NUMBER_GAP_MARK = "\0"
 
 
-#: A run of ASCII characters of which only the case changes (nearly all text); or a character with its combining accents;
-#: or white space.
+#: A run of ASCII characters of which only the case changes (nearly all text); or a character with its combining
+#: accents; or white space.
 _CANONICAL_PIECE = re.compile(r"(?P<plain>[!-,.-_a-~]+(?![\u0300-\u036f]))|\S[\u0300-\u036f]*|\s+")
 
 
@@ -112,7 +112,8 @@ def _fold_letter(letter: str) -> str:
 
 
 _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
-# In these patterns the hyphen comes first and a look-behind follows, so that the regex engine can skip to the next hyphen.
+# In these patterns the hyphen comes first and a look-behind follows, so that the regex engine can skip to the next
+# hyphen.
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
@@ -141,7 +142,8 @@ def normalise_characters(text: str) -> str:
 # Two hyphens in a row count as one, because they are typed for a dash.
 _ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z])|(?=-))")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
-# A hyphen between a capital and a space is a sign ("blood type A- was found"), and a long dash divides clauses: both stay.
+# A hyphen between a capital and a space is a sign ("blood type A- was found"), and a long dash divides clauses: both
+# stay.
 _JOINING_HYPHEN = re.compile(
     rf"[{DASHES}](?:(?<![—―⸺⸻])(?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))|(?=[{DASHES}]))"
 )

@@ -41,15 +41,15 @@ _MAX_LABEL_CHARACTERS = 50
 #: Number of words at a quote's start that are searched for the beginning of a new clause.
 _OPENING_WORDS = 6
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
-# A line that ends with one of these words, and is neither a table cell nor a label with its answer, continues on the next
-# line.
+# A line that ends with one of these words, and is neither a table cell nor a label with its answer, continues on the
+# next line.
 _CONTINUED_LINE = re.compile(
     r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
 )
 _LABEL_END = re.compile(r"[ \t]*(?::|\t)")
 _LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
-# A question mark before the words in question ("? appendicitis"). Several on a page are misread boxes or bullets, and one
-# before a number is another misread sign.
+# A question mark before the words in question ("? appendicitis"). Several on a page are misread boxes or bullets, and
+# one before a number is another misread sign.
 _QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
 _QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
@@ -200,7 +200,7 @@ def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
 
 
 def _is_parenthetical(words_before: str, words_after: str) -> bool:
-    """Return True for a cue between commas or the like: the film shows, possibly, a fracture.
+    """Return True for a cue between commas: the film shows, possibly, a fracture.
 
     ``words_before`` and ``words_after`` are the text around the cue.
     """

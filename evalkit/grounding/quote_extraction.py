@@ -14,7 +14,7 @@ MAX_EXTRACTED_QUOTE_WORDS = 60
 
 
 def extract_quote(page: Page, paragraph_number: int | None, first_words: str, last_words: str) -> str | None:
-    """Return the shortest passage that begins with the first and ends with the last words.
+    """Return the shortest passage from the first words to the last words of a quote.
 
     Paragraph ``paragraph_number`` of ``Page.paragraphs`` (from 1) is searched first, then the whole page. None if no
     passage of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words is found.

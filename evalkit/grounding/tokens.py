@@ -21,7 +21,7 @@ class Token(NamedTuple):
 
     @property
     def has_loose_gap(self) -> bool:
-        """True if the division before the token may be missing in another copy of the text.
+        """True if the division before the token may be missing in a copy of the text.
 
         So it is without any gap, and at a line break, hyphen or cell border.
         """

@@ -36,8 +36,8 @@ _QUIET_ZONE = (-9, -9, 9, 9)
 #: Least number of bars in a bar code, and in one row of it; largest median width of a bar in points; least and largest
 #: share of a row's width that is dark. In tables, nearly all or nearly nothing is dark.
 _MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.8
-#: Largest distance of a label above or below a bar code, and of a label's words to the left of it, in ten-thousandths of
-#: the page.
+#: Largest distance of a label above or below a bar code, and of a label's words to the left of it, in ten-thousandths
+#: of the page.
 _LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
 
 #: Contents of bar codes from fax systems, scanners, mail and business cards: their numbers are not the patient's.
@@ -60,7 +60,7 @@ Barcode = tuple[str, Box]
 
 
 def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterable[Rect]) -> tuple[Rect, ...]:
-    """Find areas of a page that may contain bar codes: pictures, and rows of thin bars.
+    """Find areas of a page that may contain bar codes: pictures, rows of thin bars.
 
     The largest areas come first. ``blocks`` are MuPDF's.
     """
@@ -120,7 +120,7 @@ def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
 def read_barcodes(
     image: Image.Image, origin: tuple[float, float] = (0, 0), page_size: tuple[float, float] | None = None
 ) -> tuple[Barcode, ...]:
-    """Read up to 20 bar codes, in any orientation, from the picture of a page or a part.
+    """Read up to 20 bar codes, in any orientation, from a picture of a page or part.
 
     ``origin`` is the upper left corner of the part, ``page_size`` the size of the whole page, both in pixels of the
     picture; the picture is the whole page by default.

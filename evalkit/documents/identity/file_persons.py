@@ -106,7 +106,7 @@ def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity)
 
 
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
-    """Group the pages that state patient facts by person, in order of first appearance.
+    """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
     other page joins the group with which most of its facts agree; without such a group, it joins the group of the nearest
@@ -133,7 +133,7 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
 
 
 def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[PagePatientIdentity]:
-    """Give numbers without issuer the issuer of another number of the same kind and shape.
+    """Give numbers without issuer the issuer of a number of equal kind and shape.
 
     The nearest earlier page with such a number counts; without one, the first page.
     """
@@ -182,7 +182,7 @@ def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
 
 
 def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
-    """Group the pages of a stored bundle (as JSON) by person, reading only patient facts.
+    """Group a stored bundle's pages by person, reading only the patient facts.
 
     LookupError or ValueError if the bundle is damaged.
     """

@@ -39,7 +39,7 @@ MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[015
 
 
 def lowercase_keeping_length(text: str) -> str:
-    """Convert to small letters; every letter keeps its index, so the length is unchanged."""
+    """Convert to small letters, so that every letter keeps its index."""
     lowered = text.lower()
     return (
         lowered
@@ -49,7 +49,7 @@ def lowercase_keeping_length(text: str) -> str:
 
 
 def can_be_person_name(text: str) -> bool:
-    """Return True if a printed value can be a person's name, not a place or institution.
+    """Return True if a value can be a person's name, not a place or institution.
 
     >>> can_be_person_name("Marsh, Helen A."), can_be_person_name("Brookfield, WI"), can_be_person_name("Evergreen Mutual Insurance")
     (True, False, False)
@@ -82,7 +82,7 @@ def can_be_person_name(text: str) -> bool:
 
 
 def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_text: bool = False) -> str | None:
-    """Return a printed value in the form that comparisons use; None if it is not valid.
+    """Return a printed value in the form for comparisons; None if it is not valid.
 
     >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
     ('MARSH HELEN', 'TM40917', 'F')

@@ -44,8 +44,8 @@ _MAX_SECTION_LINES = 8
 #: Words that are further apart than this (ten-thousandths of the page's width) do not belong to one value.
 _WIDE_GAP = 150
 
-#: Largest distance of a value from the label above it: to the side, in ten-thousandths of the page's width; and down, in
-#: heights of the label.
+#: Largest distance of a value from the label above it: to the side, in ten-thousandths of the page's width; and down,
+#: in heights of the label.
 _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
 
 _PAGE_WIDTH = 10_001
@@ -233,7 +233,7 @@ def compile_relative_words() -> re.Pattern[str]:
 
 
 def _tolerate_misreadings(pattern: str) -> str:
-    """Extend a label's pattern by OCR errors: confused letters, a full stop for a space."""
+    """Extend a label's pattern by OCR errors: confused letters, full stops."""
     if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
         pattern = re.sub(
             r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
@@ -542,7 +542,7 @@ class LabelSearch:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
 
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
-        """Return True if a label is a heading of the patient's data, e.g. "PATIENT DETAILS".
+        """Return True if a label heads the patient's data, as "PATIENT DETAILS" does.
 
         Also "PATIENT" at the end of a line that begins with the heading of another person.
         """

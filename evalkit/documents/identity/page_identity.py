@@ -154,8 +154,8 @@ _COLUMN_SIGNS = frozenset(">|:")
 #: A date without label is a birth date if it is at least this many years before every other date of the page.
 _MIN_YEARS_BEFORE = 12
 
-#: Least and largest number of digits of a record number without any label, and the largest with an unknown label; numbers
-#: of samples, accounts and cards have more.
+#: Least and largest number of digits of a record number without any label, and the largest with an unknown label;
+#: numbers of samples, accounts and cards have more.
 _MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
 
 #: Number of characters before a date that are searched for an age.
@@ -373,7 +373,7 @@ class _IdentifierSearch(LabelSearch):
 
     @cached_property
     def _first_cell_zone(self) -> tuple[int, int, bool]:
-        """First cell of the page, which may be the patient's name: start, end, needs proof.
+        """First cell of the page, maybe the patient's name: start, end, needs proof.
 
         A last word in capitals ("Helen MARSH") shows that the cell is a name, so no other proof is needed.
         """
@@ -443,7 +443,7 @@ class _IdentifierSearch(LabelSearch):
         return None
 
     def _add_name_of_running_head(self) -> bool:
-        """Add a name such as "Marsh, Helen" that begins a line at the page's top or bottom.
+        """Add a name such as "Marsh, Helen" that begins a line at the top or bottom.
 
         Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971". Returns True if a name was added.
         """
@@ -489,7 +489,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
-        """Return True if a name is a clinician's: with a degree, or as part of a signature."""
+        """Return True if a name is a clinician's: with a degree, or in a signature."""
         last_word = fold_to_plain_capitals(self._text[start:end].split()[-1]).replace(".", "")
         if last_word in get_word_list_for_names("degrees") or _CLINICIAN_BEHIND_NAME.match(self._text, end):
             return True
@@ -511,7 +511,7 @@ class _IdentifierSearch(LabelSearch):
         return edge_lines + cells
 
     def _add_introduced_name(self) -> bool:
-        """Add a name that a sentence introduces: "Thank you for referring Mrs. Helen Marsh".
+        """Add a name that a sentence introduces: "I reviewed your patient Helen Marsh".
 
         Returns True if a name was added.
         """

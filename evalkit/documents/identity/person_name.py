@@ -70,13 +70,13 @@ class PersonName:
 
 @cache
 def load_identity_words() -> dict[str, Any]:
-    """Return the tables of ``words.toml``: labels, words in names, nicknames, relatives."""
+    """Return the tables of ``words.toml``: labels, words in names, nicknames, etc."""
     return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
 
 
 @cache
 def get_word_list_for_names(list_name: str) -> frozenset[str]:
-    """Return the words of list ``list_name`` in the table ``[names]`` of ``words.toml``."""
+    """Return the words of a list in table ``[names]`` of ``words.toml``."""
     return frozenset(load_identity_words()["names"][list_name].split())
 
 

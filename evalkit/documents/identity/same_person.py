@@ -218,7 +218,7 @@ def _compare_birth_dates(
 
 
 def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
-    """Parse a birth date, even with digits that OCR misread as letters; None if invalid.
+    """Parse a birth date, even with digits misread as letters; None if invalid.
 
     ``age`` gives the century of a year with two digits.
     """
@@ -276,7 +276,7 @@ def _find_shared_number(
 
 
 def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
-    """Return True if two numbers are equal apart from leading zeros and letter prefixes.
+    """Return True if two numbers are equal apart from leading zeros and prefixes.
 
     With ``is_ocr_text``, characters that OCR confuses count as equal.
     """

@@ -72,8 +72,8 @@ class DocumentAiReader:
     seconds_per_call: float = 120.0
     """Time limit of one call in seconds; a chunk of up to 15 pages may take twice as long, retries included."""
     transport: Literal["grpc", "rest"] = "grpc"
-    """Protocol of the calls; for a server on this machine, the form of ``endpoint`` decides instead. With REST, every byte
-    that arrives restarts ``seconds_per_call``."""
+    """Protocol of the calls; for a server on this machine, the form of ``endpoint`` decides instead. With REST, every
+    byte that arrives restarts ``seconds_per_call``."""
     before_chunk: Callable[[], None] | None = None
     """Function that is called before each chunk is sent, e.g. to restart a time limit."""
 
@@ -333,7 +333,7 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
 
 
 def _find_api_failure(error: BaseException) -> _ApiFailure:
-    """Return the failure (code, message, remedy) for an error that Google's client raised."""
+    """Return the failure (code, message, remedy) for an error of Google's client."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
     from requests import exceptions
@@ -366,7 +366,7 @@ def _compute_retry_wait_seconds(retry_state: RetryCallState) -> float:
 
 
 def _get_requested_wait_seconds(error: BaseException) -> float:
-    """Return the seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 without either."""
+    """Return the seconds of ``Retry-After`` or Google's ``RetryInfo``; 0 without."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     waits = [parse_retry_after(str(headers.get("Retry-After", ""))) or 0.0]
     for detail in getattr(error, "details", ()):

@@ -21,12 +21,12 @@ from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, P
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.documents.readers.pdf import determine_page_status
 
-#: Limits of a response: its bytes, the rows and columns of a table, the cells of all tables, and for one page its words,
-#: and the cells times the words that may be in them. A dense page has some thousand words.
+#: Limits of a response: its bytes, the rows and columns of a table, the cells of all tables, and for one page its
+#: words, and the cells times the words that may be in them. A dense page has some thousand words.
 _MAX_RESPONSE_BYTES, _MAX_TABLE_ROWS, _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 30_000_000, 10_000, 200, 500_000
 _MAX_PAGE_WORDS, _MAX_CELL_WORD_PAIRS = 100_000, 50_000_000
-#: Limit of the characters to which a page may refer, in lengths of the response's text: tokens, paragraphs, lines, blocks
-#: and the page itself all refer to the text.
+#: Limit of the characters to which a page may refer, in lengths of the response's text: tokens, paragraphs, lines,
+#: blocks and the page itself all refer to the text.
 _MAX_TEXT_REPEATS = 10
 #: A word belongs to a paragraph if its middle is at most this far (as a share of the page) outside the paragraph's box.
 _POSITION_TOLERANCE = 0.005
@@ -302,7 +302,7 @@ def _read_anchored_text(layout: Any, response_text: str) -> str:
 
 
 def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
-    """Return a page's recognised words (points of the displayed page) with confidences.
+    """Return a page's recognised words, in points of the page, with confidences.
 
     Confidences are Document AI's, 0..100.
     """
