@@ -49,7 +49,7 @@ class _Stamp(StrictRecord):
 
 
 class FurnitureTable(StrictRecord):
-    """The validated content of ``furniture.toml``."""
+    """Content of ``furniture.toml``, validated: patterns of stamps, headers and footers."""
 
     page_furniture: tuple[dict[str, Any], ...]
     """Rows of V3's trap 3 (text that is no evidence); validated where the traps are loaded."""
@@ -69,7 +69,7 @@ class FurnitureTable(StrictRecord):
 
     @cached_property
     def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of text that is no evidence wherever it is quoted."""
+        """Patterns of text that is no evidence of a document's type, wherever it is quoted."""
         return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
 
 

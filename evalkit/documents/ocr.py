@@ -232,7 +232,7 @@ class Tesseract:
         return list(_parse_tsv_words(tsv))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
-        """Detect the rotation in quarter turns clockwise; see ``OcrEngine``.
+        """Detect by how many quarter turns the picture is rotated; see ``OcrEngine``.
 
         None also if tesseract's orientation data (``osd``) is not installed, or if the page has too few words.
         """

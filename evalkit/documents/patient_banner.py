@@ -64,7 +64,7 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
             and compared_page
             and person_by_page[compared_page.page_num] == person_by_page[page.page_num]
         ):
-            relation = "doubtful"  # another page shows that both are the same person's
+            relation = "doubtful"  # other pages show that both pages are about one person
         yield PatientBanner(
             _format_identity({identifier.kind: identifier.normal for identifier in page.identifiers}),
             relation if identity else "none",

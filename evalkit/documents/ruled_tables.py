@@ -45,18 +45,18 @@ class TableGrid:
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:
-        """x0, y0, x1, y1 around all cells."""
+        """The rectangle x0, y0, x1, y1 around all cells."""
         lefts, tops, rights, bottoms = zip(*self.cells, strict=True)
         return min(lefts), min(tops), max(rights), max(bottoms)
 
     @cached_property
     def column_edges(self) -> list[float]:
-        """The left edges of the columns, ascending."""
+        """The x coordinate of each column's left edge, ascending."""
         return sorted({cell.x0 for cell in self.cells})
 
     @cached_property
     def row_edges(self) -> list[float]:
-        """The upper edges of the rows, ascending."""
+        """The y coordinate of each row's upper edge, ascending."""
         return sorted({cell.y0 for cell in self.cells})
 
     @cached_property
@@ -64,7 +64,7 @@ class TableGrid:
         return {(cell.x0, cell.y0): cell for cell in self.cells}
 
     def find_nearest_cell(self, x: float, y: float) -> GridCell:
-        """Find the cell that contains the point, or the nearest one."""
+        """Return the cell that contains the point, or else the nearest cell."""
         column, row = bisect_left(self.column_edges, x), bisect_left(self.row_edges, y)
         if column and row:
             likely_cell = self._cells_by_corner.get((self.column_edges[column - 1], self.row_edges[row - 1]))
@@ -184,7 +184,8 @@ def _find_smallest_cell(
     for lower_corner in lower_corners:
         for right_corner in right_corners:
             far_crossing = crossings.get((right_corner[0], lower_corner[1]))
-            # The far corner must be on the same two rules as its neighbours, not on others at the same level.
+            # The fourth corner must be on the same two rules as the second and third, not on other rules in line with
+            # these.
             if (
                 far_crossing
                 and far_crossing[0] == crossings[right_corner][0]

@@ -559,14 +559,14 @@ def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> boo
     if right_origin - left_origin > 1 and (
         text[right_origin - 1].isspace() or any(map(str.isspace, text[left_origin + 1 : right_origin]))
     ):
-        # < 5 is one amount
+        # "< 5" is one amount despite its space
         return (
             right_character.isdigit()
             and canonical_form.text[max(index - 2, 0) : index].rstrip("=")[-1:] in _COMPARISON_SYMBOLS
         )
     if (left_character.isalnum() and right_character.isalnum()) or (
         text[left_origin].isalnum() and text[right_origin].isalnum()
-    ):  # 10|³ is ^3
+    ):  # also 10|³, which is 10^3
         return True
     nearby_characters = canonical_form.text[max(index - 2, 0) : index + 2]
     if (

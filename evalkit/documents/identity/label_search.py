@@ -352,7 +352,9 @@ class LabelSearch:
                 label = label if is_tentative else _BARE_NAME_LABEL
             if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
                 continue
-            if label.kind == "other" and not (has_separator or (is_at_start and behind != ",")):  # "Page, Helen"
+            if label.kind == "other" and not (
+                has_separator or (is_at_start and behind != ",")
+            ):  # "Page, Helen" is a name, no label
                 continue
             hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
             position = match.end()
@@ -614,7 +616,7 @@ class LabelSearch:
             reader(self, hit, *below)
         if self._count_read_values() > count_before:
             return
-        if value_end == cell_end >= 0 and next_start > cell_end:  # the next cell
+        if value_end == cell_end >= 0 and next_start > cell_end:  # the value is in the next cell
             next_cell_end = self._text.find("\t", cell_end + 1, line_end)
             reader(self, hit, cell_end + 1, next_cell_end if next_cell_end >= 0 else line_end)
         elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
@@ -691,7 +693,7 @@ class LabelSearch:
             value_start, value_end = place
             if not hit.label.is_about_patient and not {" ", ","}.intersection(
                 self._text[value_start:value_end]
-            ):  # "Name Doe", "Forename Jane"
+            ):  # the family name of "Name Doe", "Forename Jane"
                 self._add_name_when_complete("family_name", place)
                 return
             # Not every name behind "RE:" or "Name:" is a patient's.

@@ -167,7 +167,7 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
         # MuPDF returns a missing page, or a page whose content cannot be unpacked, as an empty page.
         if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _has_page_keys(document, page.xref)):
             return None
-    except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
+    except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and other pages may be intact
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # later pages would fail, too
         return None

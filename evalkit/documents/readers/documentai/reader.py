@@ -116,7 +116,7 @@ class DocumentAiReader:
             try:
                 processor = self._call_with_retries(partial(client.get_processor, name=self.processor))
                 default_version = str(processor.default_processor_version)
-            except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
+            except Exception as error:  # noqa: BLE001 - the client passes on errors of several libraries
                 failure = _find_api_failure(error)
                 raise UsageError(
                     f"the version of the Document AI processor could not be fetched: {failure.message}",
@@ -385,7 +385,7 @@ class _PdfChunk(NamedTuple):
     page_numbers: tuple[int, ...]
     """Numbers of the chunk's pages in the file, from 1."""
     pdf_bytes: bytes = b""
-    """A PDF of these pages alone."""
+    """PDF with these pages alone; empty if they cannot be sent."""
     problem: str = ""
     """Sentence for a clinician: the reason why the page cannot be sent; empty if it can."""
 
