@@ -133,7 +133,7 @@ class PageStatus(StrEnum):
     IMAGE = "image"
     """Something is drawn on the page, but no text could be read."""
     FAILED = "failed"
-    """The page is broken in the file: its content could not be loaded."""
+    """The page is broken in the file, or could not be given to the reader."""
 
     @property
     def is_readable(self) -> bool:

@@ -69,7 +69,7 @@ class FurnitureTable(StrictRecord):
 
     @cached_property
     def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of text that is no evidence of a document's type, wherever it is quoted."""
+        """Patterns of text that is no evidence of a document's type if quoted."""
         return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
 
 

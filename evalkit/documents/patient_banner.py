@@ -30,9 +30,9 @@ class PatientBanner:
     """Name and birth date in one fixed form, so that a person can compare pages at a glance:
     ``DOE, JOHN · 01/15/1970``."""
     relation: PatientRelation
-    """Result of the comparison. ``first``: no earlier page can be compared; ``same``: the same patient; ``other``:
-    another patient; ``doubtful``: facts differ, but not enough for another patient; ``none``: the page identifies
-    nobody."""
+    """Result of the comparison. ``first``: no earlier page can be compared; ``same``: no fact differs, or the patient is
+    certainly the same; ``other``: another patient; ``doubtful``: facts differ, but not enough for another patient;
+    ``none``: the page identifies nobody."""
     relation_text: str
     """The result in words, e.g. ``same as page 2`` or ``name read differently: … / …``; empty if nothing was
     compared."""

@@ -82,7 +82,7 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
     """Score the words that OCR recognised in a picture, and describe its faults.
 
     The picture is of mode L, drawn at ``dpi``; the boxes of ``words`` are in its pixels. A picture without words scores
-    0, even if it is blank: call ``is_blank_image`` before.
+    0, even if it is blank: check with ``deskew.is_blank_image`` before.
     """
     ink_mask = detect_ink_in_downscaled_image(grey_image)
     covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)

@@ -136,7 +136,8 @@ class PdfPageRenderer:
     """Renderer of one PDF's pages as JPEG for a screen, with a small cache.
 
     Only the requested page is read from the disk, so that memory does not grow with the file. Once the file has
-    changed on the disk, every call raises READER-CHANGED: its pages would not be those that were checked on opening.
+    changed on the disk, no page is rendered any more (READER-CHANGED), because it would not be the file that was checked
+    on opening.
     """
 
     def __init__(self, path: Path, *, dpi: int = 140, max_cached_pages: int = 2) -> None:

@@ -120,7 +120,7 @@ _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
 
 
 def is_plain_ascii(text: str) -> bool:
-    """Return True if ``normalise_characters`` would replace no character of the text."""
+    """Return True if a text is ASCII without backticks: no character needs replacing."""
     return text.isascii() and "`" not in text
 
 

@@ -109,8 +109,8 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     """Group pages with patient facts by person, in the order of first appearance.
 
     Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
-    other page joins the group with which most of its facts agree; without such a group, it joins the group of the nearest
-    page before it, because nothing shows that it is another person's.
+    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
+    page before it (or else behind it), because nothing shows that it is another person's.
     """
     return _group_identities(map(get_page_patient_identity, pages))
 

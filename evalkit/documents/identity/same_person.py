@@ -295,7 +295,7 @@ def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool)
 def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
     """Return the kind and the shape of a number, e.g. ``("mrn", "TM-99999")``.
 
-    In the shape, each digit is a 9, and each letter behind a digit an A; other letters stay.
+    In the shape, each digit is a 9, and each capital directly behind a digit an A; other letters stay.
     """
     number = re.sub(r"(?<!\w\w)\s(?!\w\w)", "", identifier.value)  # one character in each box of a form: "V M H / 5 7"
     return identifier.kind, re.sub(r"\d", "9", re.sub(r"(?<=\d)[A-Z]", "A", number))
