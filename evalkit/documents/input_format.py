@@ -46,7 +46,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """OCR engine and PDF reader that a run has set up, for creating its readers."""
+    """OCR engine and PDF reader with which a run creates its readers."""
 
     ocr_settings: PageOcrSettings | None = None
     """OCR engine, with its limits, for pages that are pictures; if None, those pages stay without text."""

@@ -227,7 +227,7 @@ class Tesseract:
     name_and_version: str
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
-        """Recognise words; see ``OcrEngine``."""
+        """Recognise the words of a picture with tesseract; see ``OcrEngine``."""
         tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
         return list(_parse_tsv_words(tsv))
 
@@ -357,7 +357,7 @@ class RapidOcr:
         self.name_and_version = f"rapidocr {version('rapidocr')}"
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:  # noqa: ARG002
-        """Recognise words; see ``OcrEngine``."""
+        """Recognise the words of a picture with RapidOCR; see ``OcrEngine``."""
         # The networks were trained on pictures in OpenCV's order of colours: blue, green, red.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
@@ -376,7 +376,7 @@ class RapidOcr:
 
 @lru_cache(maxsize=1)
 def _load_rapidocr() -> Any:
-    """Return RapidOCR with its networks, loaded once.
+    """Return the RapidOCR engine; its networks are loaded on first use only.
 
     One thread for each process, because several processes that read documents share the cores.
     """

@@ -30,8 +30,8 @@ class PatientBanner:
     """Name and birth date in one fixed form, so that a person can compare pages at a glance:
     ``DOE, JOHN · 01/15/1970``."""
     relation: PatientRelation
-    """Result of the comparison. ``first``: no earlier page can be compared; ``same``: no fact differs, or the patient is
-    certainly the same; ``other``: another patient; ``doubtful``: facts differ, but not enough for another patient;
+    """Result of the comparison. ``first``: no earlier page can be compared; ``same``: no fact differs, or the patient
+    is certainly the same; ``other``: another patient; ``doubtful``: facts differ, but not enough for another patient;
     ``none``: the page identifies nobody."""
     relation_text: str
     """The result in words, e.g. ``same as page 2`` or ``name read differently: … / …``; empty if nothing was
@@ -45,7 +45,7 @@ class PatientBanner:
 
 
 def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
-    """Build the banner of every page, in page order.
+    """Describe the patient of each page in one line (banner), in page order.
 
     Each page is compared with one earlier page: the nearest of the same patient; else the nearest of another patient;
     else the nearest with at least one fact that both pages state.

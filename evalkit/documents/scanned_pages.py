@@ -254,7 +254,7 @@ class RecognisedPage:
 
     @classmethod
     def from_ocr_result(cls, ocr_result: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
-        """Convert an OCR result to points; the displayed page's size is given in points."""
+        """Convert an OCR result from pixels to points; the page's size is in points."""
         upright_image = ocr_result.deskewed_image.image
         scale = (page_height if ocr_result.deskewed_image.clockwise_quarter_turns % 2 else page_width) / max(
             upright_image.width, 1
@@ -340,7 +340,7 @@ class RecognisedPage:
         )
 
     def has_enough_words(self, min_confidence: int) -> bool:
-        """Return True if enough words have ``min_confidence`` to be text in the picture.
+        """Return True if enough words with ``min_confidence`` were read to be real text.
 
         That is more words than engines see in logos and photographs.
         """

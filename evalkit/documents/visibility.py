@@ -113,7 +113,7 @@ class PageVisibilityInspector:
 
     @cached_property
     def font_xrefs_by_name(self) -> dict[str, int]:
-        """Object number of each font by MuPDF's name for it; 0 if a name is ambiguous.
+        """PDF object number of each font, by the font's name; 0 if a name is ambiguous.
 
         Empty if no font of the page is embedded in the file.
         """

@@ -94,7 +94,7 @@ class QuoteLocation:
 
 
 class QuoteLocator:
-    """Search for quotes in one document."""
+    """Search for quotes in one document, with a verdict on each quote."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle

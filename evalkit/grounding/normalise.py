@@ -32,21 +32,21 @@ _CHARACTER_FOLDS = (
 
 @dataclass(frozen=True)
 class CanonicalText:
-    """A text with its canonical form, ``text``."""
+    """A text in canonical form (``text``), with a mapping back to the original text."""
 
     original_text: str
     text: str
 
     @cached_property
     def original_indices(self) -> Sequence[int]:
-        """Index of the original character for each canonical character.
+        """For each character of the canonical text: its index in the original text.
 
         Computed only on first access: a long document has a million characters, and only a few pages need the indices.
         """
         return _canonicalise_with_indices(self.original_text)[1]
 
     def get_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return start and end in the original text of the canonical span ``start:end``.
+        """Convert the span ``start:end`` of the canonical text to a span of the original.
 
         The span must not be empty.
         """
@@ -55,7 +55,7 @@ class CanonicalText:
 
 @lru_cache(maxsize=512)  # all verifiers ask for the same pages
 def build_canonical_text(text: str) -> CanonicalText:
-    """Build the canonical form of a text, with the mapping to its original characters."""
+    """Return a text in canonical form, which also maps back to the original text."""
     return CanonicalText(text, _canonicalise_with_indices(text)[0])
 
 
@@ -79,9 +79,9 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 
 
 def canonicalise(text: str) -> str:
-    """Return a text's canonical form; faster than ``build_canonical_text``.
+    """Return a text with case, accents, dashes and spaces unified (canonical form).
 
-    The mapping to the original characters, which takes most of the time, is not made.
+    Faster than ``build_canonical_text``, which also makes the mapping back to the original text.
     """
     if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
         return _canonicalise_with_indices(text)[0]

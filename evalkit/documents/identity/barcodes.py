@@ -200,7 +200,7 @@ def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], 
 
 
 def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, is_ocr_text: bool) -> Identifier:
-    """Return the fact to keep of a printed and a bar code's fact of one kind.
+    """Return the better of a printed fact and a bar code's fact of the same kind.
 
     The printed form stays, e.g. an abbreviated name, unless OCR seems to have misread some characters.
     """

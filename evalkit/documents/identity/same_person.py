@@ -58,7 +58,7 @@ Fact = Literal["name", "birth date", "sex", "record number"]
 
 @dataclass(frozen=True)
 class FactComparison:
-    """A fact that both sides of a comparison state."""
+    """A fact that both compared patients state, with the value of each."""
 
     fact: Fact
     left: Identifier

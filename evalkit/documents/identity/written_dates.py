@@ -100,7 +100,7 @@ def _build_iso_date(year: int, month: int, day: int) -> str | None:
 
 
 def replace_letters_misread_for_digits(text: str) -> str:
-    """Replace letters as which OCR misread digits by these digits, and remove spaces."""
+    """Replace letters that OCR read for digits (O for 0), and remove spaces."""
     return re.sub(r"\s+", "", re.sub("[:;,]", ".", text.translate(_DIGIT_BY_CONFUSED_LETTER)))
 
 

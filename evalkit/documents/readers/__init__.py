@@ -36,8 +36,9 @@ def read_document(
     documentai: Reader | None = None,
     file_bytes: bytes | None = None,
 ) -> DocumentBundle:
-    """Read the file at ``path`` as a bundle; equal bytes give an equal bundle.
+    """Read the file at ``path`` into a DocumentBundle: pages, text, patient facts.
 
+    Equal bytes give an equal bundle.
     ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If ``documentai`` is given, it reads PDFs;
     otherwise they are read on this machine, and without ``ocr_settings`` pages that are pictures stay without text. Pass
     ``file_bytes`` if the file is on another machine; ``path`` is then only a name. DocumentError (READER-…,
