@@ -1,4 +1,4 @@
-"""Read files as DocumentBundles."""
+"""Reading of files: each file becomes a DocumentBundle."""
 
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 

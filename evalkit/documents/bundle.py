@@ -1,7 +1,8 @@
-"""The content of a file, read once: the single source of truth.
+"""DocumentBundle: everything that was read from one file, page by page.
 
-Every page 1..``total_pages`` is there, blank and unreadable ones too, and is looked up by its number. Boxes are
-fractions 0..1 of the page as it is displayed (after rotation), x to the right, y downwards.
+Every later step uses the bundle instead of reading the file again. Every page 1..``total_pages`` is in the bundle,
+blank and unreadable pages too, and is looked up by its number. Boxes are fractions 0..1 of the page as it is displayed
+(after rotation), x to the right, y downwards.
 """
 
 from __future__ import annotations
@@ -21,29 +22,30 @@ from evalkit.core.records import StrictRecord
 
 BUNDLE_SCHEMA_VERSION = 1
 
-#: x0, y0, x1, y1 as fractions 0..1 of the displayed page.
+#: A rectangle: x0, y0, x1, y1 as fractions 0..1 of the displayed page.
 Box = tuple[float, float, float, float]
 
-#: start and end (characters of ``Page.text``, end exclusive), then x0, y0, x1, y1 in ten-thousandths of the page.
+#: A word's place: start and end in ``Page.text`` (characters, end exclusive), then x0, y0, x1, y1 in ten-thousandths of
+#: the page.
 WordPosition = tuple[int, int, int, int, int, int]
 
 _NUMBERS_PER_WORD = 6
 
 
 class PackedWords(Sequence[WordPosition]):
-    """The words of a page, packed: 12 bytes a word instead of some 300.
+    """Compact sequence of a page's word positions: 12 bytes a word, not some 300.
 
-    It reads, compares and serialises like a tuple of them. A file of 500 pages has 160,000 words, of which a screen
-    asks for those of a few pages. On a page of more than 65,535 characters, or with a word outside its edges, a word
-    takes 24 bytes.
+    The sequence is indexed, compared and serialised like a tuple of ``WordPosition``. A file of 500 pages has 160,000
+    words, of which a screen needs only those of a few pages. On a page with more than 65,535 characters, or with a word
+    outside the page's edges, each word takes 24 bytes.
     """
 
     __slots__ = ("_numbers",)
 
     def __init__(self, words: Iterable[Sequence[int]] = ()) -> None:
-        """Pack words of six whole numbers, each of at most 31 bits.
+        """Pack words, each of six whole numbers (``WordPosition``) of at most 31 bits.
 
-        ValueError, which quotes none of them, if a word is not that.
+        ValueError if a word is anything else; the message quotes no number.
         """
         rows = tuple(words)
         try:
@@ -99,10 +101,12 @@ class PackedWords(Sequence[WordPosition]):
 
 
 def compact_page_json_in_place(page_json: dict[str, Any]) -> dict[str, Any]:
-    """Pack a page's words and intern its texts while a bundle's JSON is loaded.
+    """Replace words and texts in a page's JSON by compact ones, and return it.
 
-    So a long document's words are never in memory one by one, and the page's text, paragraphs and blocks, which mostly
-    repeat each other, not three times. JSON of another shape is left for the model to refuse.
+    Called while a bundle's JSON is loaded. Words become ``PackedWords`` and equal texts become one object, so that the
+    words of a long document are never in memory as separate lists, and page text, paragraphs and blocks, which mostly
+    repeat each other, are in memory once instead of three times. JSON of another shape is left unchanged; the model's
+    validation refuses it.
     """
     if type(text := page_json.get("text")) is str:
         page_json["text"] = intern(text)
@@ -120,41 +124,41 @@ BlockType = Literal["heading", "paragraph", "list_item", "table"]
 
 
 class PageStatus(StrEnum):
-    """The source of a page's text."""
+    """Source of a page's text, or the reason why the page has none."""
 
     TEXT = "text"
     OCR = "ocr"
     BLANK = "blank"
-    """Nothing is drawn on it."""
+    """Nothing is drawn on the page."""
     IMAGE = "image"
-    """Something is drawn, but no text could be read."""
+    """Something is drawn on the page, but no text could be read."""
     FAILED = "failed"
-    """The page itself is broken."""
+    """The page is broken in the file, or could not be given to the reader."""
 
     @property
     def is_readable(self) -> bool:
-        """The text holds everything that the page says; a blank page says nothing."""
+        """True if the page's text is complete; also for a blank page, which has none."""
         return self in (PageStatus.TEXT, PageStatus.OCR, PageStatus.BLANK)
 
 
 class Block(StrictRecord):
-    """A heading, paragraph, list item or table, in reading order."""
+    """A heading, paragraph, list item or table on a page."""
 
     type: BlockType
     text: str
-    """Table cells are separated by tabs, rows by line breaks."""
+    """Text of the block; in a table, tabs separate cells and line breaks separate rows."""
     box: Box
     furniture: bool = False
-    """Header, footer or page number: repeated from page to page, part of no paragraph's meaning."""
+    """True for a header, footer, page number or stamp, which says nothing about the document's content."""
     hidden: bool = False
-    """Invisible to a person; not part of ``Page.text``."""
+    """True if a person cannot see the block; its text is then left out of ``Page.text``."""
 
 
 class LayoutMetadata(StrictRecord):
-    """Slide 3's summary of a page's layout."""
+    """Summary of a page's layout, as slide 3 of the specification asks for."""
 
     block_types: tuple[BlockType, ...]
-    """One per paragraph, in the same order."""
+    """Type of each paragraph in ``Page.paragraphs``, in the same order."""
     has_tables: bool
 
 
@@ -165,70 +169,72 @@ IdentifierSource = Literal["label", "running_head", "running_text", "barcode"]
 
 
 class Identifier(StrictRecord):
-    """A fact about a page's patient, or its date."""
+    """A fact that a page states about its patient (name, number, …), or the page's date."""
 
     kind: IdentifierKind
     value: str
-    """As the page writes it."""
+    """The fact as the page writes it."""
     normal: str
-    """To compare by: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers without separators, sex F, M or X."""
+    """The fact in the form that comparisons use: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers
+    without separators, sex F, M or X."""
     box: Box
-    """Around label and value."""
+    """Rectangle around the label and the value."""
     issuer: str | None = None
-    """A number's institution, by the page's letterhead."""
+    """For a number: the institution that issued it, named by the label or the page's letterhead; None if unknown."""
     source: IdentifierSource = "label"
-    """The sign that it is the patient's."""
+    """Evidence that the fact is the patient's: its label, or its place on the page."""
     confidence: float = 1.0
-    """OCR's confidence in its least sure word, 0..1; 1 without OCR."""
+    """OCR's confidence in the least certain word of the value, 0..1; 1 without OCR."""
 
 
 class Page(StrictRecord):
-    """A page of the file."""
+    """One page of a file: its text, blocks, word positions and patient facts."""
 
     page_num: int
-    """From 1, as the PDF counts."""
+    """Number of the page in the file, from 1."""
     status: PageStatus
     text: str
-    """The paragraphs, joined by line breaks."""
+    """All ``paragraphs``, joined by line breaks."""
     paragraphs: tuple[str, ...]
-    """The text of each block that a person can see, in reading order."""
+    """Text of each block that a person can see, in reading order."""
     layout_metadata: LayoutMetadata
     blocks: tuple[Block, ...]
     words: PackedWords = PackedWords()
-    """The place of each word of ``text``."""
+    """Position of each word of ``text`` whose place on the page is known."""
     confidences: tuple[int, ...] = ()
-    """OCR's confidence in each of ``words``, 0..100; empty without OCR."""
+    """OCR's confidence in each word of ``words``, 0..100; empty without OCR."""
     quality: float | None = None
-    """How well the page was recognised, 0..1; None without OCR."""
+    """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
     problems: tuple[str, ...] = ()
-    """Why the page could not be recognised, or only poorly, and what would help; for a clinician."""
+    """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
     unread: str | None = None
-    """Why a picture on a page of text was not read, and what would help; for a clinician."""
+    """Sentence for a clinician: the reason why pictures on a page with text were not read, with advice; None if there
+    is no such picture."""
     identifiers: tuple[Identifier, ...] = ()
-    """The first of each kind, from the top of the page down."""
+    """Patient facts and the date of the page, from the top of the page down: at most one of each kind and issuer."""
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:
-        """The blocks behind ``paragraphs``, in the same order."""
+        """Blocks that a person can see, one for each of ``paragraphs``, in that order."""
         return tuple(block for block in self.blocks if not block.hidden)
 
 
 class DocumentBundle(StrictRecord):
-    """A file, read."""
+    """Everything that was read from one file, page by page."""
 
     schema_version: int = BUNDLE_SCHEMA_VERSION
     doc_id: str
     file_path: str
-    """The path that the file was read from."""
+    """Path from which the file was read."""
     sha256: str
-    """SHA-256 of the file's bytes: the document's identity."""
+    """SHA-256 of the file's bytes, as 64 hex digits; it identifies the document."""
     reader: str
-    """Name and version of what read it."""
+    """Names and versions of all readers of the run, joined by commas."""
     is_repaired: bool = False
-    """The file was damaged and only opened after a repair: content may be missing."""
+    """True if the file was damaged and could be opened only after a repair: content may be missing."""
     total_pages: int
     processing_timestamp: str
-    """When it was read (ISO 8601, UTC)."""
+    """Time at which the file was read (ISO 8601, UTC)."""
     pages: tuple[Page, ...]
 
     @model_validator(mode="after")
@@ -238,21 +244,24 @@ class DocumentBundle(StrictRecord):
         return self
 
     def page(self, page_num: int) -> Page:
-        """Return the page of that number, from 1. KeyError if there is none."""
+        """Return page ``page_num``, counted from 1. KeyError if the file has no such page."""
         if not 1 <= page_num <= self.total_pages:
             raise KeyError(page_num)
         return self.pages[page_num - 1]
 
     def iter_pages(self, start_page: int, end_page: int) -> Iterator[Page]:
-        """Iterate over the existing pages start..end, both included."""
+        """Iterate over the pages from ``start_page`` to ``end_page``, both included.
+
+        Page numbers that the file does not have are ignored.
+        """
         return iter(self.pages[max(start_page, 1) - 1 : max(end_page, 0)])
 
     @property
     def unreadable_pages(self) -> list[int]:
-        """The numbers of pages whose content could not be read."""
+        """Numbers of the pages whose content could not be read."""
         return [page.page_num for page in self.pages if not page.status.is_readable]
 
     @property
     def has_text(self) -> bool:
-        """Any page has text."""
+        """True if at least one page has text."""
         return any(page.text.strip() for page in self.pages)

@@ -1,12 +1,12 @@
-"""Make scanned pages fit for OCR: clean, level, upright; and map back.
+"""Deskew, denoising and rotation of scanned pages for OCR, and the way back to the scan.
 
 A scan may be rotated by quarter turns and skewed by a few degrees. The skew is found without reading a word: if lines
 of print are level, the rows of the picture are either full of ink or empty, and no other angle makes them differ as
-much (the projection profile; W. Postl, US patent 4723297, 1988). The search costs less than a tenth of OCR. A profile
-does not show which way is up; ``ocr`` asks the engine.
+much (the projection profile; W. Postl, US patent 4723297, 1988). The search takes less than a tenth of the time of OCR.
+A profile does not show which way is up; ``ocr`` asks the engine.
 
-Grain, specks, a shadow or pale print that a person hardly notices leave tesseract without a single word: smoothed, and
-with even paper, such a page is read.
+With grain, specks, a shadow or pale print that a person hardly notices, tesseract may recognise no word at all. After
+smoothing, and with even paper, it reads such a page.
 """
 
 from __future__ import annotations
@@ -21,39 +21,43 @@ from PIL import Image, ImageFilter
 
 from evalkit.documents.bundle import Box
 
-#: Degrees to either side within which a tilt is sought: beyond it a sheet lies on the glass on purpose.
+#: Skew is searched up to this many degrees to either side; a sheet that is turned further was laid so on purpose.
 MAX_SKEW_DEGREES = 12.0
-#: Less than this costs no words, and turning the picture would blur it.
+#: A smaller skew (degrees) is not corrected: OCR loses no words by it, and rotating would blur the picture.
 _MIN_SKEW_DEGREES = 0.15
-#: The longer side of the picture that ink is sought in, pixels: about 100 dpi of a letter page.
+#: Longer side (pixels) of the small copy in which ink is searched: a letter page at about 100 dpi.
 _SMALL_SIDE = 1100
-#: The finest angles are tried last, around the best of the coarser ones: (degrees to either side, step).
+#: Steps of the search for the skew: degrees to either side of the best angle so far, and the distance between angles.
 _SEARCH_STEPS = ((MAX_SKEW_DEGREES, 0.5), (0.5, 0.1), (0.1, 0.02))
-#: A page of print has a sharp best angle; a photograph's is hardly better than its others.
+#: The best angle counts if its profile is this many times as sharp as the median: so it is for print, not for
+#: photographs.
 _MIN_PEAK_RATIO = 1.5
-#: This many dots of ink show the skew as well as all of them.
+#: The most ink pixels that are used; so many show the skew as well as all of them.
 _MAX_INK_SAMPLES = 80_000
-#: With fewer dots, or in a strip of so few pixels, nothing can be seen.
+#: With fewer ink pixels, or a shorter side of the picture, no skew can be detected.
 _MIN_INK_PIXELS, _MIN_SIDE_PIXELS = 50, 40
-#: Ink is darker than what surrounds it by this much of what the darkest print is, and by so many of 255 levels.
+#: A pixel is ink if it is darker than its surroundings by this share of the darkest print's difference, and by this
+#: many of 255 grey levels.
 _MIN_INK_SHARE, _MIN_INK_LEVELS = 0.4, 8
-#: Beyond this many standard deviations it is no noise: less than one of a million pixels is.
+#: A pixel that deviates by more standard deviations is not noise: less than one noise pixel in a million does.
 _NOISE_DEVIATIONS = 5
 _MAX_NOISE_LEVEL = 60
-#: Dots of the small picture that dust makes; a letter of 10 points makes twenty to forty.
+#: The most dark pixels of the small copy that dust makes; one letter of 10 points makes twenty to forty.
 _MAX_DUST_PIXELS = 15
-#: Half the side of what "surrounds" means, in pixels of the small picture: a few lines of print.
+#: Half the side of a pixel's surroundings, in pixels of the small copy: a few lines of print.
 _SURROUND_RADIUS = 12
 
-#: Grain and specks are measured in a square of this side (pixels) in the page's middle.
+#: Grain and specks are measured in a square with this side (pixels) in the middle of the page.
 _SAMPLE_SIDE = 1000
-#: The paper's shade is the median of a window wider than bold print, in a picture reduced by this factor.
+#: The paper's shade is measured in a copy reduced by this factor, as the median of a window wider than bold print.
 _PAPER_SCALE, _PAPER_WINDOW = 8, 15
-#: Paper is even where its darkest part is so much of its lightest; print is faint with so few of 255 levels.
+#: Paper is even if its darkest part has at least this share of the brightness of its lightest part; print is faint if
+#: it is darker than the paper by at most this many of 255 grey levels.
 _EVEN_PAPER_RATIO, _FAINT_PRINT_LEVELS = 0.8, 100
-#: Standard deviation of the grain, of 255 levels, from which smoothing gains more words than it costs.
+#: Standard deviation of the grain (of 255 grey levels) above which smoothing gains more words than it loses.
 GRAIN_THRESHOLD = 15.0
-#: Share of pixels that differ from all their neighbours by so many levels. In clean print there are none.
+#: A picture is speckled if a larger share of its pixels differs from all neighbours by more than this many grey levels;
+#: in clean print no pixel does.
 SPECKLE_THRESHOLD, _SPECK_LEVELS = 0.002, 60
 
 InkMask = NDArray[np.bool_]
@@ -61,22 +65,22 @@ InkMask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DeskewedImage:
-    """A picture, made upright."""
+    """A picture made upright and level, with the rotation that was undone."""
 
     image: Image.Image
-    """Grey (mode L)."""
+    """The upright picture, grey (mode L)."""
     clockwise_quarter_turns: int
-    """Quarter turns clockwise, 0..3, by which the picture was rotated."""
+    """Quarter turns clockwise, 0..3, by which the original picture was rotated."""
     clockwise_skew_degrees: float
-    """Degrees clockwise by which it was tilted besides, -12..12."""
+    """Degrees clockwise, -12..12, by which the original picture was skewed in addition."""
     source_size: tuple[int, int]
-    """Width and height of the picture as it came, pixels."""
+    """Width and height of the original picture, in pixels."""
 
     def map_to_source_box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
-        """Map pixels of the upright picture to fractions 0..1 of the original one.
+        """Map a word's box from upright pixels to fractions 0..1 of the original picture.
 
-        The box goes through the middles of the skewed word's four sides. The hull of its corners would be a long word's
-        height too high at a few degrees, and highlight the lines above and below.
+        The box returned goes through the middles of the skewed word's four sides. A box around its corners would be far
+        too high for a long word with a few degrees of skew, and would highlight the lines above and below.
         """
         x, y = (x0 + x1) / 2, (y0 + y1) / 2
         side_middles = [self._map_to_source_point(*middle) for middle in ((x0, y), (x1, y), (x, y0), (x, y1))]
@@ -86,7 +90,7 @@ class DeskewedImage:
         return min(x_shares), min(y_shares), max(x_shares), max(y_shares)
 
     def _map_to_source_point(self, x: float, y: float) -> tuple[float, float]:
-        # The picture was rotated about its middle, which is the middle of both.
+        # The picture was rotated about its middle, so both pictures have the same middle.
         x, y = x - self.image.width / 2, y - self.image.height / 2
         rotation = math.radians(90 * self.clockwise_quarter_turns + self.clockwise_skew_degrees)
         cosine, sine = math.cos(rotation), math.sin(rotation)
@@ -97,11 +101,11 @@ class DeskewedImage:
 def straighten_image(
     image: Image.Image, clockwise_quarter_turns: int = 0, clockwise_skew_degrees: float | None = None
 ) -> DeskewedImage:
-    """Make a picture upright.
+    """Return a picture with its rotation and skew undone, in grey.
 
-    ``clockwise_quarter_turns``: quarter turns clockwise by which it is rotated (only OCR can tell, see ``ocr``).
-    ``clockwise_skew_degrees``: its skew in degrees clockwise; measured if None. Does not raise for any picture that is
-    loaded.
+    ``clockwise_quarter_turns`` are the quarter turns clockwise by which the picture is rotated, which only OCR can tell
+    (see ``ocr``). ``clockwise_skew_degrees`` is its skew in degrees clockwise; measured if None. Raises no error for a
+    picture that is loaded.
     """
     grey = image.convert("L")
     clockwise_skew_degrees = (
@@ -115,14 +119,14 @@ def straighten_image(
     if clockwise_quarter_turns:
         level_image = level_image.rotate(
             90 * clockwise_quarter_turns, expand=True
-        )  # exact: PIL moves pixels for quarter turns
+        )  # without loss: PIL only moves pixels for quarter turns
     return DeskewedImage(level_image, clockwise_quarter_turns, clockwise_skew_degrees, image.size)
 
 
 def denoise_image(grey: Image.Image) -> Image.Image:
-    """Smooth a picture (mode L) if it is full of specks or grain.
+    """Return a picture (mode L) smoothed if it is full of specks or grain.
 
-    Returns the same picture if it is not.
+    Otherwise the picture itself is returned.
     """
     is_grainy, is_speckled = measure_grain(grey) > GRAIN_THRESHOLD, measure_speckle(grey) > SPECKLE_THRESHOLD
     if is_speckled:
@@ -133,9 +137,10 @@ def denoise_image(grey: Image.Image) -> Image.Image:
 
 
 def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
-    """Make uneven paper (mode L) white and its print black; None if it is even.
+    """Return a picture (mode L) with white paper and black print; None if not needed.
 
-    White print on dark is lost, so it is for pages that could not be read otherwise.
+    It is needed if the paper is uneven or the print faint. White print on dark is lost, so that callers try this only on
+    pages that could not be read before.
     """
     background = (
         grey.reduce(_PAPER_SCALE).filter(ImageFilter.MedianFilter(_PAPER_WINDOW)).filter(ImageFilter.BoxBlur(8))
@@ -150,30 +155,29 @@ def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
 
 
 def measure_grain(grey: Image.Image) -> float:
-    """Measure the paper's noise: its standard deviation, of 255 levels.
+    """Return the noise of the paper, as standard deviation in grey levels (of 255).
 
-    In the middle of a picture of mode L. After J. Immerkaer, Fast Noise Variance Estimation (1996), with the median so
-    that print does not count.
+    Measured in the middle of a picture of mode L. After J. Immerkaer, Fast Noise Variance Estimation (1996), but with the
+    median instead of the mean, so that print does not count.
     """
     levels = np.asarray(_crop_centre(grey), dtype=np.float32)
     if min(levels.shape) < 3:
         return 0.0
     row_differences = levels[:-2] - 2 * levels[1:-1] + levels[2:]
     second_differences = row_differences[:, :-2] - 2 * row_differences[:, 1:-1] + row_differences[:, 2:]
-    # The mask's weights have a root of squares of 6; 0.6745 makes a standard deviation of a median.
+    # The root of the sum of the mask's squared weights is 6; a median divided by 0.6745 is a standard deviation.
     return float(np.median(np.abs(second_differences))) / 6 / 0.6745
 
 
 def measure_speckle(grey: Image.Image) -> float:
-    """Measure the share of specks: pixels unlike all their surroundings.
+    """Return the share (0..1) of specks: pixels unlike all of their neighbours.
 
-    They are much lighter or darker; in the middle of a picture of mode L.
-
-    In the middle of a picture of mode L.
+    Measured in the middle of a picture of mode L.
     """
     centre = _crop_centre(grey)
     levels = np.asarray(centre, dtype=np.int16)
-    # The second darkest of nine pixels: unless it is the middle one, the middle one is the darkest.
+    # A pixel is a speck if it is much darker than the second darkest of its nine (itself and its neighbours), or much
+    # lighter than the second lightest.
     darkest, lightest = (np.asarray(centre.filter(ImageFilter.RankFilter(3, rank)), np.int16) for rank in (1, 7))
     lone_pixels = (darkest - levels > _SPECK_LEVELS) | (levels - lightest > _SPECK_LEVELS)
     return float(lone_pixels.mean()) if lone_pixels.size else 0.0
@@ -185,10 +189,10 @@ def _crop_centre(grey: Image.Image) -> Image.Image:
 
 
 def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
-    """Detect the skew of the lines of print: degrees clockwise, -12..12.
+    """Return the skew of the lines of print in degrees clockwise, -12..12.
 
-    0 if it is little or cannot be seen. ``grey`` is mode L and may be rotated by quarter turns: vertical lines show
-    their skew too.
+    0 if the skew is very small or cannot be detected. ``grey`` is of mode L and may be rotated by quarter turns, because
+    vertical lines of print show their skew, too.
     """
     ink_mask = detect_ink_in_downscaled_image(grey)
     y, x = np.nonzero(ink_mask)
@@ -201,23 +205,23 @@ def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
 
 
 def detect_ink_in_downscaled_image(grey: Image.Image) -> InkMask:
-    """Locate print in a smaller copy of a picture: rows by columns, True for ink.
+    """Return a mask of a small copy of the picture, rows by columns: True for ink.
 
-    The picture is mode L. Ink is what is darker than its surroundings, so that neither grey paper nor a shadow counts.
+    The picture is of mode L. Ink is darker than its surroundings, so that neither grey paper nor a shadow counts.
     """
     darkness = _measure_local_darkness(grey)
     darkest = float(np.percentile(darkness, 99.5)) if darkness.size else 0.0
-    # An almost empty page's few words are rarer than that.
+    # On an almost empty page, less than 0.5 % of the pixels are print, so that the percentile misses it.
     darkest = max(darkest, 0.5 * float(darkness.max(initial=0)))
     ink_mask: InkMask = darkness > max(_MIN_INK_SHARE * darkest, _MIN_INK_LEVELS)
     return ink_mask
 
 
 def is_blank_image(grey: Image.Image) -> bool:
-    """Decide if a picture (mode L) shows nothing but paper, its noise and dust."""
+    """Return True if a picture (mode L) shows only paper, noise and dust."""
     darkness = _measure_local_darkness(grey)
     noise = float(np.median(np.abs(darkness))) / 0.6745 if darkness.size else 0.0
-    # If print covers half of the page, the median is print: paper is never that noisy.
+    # The noise is limited, because on a page half covered with print the median measures print, not noise.
     return (
         int((darkness > max(min(_NOISE_DEVIATIONS * noise, _MAX_NOISE_LEVEL), _MIN_INK_LEVELS)).sum())
         <= _MAX_DUST_PIXELS
@@ -235,7 +239,10 @@ def _downscale(grey: Image.Image) -> Image.Image:
 
 
 def _find_sharpest_skew_angle(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) -> tuple[float, float]:
-    """Find the angle with the sharpest profile, and how much sharper it is than most."""
+    """Return the angle (degrees) with the sharpest profile, and its sharpness.
+
+    Both are 0 if no angle is much sharper than the others.
+    """
     best_angle, usual_sharpness, best_sharpness = 0.0, 0.0, 0.0
     for reach, step in _SEARCH_STEPS:
         angles = np.arange(-reach, reach + step / 2, step) + best_angle

@@ -1,7 +1,7 @@
-"""Detect fonts whose ToUnicode map contradicts their glyph names.
+"""Spoofed fonts: fonts whose ToUnicode map contradicts the names of their glyphs.
 
-Only simple fonts that select glyphs by name can be checked so; others, and fonts whose glyphs the file itself draws,
-may name them freely.
+A person then sees other characters than a program reads. Only simple fonts that select glyphs by name can be checked in
+this way. In other fonts, and in fonts whose glyphs are drawn by the file itself (Type 3), the names are arbitrary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CMAP_SECTION = re.compile(rb"beginbf(char|range)(.*?)endbf", re.DOTALL)
 _CHAR_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>")
 _RANGE_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>\s*(?:<([0-9A-Fa-f\s]+)>|\[(.*?)\])", re.DOTALL)
 _TARGET_HEX = re.compile(rb"<([0-9A-Fa-f\s]+)>")
-#: Encodings that have letters and digits where ASCII has them.
+#: Encodings that give letters and digits the same codes as ASCII.
 _BASE_ENCODING = re.compile(r"/(WinAnsi|MacRoman|Standard)Encoding")
 _ENCODING_DIFFERENCES = re.compile(r"/Differences\s*\[(.*?)\]", re.DOTALL)
 _GLYPH_NAME_OR_CODE = re.compile(r"/[^\s/\[\]<>()]+|\d+")
@@ -26,9 +26,10 @@ _REPLACEMENT_CODE_POINT = 0xFFFD
 
 
 def find_misleading_characters(document: Any, font_xref: int) -> set[str]:
-    """Find the characters that a font claims for glyphs of another name.
+    """Find the characters that a font's ToUnicode map gives to glyphs of another name.
 
-    ``font_xref`` is the font's object in a ``pymupdf.Document``.
+    ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. Empty if the font is honest, or
+    of a kind that cannot be checked.
     """
     font_kinds = document.xref_get_key(font_xref, "Subtype")[1], document.xref_get_key(font_xref, "ToUnicode")[0]
     if font_kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or font_kinds[1] != "xref":
@@ -96,7 +97,7 @@ def _iter_cmap_mappings(cmap: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _parse_hex_number(hex_digits: bytes) -> int:
-    """Parse hexadecimal digits; PDF allows white space between them."""
+    """Parse a hexadecimal number; PDF allows white space between its digits."""
     return int(b"".join(hex_digits.split()) or b"0", 16)
 
 

@@ -1,7 +1,7 @@
-"""Recognise page furniture: fax stamps, headers, footers, patient strips.
+"""Page furniture (fax stamps, headers, footers, patient strips), and its recognition.
 
-Its patterns are data, ``furniture.toml``: the only list of it for readers, classifier and verifiers. Furniture is
-ignored for titles, traps and quotes only; identity, dates and fields are read from it as well.
+The patterns are in ``furniture.toml``, the only such list for readers, classifier and verifiers. Furniture is ignored
+only for titles, traps and quotes; identities, dates and fields are read from furniture as well.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from pydantic import BeforeValidator
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Page
 
-#: Lines of a page's head and foot in which stamps are looked for; at most half of the page each.
+#: Lines at a page's top and bottom that are searched for stamps; each at most half of the page.
 _HEAD_LINES, _FOOT_LINES = 6, 10
-#: A page with fewer words besides its stamps is no stamped page: the stamps are its content.
+#: If fewer words than this would remain, nothing on the page counts as a stamp: such lines are its content.
 _MIN_BODY_WORDS = 15
-#: A notice continues with a capital only after a line of this many letters, on one of this many words.
+#: A next line that begins with a capital continues a notice only if the line before has this many characters, and the
+#: next line this many words.
 _WRAPPED_LINE_LENGTH, _WRAPPED_LINE_WORDS = 55, 5
 _ADDRESS_PATTERN = re.compile(
     r"(?i)\b(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+|(?<![\w.-])(?:[a-z\d-]{1,63}\.){1,8}(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
@@ -48,10 +49,10 @@ class _Stamp(StrictRecord):
 
 
 class FurnitureTable(StrictRecord):
-    """The validated content of ``furniture.toml``."""
+    """Content of ``furniture.toml``, validated: patterns of stamps, headers and footers."""
 
     page_furniture: tuple[dict[str, Any], ...]
-    """Rows of V3's trap 3, checked where the traps are loaded."""
+    """Rows of V3's trap 3 (text that is no evidence); validated where the traps are loaded."""
     stamp_part: tuple[dict[str, str], ...]
     stamp: tuple[_Stamp, ...]
     outer_stamp: tuple[_Stamp, ...]
@@ -63,24 +64,24 @@ class FurnitureTable(StrictRecord):
 
     @cached_property
     def stamp_part_patterns_by_id(self) -> dict[str, re.Pattern[str]]:
-        """The patterns that stamps consist of, by id."""
+        """Compiled pattern of each part that stamps consist of, by the part's id."""
         return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
 
     @cached_property
     def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of text that is no evidence wherever it is quoted."""
+        """Patterns of text that is no evidence of a document's type if quoted."""
         return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
 
 
 @cache
 def load_furniture() -> FurnitureTable:
-    """Load the shipped table, once."""
+    """Return the content of ``furniture.toml``, loaded once."""
     text = (files("evalkit.documents") / "furniture.toml").read_text("utf-8")
     return FurnitureTable.model_validate(tomllib.loads(text))
 
 
 def has_page_furniture(text: str) -> bool:
-    """Detect a page number, fax number, record number or date of birth.
+    """Return True if the text contains a page, fax or record number, or a birth date.
 
     >>> has_page_furniture("Pg 3/8"), has_page_furniture("3 of 8 nodes")
     (True, False)
@@ -89,7 +90,7 @@ def has_page_furniture(text: str) -> bool:
 
 
 def is_stamp_line(line: str) -> bool:
-    """Decide if a line is a stamp, given that it is at a page's head or foot.
+    """Return True if a line from a page's top or bottom is a stamp, e.g. of a fax.
 
     >>> is_stamp_line("03/05/2025 14:01 FROM: CLINIC TO: 555-0106 P.1/3"), is_stamp_line("Seen on 03/05/2025 at 14:01")
     (True, False)
@@ -111,9 +112,10 @@ def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
 
 
 def find_stamp_line_indices(lines: Sequence[str]) -> set[int]:
-    """Find stamps at the head and foot of a page, as indices of its lines.
+    """Find the stamps at the top and bottom of a page, as indices into ``lines``.
 
-    The lines are in order from the top down. None on a cover sheet, and none if hardly anything else would remain.
+    ``lines`` are all lines of the page, from the top down. Empty for a cover sheet, and if hardly any other text would
+    remain.
     """
     head_end, foot_start = min(_HEAD_LINES, len(lines) // 2), max(len(lines) - _FOOT_LINES, len(lines) // 2)
     head, foot = range(head_end), range(foot_start, len(lines))
@@ -151,25 +153,28 @@ def _is_wrapped(line: str, following: str) -> bool:
 
 
 def get_body_text(page: Page) -> str:
-    """Return a page's text without stamps, headers and footers."""
+    """Return a page's text without stamps, headers and footers.
+
+    The whole text if the page has nothing else.
+    """
     return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
 
 
 def strip_stamp_lines(page: Page) -> str:
-    """Remove the stamps from a page's text; a repeated letterhead stays."""
+    """Return a page's text without stamps; a letterhead that repeats on pages stays."""
     return _join_without_stamps(tuple((block.text, block.furniture) for block in page.visible_blocks))
 
 
-@lru_cache(maxsize=64)  # traps, page counts and repeated pages read the same page
+@lru_cache(maxsize=64)  # several checks ask for the same page
 def _join_without_stamps(lines: tuple[tuple[str, bool], ...]) -> str:
     has_furniture = any(is_furniture for _, is_furniture in lines)
     stamps = find_stamp_line_indices([text for text, _ in lines]) if has_furniture else set()
     return "\n".join(text for index, (text, is_furniture) in enumerate(lines) if not (is_furniture and index in stamps))
 
 
-@lru_cache(maxsize=64)  # every laboratory is looked for on the same page
+@lru_cache(maxsize=64)  # the search for each laboratory asks for the same page
 def blank_web_and_mail_addresses(text: str) -> str:
-    """Replace addresses of the web and of mail by spaces, keeping the length.
+    """Replace web and e-mail addresses by spaces, keeping the text's length.
 
     >>> blank_web_and_mail_addresses("See www.lab.example/req now")
     'See                     now'

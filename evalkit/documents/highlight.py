@@ -1,4 +1,4 @@
-"""Highlight passages on a page's picture."""
+"""Highlighted passages on the picture of a page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _DASH_LENGTH = 8
 
 
 def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
-    """Highlight boxes (fractions 0..1) on a copy of the image.
+    """Return a copy of the page's image with highlighted boxes (fractions 0..1).
 
-    Filled yellow if found, a dashed outline if only near.
+    Style ``found`` fills a box in yellow, for a passage that was found; ``near`` draws a dashed outline, for a passage
+    that is only similar.
     """
     page_image = image.convert("RGB")
     highlight_layer = Image.new("RGB", page_image.size, "white")
@@ -28,7 +29,7 @@ def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["fo
             draw.rectangle((x0, y0, x1, y1), fill=_FOUND_COLOUR)
         else:
             _draw_dashed_rectangle(draw, x0, y0, x1, y1)
-    # Multiplied, as with a marker pen: what is printed black stays black.
+    # Colours are multiplied, as with a marker pen, so that black print stays black.
     return ImageChops.multiply(page_image, highlight_layer)
 
 

@@ -1,4 +1,4 @@
-"""Find the files that given paths mean."""
+"""The files to read, found from paths of files and folders."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from evalkit.errors import UsageError
 
 
 def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
-    """List the files that are meant, each once, sorted by path.
+    """List the files to read at paths of files and folders, each once and sorted.
 
-    A named file is taken whatever its ending; a folder gives its files with an ending that some format has, in any case,
-    at any depth, without hidden files and folders. UsageError for a path that does not exist and for a folder without
-    such files. Folders inside that cannot be listed, links that lead nowhere or out of the folder, pipes and devices go
-    to ``on_problem``.
+    A file that is named itself is listed whatever its ending. From a folder, all files at any depth whose ending belongs
+    to an input format (in capitals or small letters) are listed, but no hidden files and nothing in hidden folders.
+    UsageError for a path that does not exist, is a pipe or a device, and for a folder without such files. Inside a
+    folder, subfolders that cannot be listed, links that lead nowhere or out of the folder, pipes and devices are
+    skipped, each with a call of ``on_problem``.
     """
     files_by_real_path: dict[Path, Path] = {}
     for path in paths:
@@ -42,9 +43,10 @@ def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError]
 
 
 def _walk_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[Path]:
-    """Walk a folder's files. Links to folders inside it are followed, each real folder once, so that loops end.
+    """Iterate over the visible files in a folder and its subfolders.
 
-    A link that leads out of the folder is left out: who may put files there need not be allowed to read all others.
+    Links to folders inside ``folder`` are followed, but each real folder is visited once, so that loops end. Links that
+    lead out of ``folder`` are skipped: a person who may put links there need not be allowed to read their targets.
     """
     visited: set[Path] = set()
     real_root = folder.resolve()
@@ -83,9 +85,11 @@ def _walk_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> Iter
 
 def _build_outside_link_error(link: Path) -> UsageError:
     return _build_file_skipped_error(
-        f"the link {link} leads out of its folder", "Name the file that it leads to, if that is meant too."
+        f"the link {link} leads out of its folder", "If the file behind the link shall be read too, give its own path."
     )
 
 
-def _build_file_skipped_error(problem: str, remedy: str = "Fix it and run again; the others were read.") -> UsageError:
+def _build_file_skipped_error(
+    problem: str, remedy: str = "Repair this folder or link and run again; the other files were read."
+) -> UsageError:
     return UsageError(problem, code="READER-SKIPPED", remedy=remedy)

@@ -1,6 +1,6 @@
-"""Describe the formats that documents arrive in.
+"""Interfaces of input formats and of the readers that turn files into pages.
 
-A file in ``readers/`` holds one :class:`InputFormat`.
+Each file in ``readers/`` defines one :class:`InputFormat`.
 """
 
 from __future__ import annotations
@@ -16,52 +16,54 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 
 class PagesRead(NamedTuple):
-    """The pages of a file."""
+    """Result of reading a file: its pages, and changes that were needed to read them."""
 
     pages: tuple[Page, ...]
-    """All of them, from page 1 on, blank and unreadable ones too."""
+    """All pages of the file, from page 1 on, blank and unreadable pages too."""
     is_repaired: bool = False
-    """The file was damaged and only opened after a repair."""
+    """True if the file was damaged and could be opened only after a repair."""
     converted_pdf: bytes | None = None
-    """The PDF whose pages a person is shown; None: the file itself is a PDF."""
+    """PDF made from the file, whose pages a person is shown; None if the file itself is a PDF."""
 
 
 class Reader(Protocol):
-    """Reads the pages of files."""
+    """Interface of a reader, which turns the bytes of a file into pages."""
 
     @property
     def reader_version(self) -> str:
-        """Name and version. UsageError if it cannot be fetched.
+        """Name and version of the reader, e.g. ``pymupdf 1.28.2 layout 11``.
 
-        Those of a run's readers, joined, are part of each fingerprint and bundle.
+        UsageError if the version cannot be fetched. The versions of all readers of a run, joined by commas, are part of
+        every fingerprint and bundle.
         """
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
-        """Read the pages of a file's bytes; ``file_name`` only names it in errors.
+        """Read all pages of a file from its bytes; ``file_name`` appears only in errors.
 
-        A broken page alone becomes a ``failed`` one. DocumentError (READER-…) if the file cannot be read.
+        A page that is broken gets the status ``failed``. DocumentError (READER-…) if the whole file cannot be read.
         """
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """The parts that a run has set up for its readers, with their time limits."""
+    """OCR engine and PDF reader with which a run creates its readers."""
 
     ocr_settings: PageOcrSettings | None = None
-    """Recognises pages that are pictures; None: they stay without text."""
+    """OCR engine, with its limits, for pages that are pictures; if None, those pages stay without text."""
     pdf_reader: Reader | None = None
-    """Reads PDFs instead of this machine."""
+    """Reader to which PDFs are given; if None, PDFs are read on this machine."""
 
 
 @dataclass(frozen=True)
 class InputFormat:
-    """A format that can be read."""
+    """An input format: its name, its file endings, and functions to recognise and read it."""
 
     name: str
-    """As people call it, ``PDF``."""
+    """Name of the format as people write it, e.g. ``PDF``."""
     suffixes: tuple[str, ...]
-    """Endings by which files are found in folders, in small letters: ``.pdf``."""
+    """File endings, in small letters, by which folders are searched for the format, e.g. ``.pdf``."""
     has_signature: Callable[[bytes], bool]
-    """Recognise the format by a file's bytes, whatever its name says."""
+    """Function that returns True if a file's bytes are of this format, whatever the file is called."""
     create_reader: Callable[[ReaderOptions], Reader]
-    """A reader of other formats makes a PDF, and lets the reader of PDFs read that."""
+    """Function that creates the format's reader. For a format other than PDF, the reader converts the file to a PDF and
+    lets the PDF reader read that PDF."""

@@ -1,12 +1,14 @@
-"""Arrange a page's lines as blocks in reading order. Pure geometry, points.
+"""Page segmentation: the lines of a page become blocks in reading order.
+
+Pure geometry; lengths are in points.
 
 Three rules do most of the work:
 
-- A gap is a gutter between columns only if prose is on both sides of it. Labels and their values, and tables
-  without rules, are read row by row.
-- Where the next line's first word would still have fitted on a line, the line was ended on purpose, and so is the
-  paragraph.
-- A heading is larger or bolder than what most of the page is set in, or short and in capitals.
+- A gap separates columns only if prose is on both sides of the gap. Labels and their values, and tables without
+  rules, are read row by row.
+- If the first word of the next line would still have fitted on a line, the line was ended on purpose: it is the last
+  of its paragraph.
+- A heading is larger or bolder than most text of the page, or short and in capitals.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
-#: The share of the page's height at top and bottom that holds headers and footers.
+#: Headers and footers are searched for in this share of the page's height at the top and at the bottom.
 MARGIN_SHARE = 0.09
 _LIST_MARKER = re.compile(
-    r"[•◦▪▫‣⁃∙·●○■□❑☐☑☒✓✔➢►\uf0a7\uf0b7\uf0d8*–—-]"  # the \uf0… are bullets of Wingdings and Symbol
+    r"[•◦▪▫‣⁃∙·●○■□❑☐☑☒✓✔➢►\uf0a7\uf0b7\uf0d8*–—-]"  # \uf0…: bullets of the fonts Wingdings and Symbol
     r"|\(?(\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)]"
 )
 _PAGE_NUMBER = re.compile(r"\W*((page|pg\.?|p\.)\s*)?\d{1,4}(\s*(of|/)\s*\d{1,4})?\W*", re.IGNORECASE)
-#: A frame around whole passages is a form's layout, not a table: so many words are in one of its cells.
+#: A frame with more words than this in a cell holds whole passages: it is a form's layout, not a table.
 _MAX_CELL_WORDS = 80
 _MIN_CELL_GAP = 1.5
 _MAX_DEPTH = 8
@@ -41,7 +43,10 @@ _MAX_DEPTH = 8
 
 @dataclass(frozen=True)
 class LayoutBlock:
-    """A block: rows of cells of words. All but tables are one row of one cell."""
+    """A heading, paragraph, list item or table, as rows of cells of words.
+
+    Blocks other than tables have one row with one cell.
+    """
 
     type: BlockType
     rows: tuple[tuple[tuple[PageToken, ...], ...], ...]
@@ -49,19 +54,19 @@ class LayoutBlock:
 
     @property
     def tokens(self) -> Sequence[PageToken]:
-        """All words, in reading order."""
+        """All words of the block, in reading order."""
         if self.type != "table":
             return self.rows[0][0]
         return [token for row in self.rows for cell in row for token in cell]
 
     def map_tokens(self, move: Callable[[PageToken], PageToken]) -> LayoutBlock:
-        """Return the block with every word moved."""
+        """Return a copy of the block in which ``move`` has replaced every word."""
         return replace(self, rows=tuple(tuple(tuple(map(move, cell)) for cell in row) for row in self.rows))
 
 
 @dataclass(frozen=True)
 class _PlacedTable:
-    """A ruled table with its words, placed like a line."""
+    """A ruled table with its words and box, to be arranged among the page's lines."""
 
     block: LayoutBlock
     x0: float
@@ -76,26 +81,26 @@ _TextRow = list[PageLine]
 
 @dataclass(frozen=True)
 class PrevailingTypography:
-    """The setting of most of a page; headings differ from it."""
+    """Font size and style of most text on a page; headings differ from them."""
 
     font_size: float
-    """Points."""
+    """The commonest font size, in points."""
     is_bold: bool
     is_capitals: bool
 
 
 @dataclass
 class TypographyStats:
-    """Counts of characters and lines by setting; grows page by page."""
+    """Counts of characters by font size and style, added up over the pages of a document."""
 
     characters_by_size: Counter[float] = field(default_factory=Counter)
-    """Characters of each size, in half points."""
+    """Number of characters in each font size, rounded to half points."""
     bold_characters: float = 0.0
     capital_characters: int = 0
     character_count: int = 0
 
     def merge_in(self, other: TypographyStats) -> None:
-        """Add another page's counts."""
+        """Add the counts of another page to this object."""
         self.characters_by_size.update(other.characters_by_size)
         self.bold_characters += other.bold_characters
         self.capital_characters += other.capital_characters
@@ -103,7 +108,7 @@ class TypographyStats:
 
     @property
     def typography(self) -> PrevailingTypography:
-        """The commonest size, and if most text is bold or in capitals."""
+        """The commonest font size; bold or capitals if more than half of the text is."""
         font_size = max(
             self.characters_by_size, key=lambda font_size: (self.characters_by_size[font_size], -font_size), default=0.0
         )
@@ -115,7 +120,7 @@ class TypographyStats:
 
 
 def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
-    """Measure the setting of these lines."""
+    """Count the characters of these lines by font size and style."""
     stats = TypographyStats()
     for line in lines:
         length = len(line.text)
@@ -127,9 +132,10 @@ def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
 
 
 def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
-    """Collect the texts in a page's margins, with digits masked.
+    """Collect the texts in a page's margins, each with ``top`` or ``bottom``.
 
-    The same key on another page makes it furniture.
+    Digits are masked and case is folded, so that running page numbers are equal. A row that also appears on another
+    page is a header or footer.
     """
     return {
         (zone, fold_case_and_mask_digits(_join_row_text(row)))
@@ -138,17 +144,17 @@ def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
 
 
 def fold_case_and_mask_digits(text: str) -> str:
-    """Mask digits as ``#`` and fold case, so that running numbers compare equal."""
+    """Replace each number by ``#`` and fold case, so that running numbers are equal."""
     return re.sub(r"\d+", "#", text).casefold()
 
 
 def lay_out_blocks(
     page: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
 ) -> list[LayoutBlock]:
-    """Arrange a page's visible blocks: header, body, footer, then sideways text.
+    """Arrange a page's visible lines as blocks: header, body, footer, sideways text.
 
-    ``repeated_margin_keys`` are the :func:`collect_masked_margin_texts` of more than one page; ``typography`` is the
-    setting of most of the text.
+    ``repeated_margin_keys`` are the keys that :func:`collect_masked_margin_texts` returned for more than one page;
+    ``typography`` describes most of the text, from which headings differ.
     """
     header_blocks: list[LayoutBlock] = []
     footer_blocks: list[LayoutBlock] = []
@@ -183,9 +189,10 @@ def _select_upright_lines(page: PageContent) -> list[PageLine]:
 
 
 def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> Iterator[LayoutBlock]:
-    """Lay out sideways text as if the page were upright.
+    """Build the blocks of sideways, upside-down and oblique text.
 
-    It is along the edges, or the page is an unrotated landscape page.
+    The lines of each direction are arranged as if the page were turned upright, and then turned back. Sideways text
+    runs along a page's edges, or the page is a landscape page that was not rotated.
     """
     for quarter_turns in (1, 2, 3):
         upright_lines: list[_Element] = [
@@ -233,10 +240,10 @@ def _find_rows_in_margins(
 def _find_furniture_rows(
     lines: Sequence[PageLine], page: PageContent, repeated_margin_keys: set[tuple[str, str]]
 ) -> Iterator[tuple[bool, _TextRow]]:
-    """Find the rows of furniture, from the top down, and if each is a header.
+    """Find header and footer rows from the top down; True for rows in the upper half.
 
-    In the margins: repeated rows and those that look like a stamp; near the page's head and foot: stamps, on a page
-    that says more.
+    A row counts if it is in a margin and repeats on other pages, is a page number or looks like a stamp; or if it is a
+    stamp near the top or bottom of a page with enough other text.
     """
     margin_line_ids = {
         id(line)
@@ -254,7 +261,7 @@ def _find_furniture_rows(
 
 
 def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
-    """Mark the stamps among a page's blocks, in reading order, as furniture."""
+    """Return the blocks of a page, in reading order, with stamps marked as furniture."""
     stamps = find_stamp_line_indices([" ".join(token.text for token in block.tokens) for block in blocks])
     return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 
@@ -271,10 +278,13 @@ def _join_row_text(row: _TextRow) -> str:
 
 
 def _fill_tables(grids: Iterable[TableGrid], lines: Sequence[PageLine]) -> tuple[list[_PlacedTable], list[PageLine]]:
-    """Put words into tables, each once; return the lines that are in none."""
+    """Build the tables of these grids; also return the lines that are outside of them.
+
+    Each word is put into one table only. Lines that cross a table's edge are split there.
+    """
     free_lines = list(lines)
     tables: list[_PlacedTable] = []
-    # The innermost of nested frames first: the outer one then is left without words of its own.
+    # The smallest of nested frames comes first, so that the words inside it are no longer available to larger frames.
     for grid in sorted(grids, key=lambda grid: (grid.box[2] - grid.box[0]) * (grid.box[3] - grid.box[1])):
         inner_lines, outer_lines = _split_lines_by_box(free_lines, grid.box)
         block = _build_table_block(grid, inner_lines)
@@ -304,7 +314,10 @@ def _split_lines_by_box(
 
 
 def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBlock | None:
-    """Build a table; None if the frame holds prose or almost nothing."""
+    """Build a table from a grid and the lines in it.
+
+    None if a cell holds prose, if most words are alone in their row, or if fewer than two rows or columns have words.
+    """
     lines_by_cell: dict[tuple[float, float], list[PageLine]] = {}
     for line in lines:
         tokens_by_cell: dict[tuple[float, float], list[PageToken]] = {}
@@ -322,7 +335,7 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     rows = [y for y in grid.row_edges if y in cells_per_row]
     if len(columns) < 2 or len(rows) < 2:
         return None
-    # A frame whose words are mostly alone in their row is a form's layout too.
+    # If most words are in rows with one filled cell, the frame is a form's layout, too.
     if 2 * sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1) > sum(word_counts.values()):
         return None
     return LayoutBlock(
@@ -332,9 +345,9 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
 
 
 def _build_grid_of_rule_stack(rule_stack: Sequence[RulingLine], lines: Sequence[PageLine]) -> Iterator[TableGrid]:
-    """Build the grid of a table with horizontal rules only.
+    """Yield the grid of a table with horizontal rules only, or nothing.
 
-    Its columns are where no word crosses. None, or one.
+    Columns are separated by gaps that no word of the table crosses; with a single column there is no table.
     """
     left, right = rule_stack[0].start, rule_stack[0].end
     rule_heights = [rule.position for rule in rule_stack]
@@ -382,7 +395,10 @@ def _find_column_edges(lines: Sequence[PageLine], left: float) -> list[float]:
 def _find_row_tops(
     lines: Sequence[PageLine], upper_rule_y: float, lower_rule_y: float, column_edges: Sequence[float]
 ) -> Iterator[float]:
-    """Find row tops between two rules: one row, or each line that fills the columns."""
+    """Find the top edges of the rows between two rules.
+
+    Each line of text is a row if several of these lines have words in nearly all columns; otherwise there is one row.
+    """
     yield upper_rule_y
     rows = _group_rows(line for line in lines if upper_rule_y <= _compute_vertical_middle(line) < lower_rule_y)
     filled_columns = [
@@ -410,7 +426,10 @@ def _split_into_reading_regions(elements: list[_Element], depth: int = 0) -> Ite
 
 
 def _split_regions_by_strips(elements: list[_Element], depth: int) -> Iterator[list[_Element]]:
-    """Split elements without a common gutter: a strip between two gaps may have one."""
+    """Split elements that have no gap between columns from top to bottom.
+
+    The elements are divided into horizontal strips, because a strip may have columns of its own.
+    """
     strips = _split_at_horizontal_gaps(elements) if depth < _MAX_DEPTH else [elements]
     merged_strip: list[_Element] = []
     for strip in strips:
@@ -438,7 +457,7 @@ def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Elemen
 
 
 def _find_gutter(elements: Sequence[_Element]) -> float | None:
-    """Find the x of the best gap between two columns of prose; None without one."""
+    """Return the x of the best gap between two columns; None without columns."""
     lines = [element for element in elements if isinstance(element, PageLine)]
     if len(lines) < 6:
         return None
@@ -453,7 +472,10 @@ def _find_gutter(elements: Sequence[_Element]) -> float | None:
 
 
 def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, right: float) -> list[tuple[float, float]]:
-    """Find widths and middles of at most 6 gaps, the least crossed and widest first."""
+    """Find up to 6 vertical gaps: width and x of the middle, least crossed first.
+
+    Of gaps that are crossed by equally many elements, the widest comes first.
+    """
     extent = int(right - left) + 2
     crossing_changes: Counter[int] = Counter()
     for element in elements:
@@ -472,7 +494,10 @@ def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, righ
 
 
 def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
-    """Split into bands from the top: columns at the gutter (True), or rows across it."""
+    """Split elements into horizontal bands, each with True if it has two columns.
+
+    Bands come from the top down. ``gutter`` is the x coordinate between the columns; the other bands are read across it.
+    """
     spanning_elements = sorted(
         (element for element in elements if element.x0 < gutter < element.x1), key=_compute_vertical_middle
     )
@@ -499,7 +524,10 @@ def _compute_vertical_middle(element: _Element) -> float:
 
 
 def _has_columns(elements: Sequence[_Element], gutter: float) -> bool:
-    """Detect two columns: prose on both sides, or lines at heights of their own."""
+    """Return True if elements left and right of ``gutter`` are two columns of text.
+
+    They are if both sides are prose, or if lines left and right are mostly not at the same heights.
+    """
     left = [element for element in elements if element.x1 <= gutter]
     right = [element for element in elements if element.x0 >= gutter]
     if min(len(left), len(right)) < 3:
@@ -564,7 +592,7 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
 
 
 def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[_TextRow]]:
-    """Group rows into paragraphs; none crosses a height of ``forced_break_heights``."""
+    """Group rows into paragraphs; each y of ``forced_break_heights`` ends a paragraph."""
     if not rows:
         return
     line_pitch = _measure_line_pitch(rows)
@@ -585,7 +613,7 @@ def _is_paragraph_break(
     font_size = above[0].font_size
     if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
         return True
-    # A bold phrase may run over a line's end, so lines that are partly bold go with both kinds.
+    # A bold phrase may continue on the next line, so a partly bold line belongs to bold as well as to plain lines.
     if _has_size_change_or_gap(above, below, line_pitch) or {
         _classify_font_weight(above),
         _classify_font_weight(below),
@@ -599,12 +627,15 @@ def _is_paragraph_break(
     slack = font_size + 0.03 * (right_edge - paragraph_rows[0][0].x0)
     if first_token.x1 - first_token.x0 + 0.3 * font_size < free_width - slack:
         return True
-    # An indented first line; the lines of a list item after its first are indented too, but all alike.
+    # An indented line begins a paragraph, except in a list item, whose lines after the first are all indented.
     return not _has_list_marker(paragraph_rows[0]) and below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
 
 
 def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float]:
-    """Estimate each row's right edge from the rows around it with the same setting."""
+    """Estimate for each row the x at which its text could end at most.
+
+    The estimate is the widest of the neighbouring rows with equal font size and line distance.
+    """
     edges: list[float] = []
     left = min(row[0].x0 for row in rows)
     widest_edge = max((row[-1].x1 for row in rows if not _is_tabular(row)), default=0.0)
@@ -612,7 +643,7 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
     for index in range(1, len(rows) + 1):
         if index == len(rows) or _has_size_change_or_gap(rows[index - 1], rows[index], line_pitch):
             section_edge = max((row[-1].x1 for row in rows[start:index] if not _is_tabular(row)), default=0.0)
-            # A stack of short labels does not show where its lines could end; wider text near it does.
+            # Short labels do not show where their lines could end; then the widest row of all counts.
             edges += [section_edge if section_edge - left >= 0.6 * (widest_edge - left) else widest_edge] * (
                 index - start
             )
@@ -626,7 +657,10 @@ def _has_size_change_or_gap(above: _TextRow, below: _TextRow, line_pitch: float)
 
 
 def _measure_line_pitch(rows: list[_TextRow]) -> float:
-    """Measure the usual line distance, at most 2.2 times the font size (else a paragraph gap)."""
+    """Return the usual distance between lines, in points.
+
+    Distances over 2.2 times the font size are gaps between paragraphs and do not count.
+    """
     font_size = median(row[0].font_size for row in rows)
     steps = [below[0].y1 - above[0].y1 for above, below in pairwise(rows)]
     line_steps = [step for step in steps if 0.8 * font_size <= step <= 2.2 * font_size]
@@ -634,7 +668,7 @@ def _measure_line_pitch(rows: list[_TextRow]) -> float:
 
 
 def _is_tabular(row: _TextRow) -> bool:
-    """Decide if wide gaps divide the row into cells; one after a bullet does not count."""
+    """Return True if wide gaps (except after a bullet) divide the row into cells."""
     if len(row) == 1:
         return False
     cells = row[1:] if len(row[0].tokens) == 1 and _LIST_MARKER.fullmatch(row[0].text) else row
@@ -673,7 +707,7 @@ def _classify_block(paragraph_rows: list[_TextRow], typography: PrevailingTypogr
 
 
 def _is_capital_title(text: str) -> bool:
-    """Decide if it is a title in capitals, no abbreviation and no number with a unit."""
+    """Return True for a title in capitals, no abbreviation or number with a unit."""
     letter_count = sum(map(str.isalpha, text))
     return (
         text.isupper() and letter_count >= 5 and len(text.split()) <= 8 and letter_count > sum(map(str.isdigit, text))

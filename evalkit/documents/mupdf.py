@@ -1,6 +1,6 @@
-"""The only door to PyMuPDF: loaded late, silent, errors as DocumentError.
+"""Access to PyMuPDF for all other modules: loaded late, silent, errors as DocumentError.
 
-PyMuPDF is not thread-safe: read in one thread of a process, or in several processes.
+PyMuPDF is not thread-safe: use it in one thread of a process only, or in several processes.
 """
 
 from __future__ import annotations
@@ -13,39 +13,43 @@ from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
 _PDF_MAGIC = b"%PDF-"
-#: Other programs accept 1024 bytes of mail headers or printer commands before the PDF begins.
+#: Bytes that are searched for the beginning of the PDF: other programs accept 1024 bytes of mail headers or printer
+#: commands before it.
 _SIGNATURE_BYTES = 1024 + len(_PDF_MAGIC)
 _OBJECT_REFERENCE = re.compile(r"(\d+) \d+ R")
 
 
 class OpenedPdf(NamedTuple):
-    """A PDF that can be read page by page."""
+    """An open PDF, with the number of its pages."""
 
     document: Any
     """A ``pymupdf.Document``; the caller closes it."""
     total_pages: int
-    """As many as the file has or claims to have, whichever is more; at least 1."""
+    """Number of pages that the file has or claims to have, whichever is more; at least 1."""
     is_page_tree_repaired: bool
-    """The page tree contradicted itself and was repaired here."""
+    """True if the PDF's list of pages (page tree) contradicted itself and was repaired in memory."""
 
 
 def load_pymupdf() -> Any:
-    """Load PyMuPDF on first use: it costs 0.2 s, and most commands never need it."""
+    """Return the module ``pymupdf``, imported on first use and with its messages off.
+
+    The import takes 0.2 s, and most commands do not need it.
+    """
     import pymupdf
 
-    # MuPDF talks to stderr about every flaw of every file; a batch would drown in it.
+    # MuPDF writes a line to stderr for every flaw of every file, which would bury a batch's own messages.
     tools: Any = pymupdf.TOOLS
     tools.mupdf_display_errors(False)
     tools.mupdf_display_warnings(False)
-    tools.set_subset_fontnames(True)  # else several parts of one font are called the same
+    tools.set_subset_fontnames(True)  # else several subsets of a font have one name
     return pymupdf
 
 
 def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
-    """Open a PDF's bytes or file; of a file, only what a page needs is then read.
+    """Open a PDF from its bytes or a path; ``name_for_errors`` is only for errors.
 
-    ``name_for_errors`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
-    READER-DAMAGED or READER-TOO-MANY-PAGES; OSError if the file cannot be read.
+    From a path, only the pages in use are read from the disk. DocumentError: READER-EMPTY, READER-NOT-PDF,
+    READER-ENCRYPTED, READER-DAMAGED or READER-TOO-MANY-PAGES. OSError if the file cannot be read.
     """
     name = PurePath(name_for_errors).name
     first_bytes = _read_first_bytes(source)
@@ -55,9 +59,9 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
         )
     if not has_pdf_signature(first_bytes):
         raise DocumentError(
-            f"{name} is not a PDF, whatever its name says",
+            f"the content of {name} is not a PDF",
             code="READER-NOT-PDF",
-            remedy="Open it in the program it came from and save it as PDF.",
+            remedy="Open the file in the program it came from and save it as PDF.",
         )
     pymupdf = load_pymupdf()
     try:
@@ -71,7 +75,7 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
         raise DocumentError(
             f"{name} is locked with a password",
             code="READER-ENCRYPTED",
-            remedy="Open it with its password, save a copy without one, and give us the copy.",
+            remedy="Open the file with its password, save a copy without a password, and use the copy.",
         )
     try:
         claimed_count, page_xrefs = _read_claimed_page_count(document), _find_page_xrefs(document)
@@ -88,7 +92,7 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
         raise DocumentError(
             f"{name} claims {total_pages:,} pages; the limit is {MAX_PAGES:,}",
             code="READER-TOO-MANY-PAGES",
-            remedy="Split it into smaller files; if it is not that long, it is damaged: export it again.",
+            remedy="Split the file into smaller ones; if it does not have so many pages, it is damaged: export it again.",
         )
     if total_pages < 1:
         document.close()
@@ -97,7 +101,7 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
 
 
 def has_pdf_signature(content: bytes) -> bool:
-    """Recognise a PDF by its bytes, whatever its name says."""
+    """Return True if a file's content begins like a PDF, whatever the file is called."""
     return _PDF_MAGIC in content[:_SIGNATURE_BYTES]
 
 
@@ -112,12 +116,12 @@ def _build_damaged_pdf_error(name: str) -> DocumentError:
     return DocumentError(
         f"{name} is damaged and cannot be opened, or has no pages",
         code="READER-DAMAGED",
-        remedy="It may have been cut off while it was copied: fetch it again from where it came from.",
+        remedy="The file may have been cut off while it was copied: copy or download it again.",
     )
 
 
 def _count_pages(document: Any) -> int:
-    """Count pages as MuPDF does; 0 if the page tree contradicts itself."""
+    """Return MuPDF's number of pages; 0 if the page tree contradicts itself."""
     try:
         return int(document.page_count)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception
@@ -125,15 +129,15 @@ def _count_pages(document: Any) -> int:
 
 
 def _read_claimed_page_count(document: Any) -> int:
-    """Read the page count of the tree's root; 0 without a valid one."""
+    """Return the number of pages that the page tree's root claims; 0 if invalid."""
     kind, count = document.xref_get_key(document.pdf_catalog(), "Pages/Count")
     return max(int(count), 0) if kind == "int" else 0
 
 
 def _find_page_xrefs(document: Any) -> list[int]:
-    """Find the pages' object numbers by walking the tree; at most ``MAX_PAGES`` + 1.
+    """Find the object numbers of all pages in the tree, at most ``MAX_PAGES`` + 1.
 
-    MuPDF trusts the tree's counts: if a count is too low, it silently drops the pages at the end.
+    MuPDF trusts the counts in the tree's nodes: if a count is too low, MuPDF silently drops pages at the end.
     """
     kind, root_reference = document.xref_get_key(document.pdf_catalog(), "Pages")
     if kind != "xref":
@@ -147,7 +151,7 @@ def _find_page_xrefs(document: Any) -> list[int]:
     pending_xrefs = [root_xref]
     while pending_xrefs and len(page_xrefs) <= MAX_PAGES:
         xref = pending_xrefs.pop()
-        # A page that is referred to but missing is a page all the same: its content is unknown.
+        # A page that the tree refers to but that is missing in the file counts as a page with unknown content.
         kind, kids = document.xref_get_key(xref, "Kids") if xref < document.xref_length() else ("null", "")
         if kind == "null":
             page_xrefs.append(xref)
@@ -160,7 +164,10 @@ def _find_page_xrefs(document: Any) -> list[int]:
 
 
 def _flatten_page_tree(document: Any, page_xrefs: list[int]) -> None:
-    """Flatten the page tree. Inherited attributes stay: each page's parent is looked up."""
+    """Make all pages direct children of the page tree's root, with the right count.
+
+    Inherited attributes stay, because they are looked up through each page's parent, which is unchanged.
+    """
     root_xref = int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0])
     document.xref_set_key(root_xref, "Kids", "[" + " ".join(f"{xref} 0 R" for xref in page_xrefs) + "]")
     document.xref_set_key(root_xref, "Count", str(len(page_xrefs)))

@@ -1,11 +1,11 @@
-"""Recognise the print of scanned pages on this machine: nothing is sent anywhere.
+"""OCR of scanned pages on this machine: nothing is sent anywhere.
 
-The engine is tesseract, a separate program, or RapidOCR, a Python library (the extra ``ocr``). The rest of evalkit sees
-neither: it gets words with boxes and confidences.
+The engine is tesseract, a separate program, or RapidOCR, a Python library (the extra ``ocr``). The rest of evalkit does
+not depend on the engine: it gets words with boxes and confidences.
 
-OCR costs a second or more a page, and detecting the orientation costs as much again. So a page is levelled, read as it
-is, and rotated only if almost nothing could be read: of 115 pages, upright print was recognised with a confidence of 87
-and more, rotated print with 30 and less.
+OCR takes a second or more for each page, and so does detecting the page's orientation. A page is therefore deskewed and
+recognised first, and rotated only if almost nothing was recognised: on 115 pages, upright print had a confidence of at
+least 87, rotated print of at most 30.
 """
 
 from __future__ import annotations
@@ -40,62 +40,69 @@ from evalkit.documents.deskew import (
 from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_ocr_quality, compute_mean_confidence
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
-#: Resolution for pages: finer costs time and gains no words; at 150 small print suffers.
+#: Resolution at which pages are recognised: a finer one takes longer and gains no words; at 150 small print is misread.
 OCR_DPI = 200
 OcrEngineName = Literal["auto", "tesseract", "rapidocr", "none"]
 
-#: Below this a page is so poorly recognised that it may be rotated.
+#: A page whose mean confidence (0..100) is lower may be rotated, so that other orientations are tried.
 _MIN_UPRIGHT_CONFIDENCE = 60
-#: Tesseract's own measure of how sure it is of a page's turn. Measured: right from 3 up at 200 dpi, wrong up to 1.3.
+#: Tesseract's orientation confidence from which its orientation is used. Measured at 200 dpi: right orientations had 3
+#: or more, wrong ones 1.3 or less.
 _MIN_ROTATION_CONFIDENCE = 3.0
-#: The share of a page's seconds that asking for its turn, and each try of one, may take: what takes longer is no print.
+#: Share of a page's time limit for detecting its orientation, and for each orientation tried: print takes no longer.
 _ROTATION_TIME_SHARE = 1 / 6
-#: The order in which rotations are tried: sheets are more often fed upside down than sideways.
+#: Quarter turns in the order in which they are tried: sheets are more often fed upside down than sideways.
 _ROTATIONS_TO_TRY = (2, 1, 3)
-#: Tesseract takes at most 32767 pixels a side; beyond 50 megapixels any engine takes too much memory.
+#: Larger pictures are scaled down: tesseract takes at most 32767 pixels a side, and with more than 50 megapixels every
+#: engine takes too much memory.
 _MAX_IMAGE_SIDE, _MAX_IMAGE_PIXELS = 16_000, 50_000_000
-#: A side of this many pixels cannot hold a letter.
+#: A picture with a shorter side counts as blank: no letter fits in.
 _MIN_IMAGE_SIDE = 8
-#: RapidOCR's confidence in nonsense: maps its confidences to tesseract's.
+#: RapidOCR's confidence in wrong words, which counts as 0 when its confidences are scaled to tesseract's.
 _RAPIDOCR_WRONG_CONFIDENCE = 0.55
 _PR_SET_PDEATHSIG = 1
 _PRCTL: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
 class OcrEngine(Protocol):
-    """Recognises print."""
+    """Interface of an OCR engine, which recognises printed words in a picture."""
 
     @property
     def name_and_version(self) -> str:
-        """Such as ``tesseract 5.3.0 eng``: part of the reader's version."""
+        """Name and version of the engine, e.g. ``tesseract 5.3.0 eng``.
+
+        Part of the reader's version.
+        """
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
-        """Recognise a picture's words (mode L or RGB), line by line, in its pixels.
+        """Recognise the words of a picture (mode L or RGB), line by line.
 
-        Empty if there are none. DocumentError OCR-TIMEOUT after ``time_limit_seconds``, OCR-FAILED if the engine fails.
+        The words' boxes are in the picture's pixels. Empty if the picture shows no words. DocumentError: OCR-TIMEOUT
+        after ``time_limit_seconds``, OCR-FAILED if the engine fails.
         """
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """Detect by how many quarter turns clockwise, 0..3, the picture is rotated.
 
-        None if unsure. Errors as ``recognise_words``.
+        None if the engine is not sure. Errors as ``recognise_words``.
         """
 
 
 @dataclass(frozen=True)
 class OcrPageResult:
-    """The recognised words of a scanned page."""
+    """Result of OCR on a page: its words, the deskewed picture and the quality."""
 
     words: tuple[OcrWord, ...]
-    """Line by line, in pixels of ``deskewed_image``."""
+    """Recognised words, line by line; their boxes are in pixels of ``deskewed_image``."""
     deskewed_image: DeskewedImage
     quality: PageQuality
 
 
 def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
-    """Find an engine by name; ``auto``: tesseract, else RapidOCR, else None.
+    """Return the OCR engine of that name; None for ``none``.
 
-    None for ``none``. UsageError OCR-MISSING if a named engine is not installed.
+    ``auto`` means tesseract if it is installed, else RapidOCR, else None. UsageError OCR-MISSING if the named engine is
+    not installed.
     """
     if name == "none":
         return None
@@ -119,12 +126,12 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
 def recognise_page_image(
     image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds_per_pass: float = 60
 ) -> OcrPageResult | None:
-    """Recognise a page drawn at ``dpi``, in any orientation; None if it is blank.
+    """Recognise the words of a page's picture in any orientation; None if it is blank.
 
-    ``seconds_per_pass`` limit one pass; cleaning a poor page and finding its orientation may take twice as long again.
-    Words are in pixels of the upright picture, which is smaller than ``image`` if that is beyond 50 megapixels. A poor
-    page raises nothing: ``quality.readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a
-    broken picture.
+    ``dpi`` is the picture's resolution. ``seconds_per_pass`` is the time limit of one pass of the engine; further passes
+    after cleaning a poor page and to find its orientation may take twice as long again. The words' boxes are in pixels
+    of the deskewed picture, which is scaled down if ``image`` has more than 50 megapixels. A poor page raises no error;
+    its ``quality.is_readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a broken picture.
     """
     grey, scale = _prepare_grey_image(image)
     dpi = max(round(dpi * scale), 1)
@@ -139,7 +146,7 @@ def recognise_page_image(
         flat_image = denoise_image(flat_image)
         flat_deskewed = straighten_image(flat_image)
         flat_words: list[OcrWord] = []
-        with suppress(DocumentError):  # something was read before that is worth keeping
+        with suppress(DocumentError):  # if this pass fails, the first pass still counts
             flat_words = engine.recognise_words(flat_deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
         if (
             assess_ocr_quality(flat_words, flat_deskewed.image, dpi).score
@@ -161,7 +168,7 @@ def _recognise_in_best_rotation(
     dpi: int,
     time_limit_seconds: float,
 ) -> tuple[DeskewedImage, list[OcrWord]]:
-    with suppress(DocumentError):  # the first reading is returned; its quality shows its worth
+    with suppress(DocumentError):  # after an error, the best pass so far is returned
         detected_turns = engine.detect_clockwise_quarter_turns(
             deskewed.image, dpi=dpi, time_limit_seconds=time_limit_seconds
         )
@@ -180,16 +187,22 @@ def _recognise_in_best_rotation(
 
 
 def _is_sideways(words: Sequence[OcrWord]) -> bool:
-    """Detect words taller than wide: some engines read them sideways, in wrong line order."""
+    """Return True if most longer words are taller than wide.
+
+    The page is then rotated: some engines read sideways words, but in a wrong order of lines.
+    """
     long_words = [word for word in words if len(word.text) > 3]
     return sum(word.y1 - word.y0 > word.x1 - word.x0 for word in long_words) > len(long_words) / 2
 
 
 def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
-    """Convert to grey, no larger than engines take; return the scale too."""
+    """Convert to grey, scaled down if engines need that; also return the scale.
+
+    Transparent parts become white. DocumentError OCR-IMAGE for a broken picture.
+    """
     try:
         image.load()
-    except (OSError, SyntaxError, ValueError):  # SyntaxError is how PIL calls a broken PNG
+    except (OSError, SyntaxError, ValueError):  # PIL raises SyntaxError for a broken PNG
         raise DocumentError(
             "the picture of a page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
         ) from None
@@ -207,21 +220,21 @@ def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
 
 @dataclass(frozen=True)
 class Tesseract:
-    """Tesseract 4 or 5 through its command line."""
+    """OCR engine tesseract 4 or 5, called through its command line."""
 
     program: str
-    """The path of the program."""
+    """Path of the program ``tesseract``."""
     name_and_version: str
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
-        """Recognise words; see ``OcrEngine``."""
+        """Recognise the words of a picture with tesseract; see ``OcrEngine``."""
         tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
         return list(_parse_tsv_words(tsv))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
-        """Detect the rotation; see ``OcrEngine``.
+        """Detect by how many quarter turns the picture is rotated; see ``OcrEngine``.
 
-        None also if its data for this (``osd``) is missing or a page has too few words.
+        None also if tesseract's orientation data (``osd``) is not installed, or if the page has too few words.
         """
         try:
             output = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "0", "-l", "osd")
@@ -238,7 +251,7 @@ class Tesseract:
 
     def _run_tesseract(self, image: Image.Image, dpi: int, time_limit_seconds: float, *options: str) -> str:
         grey = image.convert("L")
-        # Through a pipe: a patient's page shall not lie in a temporary file.
+        # The picture goes through a pipe, because a patient's page must not be written to a temporary file.
         pgm_bytes = b"P5 %d %d 255\n" % grey.size + grey.tobytes()
         return _run_command(
             [self.program, "stdin", "stdout", "--dpi", str(max(dpi, 70)), *options], pgm_bytes, time_limit_seconds
@@ -246,7 +259,7 @@ class Tesseract:
 
 
 def _find_tesseract() -> Tesseract | None:
-    """Find tesseract, if it is installed, runs and knows English."""
+    """Return tesseract if it is installed, runs and has data for English; else None."""
     program = shutil.which("tesseract")
     name_and_version = _read_tesseract_version(program) if program else None
     return Tesseract(program, name_and_version) if program and name_and_version else None
@@ -264,14 +277,17 @@ def _read_tesseract_version(program: str) -> str | None:
 
 
 def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: float) -> str:
-    """Run a program; its standard error is dropped, as it may quote the page."""
+    """Run tesseract and return its output. DocumentError: OCR-TIMEOUT, OCR-FAILED.
+
+    Its standard error is discarded, because it may quote the page.
+    """
     try:
         process = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # With more threads of its own in each of many readers, tesseract takes up to twenty times as long.
+            # If each of many parallel tesseracts starts several threads, all take up to twenty times as long.
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             process_group=0,
             preexec_fn=partial(_request_kill_when_parent_dies, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
@@ -289,7 +305,7 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
             ) from None
         finally:
             if process.poll() is None:
-                # The whole group: what is called tesseract may be a script that starts the real one.
+                # The whole process group is killed, because "tesseract" may be a script that starts the real program.
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         raise _build_engine_failed_error("tesseract")
@@ -297,15 +313,15 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
 
 
 def _request_kill_when_parent_dies(parent_pid: int) -> None:
-    """Ask the system to kill this child when its reader dies.
+    """Ask Linux to kill the current process as soon as its parent process dies.
 
-    Called in the child before it becomes tesseract. A reader past its time, or whose run was killed, dies at once and
-    cannot clean up; tesseract would run on for as long as the page takes, one for every reader. On Linux the system
-    ends it; a watchdog would be one more process for every page. Elsewhere it ends after the page.
+    Called in the child process before it becomes tesseract. The parent, which reads the document, is killed at its time
+    limit or with its run and cannot clean up; tesseract would then go on until its page is done. On other systems
+    tesseract does go on: a watchdog would be one more process for every page.
     """
     if _PRCTL:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent_pid:  # it died before that could be arranged
+        if os.getppid() != parent_pid:  # the parent died before the request
             os._exit(1)
 
 
@@ -318,11 +334,11 @@ def _build_engine_failed_error(engine_name: str) -> DocumentError:
 
 
 def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
-    """Parse tesseract's table: of its rows of 12 columns, those of level 5 are words."""
+    """Parse the words from tesseract's TSV output: rows of 12 columns with level 5."""
     line_numbers: dict[tuple[str, ...], int] = {}
     for row in tsv.splitlines():
         cells = row.split("\t", 11)
-        # Pictures and rules come as words of white space.
+        # Tesseract reports pictures and rules as words that consist of white space.
         if len(cells) < 12 or cells[0] != "5" or not (text := cells[11].strip()):
             continue
         line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
@@ -331,22 +347,22 @@ def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
 
 
 class RapidOcr:
-    """RapidOCR 3 (PP-OCR's networks, which its wheel contains) in this process.
+    """OCR engine RapidOCR 3 (with PP-OCR's networks), run in this process.
 
-    Slower than tesseract, larger, and better at numbers. It cannot be interrupted: its seconds are not limited here,
-    only those of the process that reads the document.
+    RapidOCR is slower and larger than tesseract, but better at numbers. It cannot be interrupted, so that time limits of
+    a call are ignored; only the process that reads the document has a limit.
     """
 
     def __init__(self) -> None:
         self.name_and_version = f"rapidocr {version('rapidocr')}"
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:  # noqa: ARG002
-        """Recognise words; see ``OcrEngine``."""
-        # Its networks were taught on pictures as OpenCV holds them: blue first.
+        """Recognise the words of a picture with RapidOCR; see ``OcrEngine``."""
+        # The networks were trained on pictures in OpenCV's order of colours: blue, green, red.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
             ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
-        except Exception:  # noqa: BLE001 - its errors share no base, and may quote the document: not chained
+        except Exception:  # noqa: BLE001 - RapidOCR's errors share no base, and may quote the document: not chained
             raise _build_engine_failed_error("rapidocr") from None
         if ocr_output.boxes is None or ocr_output.txts is None:
             return []
@@ -355,12 +371,15 @@ class RapidOcr:
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> None:
-        """Return None: it cannot detect the rotation."""
+        """Return None, because RapidOCR cannot detect the rotation of a picture."""
 
 
 @lru_cache(maxsize=1)
 def _load_rapidocr() -> Any:
-    """Load its networks once. One thread each: the readers share the cores."""
+    """Return the RapidOCR engine; its networks are loaded on first use only.
+
+    One thread for each process, because several processes that read documents share the cores.
+    """
     from rapidocr import RapidOCR  # type: ignore[import-not-found,unused-ignore]
 
     return RapidOCR(params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
@@ -369,7 +388,10 @@ def _load_rapidocr() -> Any:
 def _build_line_words(
     line_number: int, text: str, line_confidence: float, corners: Any, word_results: Sequence[Any]
 ) -> Iterator[OcrWord]:
-    """Split a recognised line into words, by their boxes or by shares of the line's."""
+    """Split a line that RapidOCR recognised into words.
+
+    ``word_results`` has the words' boxes; if it is empty, the line's box is divided in proportion to the characters.
+    """
     boxed_words = [
         (word, word_confidence, _enclose_corners(quad)) for word, word_confidence, quad in word_results if word.strip()
     ]
@@ -385,7 +407,7 @@ def _build_line_words(
             for match in re.finditer(r"\S+", text)
         ]
     for word, word_confidence, box in boxed_words:
-        # It is 0.98 sure of right words, and still 0.58 to 0.79 sure of upside-down print.
+        # RapidOCR's confidence is 0.98 for right words, but still 0.58 to 0.79 for upside-down print.
         scaled_confidence = (float(word_confidence) - _RAPIDOCR_WRONG_CONFIDENCE) / (1 - _RAPIDOCR_WRONG_CONFIDENCE)
         yield OcrWord(word, *box, round(100 * min(max(scaled_confidence, 0.0), 1.0)), line_number)
 

@@ -1,4 +1,4 @@
-"""Build a page of the bundle from its blocks: text, paragraphs, word places."""
+"""Pages of the bundle, built from layout blocks: text, paragraphs, word positions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ _EMPTY_TOKEN = PageToken("", 0.0, 0.0, 0.0, 0.0)
 
 
 def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
-    """Join the text of a page's blocks."""
+    """Join the texts of blocks by line breaks; in tables, tabs separate the cells."""
     return "\n".join([_format_block_text(block) for block in layout_blocks])
 
 
 def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
-    """Build the page of these blocks, given in points of the displayed page."""
+    """Build the bundle's page from layout blocks, in points of the displayed page.
+
+    ``content`` gives the page's size and its hidden lines.
+    """
     visible_blocks = [_build_block(block, content) for block in layout_blocks]
     paragraphs = tuple([block.text for block in visible_blocks])
     text, words = "\n".join(paragraphs), _build_word_positions(layout_blocks, content)
-    # Not validated: that would check each word again, and all of it was built here.
+    # ``model_construct`` skips validation, which would check every word although all values were built here.
     return Page.model_construct(
         page_num=page_num,
         status=status,
@@ -71,22 +74,25 @@ def _enclose_tokens_in_box(tokens: Sequence[PageToken], content: PageContent) ->
 
 
 def _round_to_share(length: float, full_length: float) -> float:
-    """Convert to a fraction 0..1 of the whole, in ten-thousandths."""
+    """Return ``length / full_length``, limited to 0..1 and rounded to ten-thousandths."""
     return round(min(max(length / full_length, 0.0), 1.0), 4)
 
 
 def _build_word_positions(blocks: Sequence[LayoutBlock], content: PageContent) -> tuple[WordPosition, ...]:
-    """Locate each word in the text and on the page; words are one separator apart."""
-    # An empty cell is followed by its separator alone, as if by a word without letters.
+    """Return each word's position in ``Page.text`` and on the page, in reading order.
+
+    One separator (space, tab or line break) is between two words of the text.
+    """
+    # An empty table cell adds only its separator to the text: here it is a word without letters, dropped at the end.
     cells = [cell or (_EMPTY_TOKEN,) for block in blocks for row in block.rows for cell in row]
     if not cells:
         return ()
-    # All words of the page together, a column at a time: this is the reader's innermost loop.
+    # One list for each coordinate of all words, not a loop over words: the reader spends most of its time here.
     texts, x0s, y0s, x1s, y1s = zip(*chain.from_iterable(cells), strict=True)
     lengths = list(map(len, texts))
     starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0))
     lefts, rights = _scale_to_ten_thousandths(x0s, content.width), _scale_to_ten_thousandths(x1s, content.width)
-    y_coordinates = list({*y0s, *y1s})  # few: the words of a line share theirs
+    y_coordinates = list({*y0s, *y1s})  # few values: words of one line have the same
     scaled_by_y = dict(zip(y_coordinates, _scale_to_ten_thousandths(y_coordinates, content.height), strict=True))
     tops, bottoms = map(scaled_by_y.__getitem__, y0s), map(scaled_by_y.__getitem__, y1s)
     words = tuple(zip(starts, map(add, starts, lengths), lefts, tops, rights, bottoms, strict=True))

@@ -1,4 +1,4 @@
-"""Read what MuPDF draws on a page: words with places and looks, rules, images.
+"""Content of a page as MuPDF draws it: words with position and visibility, rules, images.
 
 All coordinates are points of the page as it is displayed (after rotation), x to the right, y downwards.
 """
@@ -27,30 +27,31 @@ from evalkit.documents.visibility import (
     is_dark_and_opaque,
 )
 
-#: The share of a page that images cover from which there may be text in them.
+#: If images cover at least this share of a page, they may contain text.
 _LARGE_IMAGE_SHARE = 0.05
-#: This many curves may be letters drawn as outlines.
+#: If a page has at least this many curves and oblique lines, they may be letters drawn as outlines.
 _MIN_OUTLINE_SHAPES = 600
-#: Up to this many lines on an otherwise empty page are a letterhead's rules, no text.
+#: A page with nothing but this many straight lines or fewer is blank: they are the rules of a letterhead.
 _MAX_LETTERHEAD_RULES = 8
-#: Print smaller than this (points) is hidden if the page also has print this many times larger.
-#: A page on which all is that small is meant to be enlarged.
+#: Text smaller than this (points) counts as hidden if the page also has text this many times larger; if all text is
+#: small, the page is meant to be enlarged.
 _TINY_FONT_SIZE, _TINY_RATIO = 2.0, 3.0
-#: Words drawn twice are looked for within neighbouring bands of this height (points).
+#: A word is compared only with words in horizontal bands of this height (points) around it, to find words drawn twice.
 _BAND_HEIGHT = 20
-#: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
+#: Words with less opacity than this (of 255) count as invisible: over a scan, the print in the picture would be taken
+#: for these words.
 _MIN_ALPHA = 26
 _BOLD_FLAG, _STROKED_FLAG, _CLIPPED_FLAG = 8, 32, 64
-# C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
+#: C0, DEL and C1 controls, lone surrogates, two non-characters: they are never drawn, and some break JSON readers.
 UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Characters without a glyph, formatting marks, private signs: they may leave no trace on the page.
+#: Formatting marks, private-use characters and others that may leave no ink on the page.
 _TRACELESS_CHARACTER = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
-#: x0, y0, x1, y1, text, number of the block, of the line in it, and of the word.
+#: MuPDF's word: x0, y0, x1, y1, text, number of its block, of its line in the block, and of the word in the line.
 _MupdfWord = tuple[float, float, float, float, str, int, int, int]
 
 
 class PageToken(NamedTuple):
-    """A word with its place."""
+    """A word and its rectangle on the page."""
 
     text: str
     x0: float
@@ -59,25 +60,26 @@ class PageToken(NamedTuple):
     y1: float
 
 
-#: Text and box of a word of MuPDF's, and the token with them: as ``PageToken._make``, but not a call in Python for each word.
+#: Makers of a ``PageToken`` from MuPDF's word, in two steps: like ``PageToken._make``, but without a Python call per
+#: word.
 _pick_token_fields = itemgetter(4, 0, 1, 2, 3)
 _make_token: Callable[[tuple[object, ...]], PageToken] = partial(tuple.__new__, PageToken)
 
 
 class PageLine:
-    """Words on one baseline without a wide gap; never empty, never changed."""
+    """Words on one baseline without a wide gap between them. Immutable, never empty."""
 
     __slots__ = ("bold_share", "font_size", "quarter_turns", "text", "tokens", "x0", "x1", "y0", "y1")
 
     def __init__(
         self, tokens: tuple[PageToken, ...], font_size: float, bold_share: float = 0.0, quarter_turns: int | None = 0
     ) -> None:
-        """Describe a line of words.
+        """Create a line from its words.
 
-        ``font_size`` is the size in points of most characters, ``bold_share`` the share of bold ones, 0..1.
-        ``quarter_turns`` is its direction in quarter turns clockwise; None if it is oblique.
+        ``font_size`` is the size of most characters in points, ``bold_share`` the share (0..1) of bold characters.
+        ``quarter_turns`` is the direction of the text in quarter turns clockwise; None if the text is oblique.
         """
-        # Layout asks for text and edges again and again: they are worked out once, all tokens at a time.
+        # Layout reads text and edges very often, so both are computed once, for all tokens together.
         texts, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
         self.tokens = tokens
         self.font_size = font_size
@@ -91,49 +93,50 @@ class PageLine:
 
     @property
     def box(self) -> Rect:
-        """x0, y0, x1, y1 around its words."""
+        """The rectangle x0, y0, x1, y1 around all words of the line."""
         return self.x0, self.y0, self.x1, self.y1
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """The content of a page."""
+    """Everything that is drawn on a page: lines of text, rules, images, shapes."""
 
     width: float
     height: float
     visible_lines: tuple[PageLine, ...]
-    """Lines that a person can see."""
+    """Lines of text that a person can see."""
     hidden_lines: tuple[PageLine, ...]
-    """Invisible, too faint or too small to be seen, covered, clipped away, outside the page, or other than its letters."""
+    """Lines of text that a person cannot see: invisible, too faint, too small, covered, clipped away, outside the
+    page, or in a font that shows other letters."""
     grids: tuple[TableGrid, ...]
-    """Ruled tables."""
+    """Tables that are drawn with lines."""
     horizontal_rules: tuple[RulingLine, ...]
-    """Horizontal rules."""
+    """Horizontal lines drawn on the page."""
     image_share: float
-    """The part of the page that images cover, 0..1."""
+    """Share (0..1) of the page's area that images cover."""
     ocr_layer: tuple[PageLine, ...]
-    """Those of ``visible_lines`` that are written invisibly over an image: a scanner's OCR."""
+    """Lines of ``visible_lines`` that a scanner's OCR wrote invisibly over an image."""
     shape_count: int
-    """Curves and oblique lines: letters drawn as outlines are thousands of them."""
+    """Number of curves and oblique lines; if letters are drawn as outlines, there are thousands."""
     is_blank: bool
-    """No visible text, no image, and nothing drawn but a few rules."""
+    """True if the page has no visible text, no image, and no drawing but a few straight lines or a single colour."""
     barcode_areas: tuple[Rect, ...] = ()
-    """Areas that may hold bar codes."""
+    """Areas of the page that may contain bar codes."""
 
     @property
     def ocr_layer_share(self) -> float:
-        """The share of visible words that an OCR layer holds, 0..1."""
+        """Share (0..1) of the page's visible words that come from an OCR text layer."""
         word_count = sum(len(line.tokens) for line in self.visible_lines)
         return sum(len(line.tokens) for line in self.ocr_layer) / max(word_count, 1)
 
     @property
     def needs_ocr(self) -> bool:
-        """Its pictures or curves may hold words that its text lacks."""
+        """True if pictures or curves on the page may show words that its text lacks."""
         return bool(self.ocr_layer) or self.image_share >= _LARGE_IMAGE_SHARE or self.shape_count >= _MIN_OUTLINE_SHAPES
 
     @property
     def copy_with_ocr_layer_hidden(self) -> PageContent:
-        """A copy with the OCR layer among the hidden lines."""
+        """Copy of the page's content in which the OCR layer is among the hidden lines."""
         layer_line_ids = set(map(id, self.ocr_layer))
         remaining_lines = tuple(line for line in self.visible_lines if id(line) not in layer_line_ids)
         return replace(
@@ -142,31 +145,32 @@ class PageContent:
 
 
 class _LineWithVisibility(NamedTuple):
-    """A line, or a part of it that looks alike, visible or not."""
+    """A line of text, or a part of one line, with what decides if a person can see it."""
 
     line: PageLine
     is_inked: bool
-    """Not written invisibly."""
+    """True if the text is painted, False if it is written invisibly."""
     is_clip_window: bool
-    """Not painted itself, but what is painted behind it shows through its letters."""
+    """True if the text is not painted but used as a window: a later painting shows through the letters."""
     is_dark_print: bool
-    """Dark and opaque, and all of it signs that leave ink."""
+    """True if all characters are dark, opaque and of a kind that leaves ink."""
     block_number: int
-    """The number of its text block."""
+    """Number of the line's text block in MuPDF's order of painting."""
     font_texts: tuple[tuple[int, str], ...]
-    """Its fonts, as in ``Sheet.own_fonts``, and what is written in each; none where the file brings no fonts along."""
+    """Each font's object number (0 if its name is ambiguous) and the text in that font; empty if the page has no
+    embedded fonts."""
 
 
-#: For the fonts of a file, by their objects, the characters that were seen to leave ink.
+#: For each font of a file, by its object number: the characters that were seen to leave ink on a page.
 VerifiedGlyphs = dict[int, set[str]]
 
 
 def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) -> PageContent:
-    """Read all that is drawn on a ``pymupdf.Page``.
+    """Read everything that is drawn on a ``pymupdf.Page``.
 
-    Raises whatever MuPDF raises for a broken page. An embedded font may have empty glyphs for some letters, so that its
-    words are invisible: they are checked in the picture until the letters have been seen. ``verified_glyphs`` holds
-    what earlier pages of the file have shown, and is extended.
+    An embedded font may have empty glyphs, which make words invisible: words are therefore looked up in the page's
+    picture until each of their letters was seen once. ``verified_glyphs`` has the letters seen on earlier pages of the
+    file; letters seen on this page are added to it. MuPDF's exceptions for a broken page are not caught.
     """
     verified_glyphs = {} if verified_glyphs is None else verified_glyphs
     inspector = PageVisibilityInspector(page)
@@ -189,7 +193,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
             visible_set = set(visible_tokens)
             hidden_tokens = tuple(token for token in line.tokens if token not in visible_set)
             hidden_lines.append(PageLine(hidden_tokens, line.font_size, line.bold_share, line.quarter_turns))
-    if inspector.has_misleading_font:  # a person sees other words: they are in the page's picture
+    if inspector.has_misleading_font:  # a person sees other words than the text has, so OCR must read them
         hidden_lines, visible_lines, ocr_layer = [*visible_lines, *hidden_lines], [], []
     horizontal_rules, vertical_rules, shape_count = _find_ruling_lines(
         page, [block for block in inspector.blocks if block["type"] == VECTOR_BLOCK]
@@ -217,7 +221,10 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
 def _find_visible_tokens(
     styled_line: _LineWithVisibility, inspector: PageVisibilityInspector, verified_glyphs: VerifiedGlyphs
 ) -> tuple[PageToken, ...]:
-    """Find the visible words; only doubtful ones are checked in the page's picture."""
+    """Return the words of a line that a person can see.
+
+    Only words that may be invisible are looked up in the page's picture.
+    """
     box, tokens = styled_line.line.box, styled_line.line.tokens
     if not inspector.is_on_page(box):
         tokens = tuple(token for token in tokens if _is_on_page(token, inspector))
@@ -246,7 +253,7 @@ def _find_visible_tokens(
         visible_tokens = tuple(token for token in tokens if inspector.has_visible_contrast(_inset_word_box(token)))
     if len(visible_tokens) == len(styled_line.line.tokens):
         for font_xref, text in styled_line.font_texts:
-            if font_xref:  # the font is ambiguous: several have this name
+            if font_xref:  # 0: several fonts have this name
                 verified_glyphs.setdefault(font_xref, set()).update(text)
     return visible_tokens
 
@@ -259,7 +266,7 @@ def _read_lines_with_visibility(inspector: PageVisibilityInspector) -> Iterator[
         )
     }
     font_xrefs_by_name = inspector.font_xrefs_by_name
-    # Words count the blocks of text alone; a block's own number counts all that is painted.
+    # MuPDF's words number text blocks only; the number of a block also counts painted lines and areas.
     for text_block_index, block in enumerate(block for block in inspector.blocks if block["type"] == TEXT_BLOCK):
         for line_index, line in enumerate(block["lines"]):
             if line_words := words_by_line.get((text_block_index, line_index)):
@@ -319,7 +326,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
 
 
 def _split_and_clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
-    """Drop unprintable characters, and split at white space that MuPDF does not recognise."""
+    """Remove unprintable characters; split words at white space that MuPDF ignored."""
     texts = [word[4] for word in words]
     joined_text = " ".join(texts)
     if len(joined_text.split()) == len(words) and not UNPRINTABLE_CHARACTER.search(joined_text):
@@ -345,11 +352,11 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
 
 
 def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
-    """Remove words that are drawn again, slightly moved, to look bold or cast a shadow."""
+    """Remove words drawn twice, slightly moved, to look bold or to cast a shadow."""
     unique_words: list[_MupdfWord] = []
     words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
     for word in words:
-        # By height, so that a thousand dots of dotted lines are not compared each with each.
+        # Only words of nearly the same height are compared: a page may have a thousand dots of dotted lines.
         band = int(word[1] / _BAND_HEIGHT)
         nearby_words = (
             other_word
@@ -380,14 +387,20 @@ def _has_ink(span: dict[str, Any]) -> bool:
 
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
-    """Compute quarter turns clockwise of a direction (cosine, sine); a scan's skew is none."""
+    """Return the quarter turns clockwise of a text direction (cosine, sine).
+
+    A slight skew, as in scans, is ignored; None for an oblique direction.
+    """
     cosine, sine = direction
     quarters = math.degrees(math.atan2(sine, cosine)) / 90
     return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None
 
 
 def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[PageLine]:
-    """Split a line's ``tokens`` at gaps too wide for one line of prose."""
+    """Make lines of ``tokens``, which are words of ``line``, split at wide gaps.
+
+    A gap is wide if it is wider than gaps in a line of prose.
+    """
     if not tokens:
         return []
     font_size = line.font_size
@@ -407,12 +420,13 @@ def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[Pa
 
 
 def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
-    """Find horizontal rules, vertical rules, and the number of other shapes.
+    """Find horizontal and vertical rules on a page, and count all other shapes.
 
-    ``vectors`` are MuPDF's boxes of what is drawn on the page.
+    ``vectors`` are MuPDF's blocks of drawn lines and areas.
     """
     if not all(vector["isrect"] for vector in vectors):
-        # Their boxes do not show what was drawn: the paths do, but fetching them costs a second reading.
+        # The boxes of shapes other than rectangles do not show what was drawn. The paths do, but to fetch them the page
+        # must be read again.
         return _sort_edges_into_ruling_lines(_find_path_edges(page))
     return _sort_edges_into_ruling_lines(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
 
@@ -448,7 +462,10 @@ def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[Ru
 
 
 def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
-    """List the lines of a rectangle: its middle if thin, its four sides if stroked, or none."""
+    """Return the lines that a rectangle shows.
+
+    A thin rectangle is one line along its middle; a stroked rectangle has four sides; a filled area has no lines.
+    """
     x0, y0, x1, y1 = rect
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
     if y1 - y0 <= THIN_LINE_WIDTH:
@@ -459,14 +476,14 @@ def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
 
 
 def _transform_rect(matrix: tuple[float, ...], x0: float, y0: float, x1: float, y1: float) -> Rect:
-    """Map a rectangle to the displayed page. Plain numbers: pymupdf.Rect is ten times slower."""
+    """Map a rectangle to the displayed page; ten times faster than pymupdf.Rect."""
     a, b, c, d, e, f = matrix
     u0, v0, u1, v1 = a * x0 + c * y0 + e, b * x0 + d * y0 + f, a * x1 + c * y1 + e, b * x1 + d * y1 + f
     return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
 
 
 def _inset_word_box(token: PageToken) -> Rect:
-    """Shrink a word's box to exclude neighbours' ink; punctuation may be at the edge."""
+    """Shrink a word's box to exclude ink of its neighbours; punctuation keeps its box."""
     inset = 0.15 * min(token.x1 - token.x0, token.y1 - token.y0) if any(map(str.isalnum, token.text)) else 0.0
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
 
@@ -476,7 +493,7 @@ def _is_on_page(token: PageToken, inspector: PageVisibilityInspector) -> bool:
 
 
 def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:
-    """Decide if a word's middle is in the box, or at most a point outside."""
+    """Return True if the middle of a word is in the box, or at most 1 point outside."""
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 

@@ -1,4 +1,4 @@
-"""Describe each page's patient in a line, and compare with the pages before."""
+"""One line about each page's patient, with a comparison to the pages before."""
 
 from __future__ import annotations
 
@@ -18,36 +18,40 @@ from evalkit.documents.identity.file_persons import (
 from evalkit.documents.identity.same_person import FactComparison, PersonComparison, SamePersonVerdict
 
 PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
-#: First and last page.
+#: Numbers of the first and the last page, from 1.
 PageRange = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class PatientBanner:
-    """A page's patient, and how it agrees with the pages before."""
+    """A page's patient in one line, compared with the patient of an earlier page."""
 
     text: str
-    """``DOE, JOHN · 01/15/1970``: in one form, so that two pages can be compared at a glance."""
+    """Name and birth date in one fixed form, so that a person can compare pages at a glance:
+    ``DOE, JOHN · 01/15/1970``."""
     relation: PatientRelation
-    """``first``: nothing before to compare with; ``other``: two facts differ; ``doubtful``: one does; ``none``: no name."""
+    """Result of the comparison. ``first``: no earlier page can be compared; ``same``: no fact differs, or the patient
+    is certainly the same; ``other``: another patient; ``doubtful``: facts differ, but not enough for another patient;
+    ``none``: the page identifies nobody."""
     relation_text: str
-    """``same as page 2``, ``name read differently: … / …``; empty if there is nothing to compare."""
+    """The result in words, e.g. ``same as page 2`` or ``name read differently: … / …``; empty if nothing was
+    compared."""
     identifiers: tuple[Identifier, ...]
-    """The facts behind it, with their places on the page, so that a person can check them."""
+    """Patient facts of this page, with their places on the page, so that a person can check them."""
     compared_page: int | None = None
-    """The earlier page that it is compared with; None without one."""
+    """Number of the earlier page with which this page is compared; None if there is none."""
     differences: tuple[FactComparison, ...] = ()
-    """The facts that differ: ``left`` with its place on ``compared_page``, ``right`` on this page."""
+    """Facts that differ: ``left`` is from ``compared_page``, ``right`` from this page."""
 
 
 def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
-    """Describe the patient of every page, compared with the pages before.
+    """Describe the patient of each page in one line (banner), in page order.
 
-    The nearest earlier page of the same patient decides; else the nearest one of another; else the nearest of which one
-    fact can be compared.
+    Each page is compared with one earlier page: the nearest of the same patient; else the nearest of another patient;
+    else the nearest with at least one fact that both pages state.
     """
     person_by_page = _index_person_by_page(bundle)
-    # Of pages with equal facts only the last is compared.
+    # Of earlier pages that state equal facts, only the last is compared.
     earlier_pages: dict[object, PagePatientIdentity] = {}
     for page in bundle.pages:
         identity = get_page_patient_identity(page)
@@ -60,7 +64,7 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
             and compared_page
             and person_by_page[compared_page.page_num] == person_by_page[page.page_num]
         ):
-            relation = "doubtful"  # another page shows that both are the same person's
+            relation = "doubtful"  # other pages show that both pages are about one person
         yield PatientBanner(
             _format_identity({identifier.kind: identifier.normal for identifier in page.identifiers}),
             relation if identity else "none",
@@ -76,9 +80,10 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
 
 
 def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, ...]]:
-    """List each person's page ranges, in the order of first appearance.
+    """List the page ranges of each person, persons in the order of first appearance.
 
-    A range ends at a page about another person; pages in it that name nobody belong to it.
+    A range begins and ends with a page that identifies the person. Pages in between that identify nobody belong to the
+    range; a page about another person ends it.
     """
     person_by_page = _index_person_by_page(bundle)
     ranges: dict[int, list[PageRange]] = {}

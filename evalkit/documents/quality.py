@@ -1,7 +1,7 @@
-"""Decide if a scanned page can be read, and what would help (spec 002 §7.1).
+"""Quality of OCR: a score for each scanned page, and advice for poor ones (spec 002 §7.1).
 
-An engine always answers something. Below ``MIN_READABLE_SCORE`` about half of its words are wrong, and a model's
-reading of them is invention: such a page goes to a person, with advice.
+An OCR engine returns words for any picture. Below ``MIN_READABLE_SCORE`` about half of the words are wrong, and a model
+that reads them would invent content: such a page goes to a person, with advice.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from evalkit.documents.deskew import (
     measure_speckle,
 )
 
-#: Below it a page is not readable: about half of its words are wrong.
+#: A page with a lower score is not readable: about half of its words are wrong.
 MIN_READABLE_SCORE = 0.5
 
-#: Measured on real pages degraded step by step: the confidence of words that were all right, and all wrong.
+#: Mean confidence of an engine whose words were all right, and all wrong; measured on real pages degraded step by step.
 _CONFIDENCE_ALL_RIGHT, _CONFIDENCE_ALL_WRONG = 92.0, 27.0
-#: Less of the letters in plausible words than this, and less of the ink in words, lowers the score in proportion. Of 102
-#: pages of print with their logos, stamps and rules, the one with the least ink in words has 0.68 there.
+#: The score falls in proportion if a smaller share of the letters is in plausible words, or a smaller share of the ink
+#: is inside words. Of 102 printed pages with logos, stamps and rules, the lowest share of ink inside words was 0.68.
 _MIN_PLAUSIBLE_SHARE, _MIN_COVERED_SHARE = 0.8, 0.65
-#: From here up a page is read well, and its picture needs no advice.
+#: A page with this score or a higher one is read well, and its picture needs no advice.
 GOOD_SCORE = 0.75
 
 _EDGE_PUNCTUATION = " .,;:!?\"'()[]{}<>«»“”‘’*_|/\\-–—=+&%#$°^~`"
@@ -40,7 +40,7 @@ _JOINING_PUNCTUATION = re.compile(r"[-–—/.:,;_@&+()=]+")
 _PLAUSIBLE_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
-        # Words: all small, all capitals or one capital first; a vowel in all that are longer than an abbreviation.
+        # Words: all small, all capitals or one capital first; longer than an abbreviation only with a vowel.
         r"(?=.{1,4}$|.*[aeiouyäöüéèáàíóAEIOUY])(?!.*[b-df-hj-np-tv-xz]{6})([^\W\d_A-Z]+|[A-Z][^\W\d_A-Z]+|[A-Z]+s?)"
         r"(['’][a-z]{1,2})?",
         # Numbers, dates, clock times, amounts with their unit.
@@ -54,7 +54,7 @@ _PLAUSIBLE_PATTERNS = tuple(
 
 
 class OcrWord(NamedTuple):
-    """A recognised word, in pixels of its picture, x to the right, y downwards."""
+    """A word that OCR recognised, with its box in pixels, x to the right, y downwards."""
 
     text: str
     x0: int
@@ -62,27 +62,27 @@ class OcrWord(NamedTuple):
     x1: int
     y1: int
     confidence: int
-    """The engine's confidence, 0..100."""
+    """The engine's confidence that the word is right, 0..100."""
     line_number: int
-    """Words of one line have the same number and follow one another."""
+    """Number of the line; words of one line have the same number and follow one another."""
 
 
 @dataclass(frozen=True)
 class PageQuality:
-    """How well a page was recognised."""
+    """Quality of a page's recognition by OCR, with advice if it is poor."""
 
     score: float
-    """0..1: about the share of its words that are right."""
+    """About the share (0..1) of the page's words that are right."""
     is_readable: bool
     problems: tuple[str, ...]
-    """Faults of the picture and what would help, for a clinician. Empty if the page is read well."""
+    """Sentences for a clinician: faults of the picture, each with advice. Empty if the page is read well."""
 
 
 def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: int) -> PageQuality:
-    """Assess how well a picture was recognised as ``words``.
+    """Score the words that OCR recognised in a picture, and describe its faults.
 
-    The picture is mode L, drawn at ``dpi``; words are in its pixels. A picture without words scores 0, whatever is on
-    it; check before if it is blank.
+    The picture is of mode L, drawn at ``dpi``; the boxes of ``words`` are in its pixels. A picture without words scores
+    0, even if it is blank: check with ``deskew.is_blank_image`` before.
     """
     ink_mask = detect_ink_in_downscaled_image(grey_image)
     covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
@@ -98,13 +98,13 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
 
 
 def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
-    """Compute the words' mean confidence by letter, 0..100; 0 without words."""
+    """Return the words' mean confidence, 0..100, weighted by length; 0 without words."""
     letter_count = sum(len(word.text) for word in words)
     return sum(word.confidence * len(word.text) for word in words) / letter_count if letter_count else 0.0
 
 
 def is_plausible_token(token: str) -> bool:
-    """Decide if a token looks printed: a word, number or code, not a smudge.
+    """Return True if a token has the form of a word, number or code, not of dirt.
 
     >>> [is_plausible_token(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
     [True, True, True, True, False, False, False]
@@ -139,7 +139,10 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
 
 
 def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
-    """Measure the share of ink inside words: words that the engine missed have no confidence."""
+    """Return the share (0..1) of the page's ink that is inside the boxes of words.
+
+    The share shows print that the engine missed, which no confidence does.
+    """
     ink_total = int(ink_mask.sum())
     if not ink_total:
         return 1.0
@@ -155,10 +158,10 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.b
 def _describe_quality_problems(
     words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float
 ) -> Iterator[str]:
-    """Describe problems with advice, from the page as a whole to its print.
+    """Describe faults of a page's picture with advice: first the page, then its print.
 
-    Of 115 pages that were drawn well, print bridged 0.3 and more of the contrast in one pixel and was 16 pixels high
-    and more.
+    The limits are from 115 clean pages: edges of the print bridged at least 0.3 of the contrast from one pixel to the
+    next, and words were at least 16 pixels high.
     """
     grey_levels = np.asarray(grey, dtype=np.int16)
     paper_level = float(np.percentile(grey_levels, 80))
@@ -185,7 +188,10 @@ def _describe_quality_problems(
 
 
 def _measure_sharpness(grey_levels: NDArray[np.int16], contrast: float) -> float:
-    """Measure how much contrast the steepest edges bridge from one pixel to the next, 0..1."""
+    """Return the share (0..1) of the contrast that steep edges bridge in one pixel.
+
+    ``contrast`` is the difference between paper and print in grey levels.
+    """
     level_steps = np.abs(np.diff(grey_levels, axis=1))
     edge_steps = level_steps[level_steps > 0.05 * contrast]
     return float(np.percentile(edge_steps, 90)) / max(contrast, 1.0) if edge_steps.size else 0.0

@@ -1,4 +1,4 @@
-"""Render pages as pictures, for a person or a model that sees."""
+"""Pages of a PDF rendered as pictures, for a person or for a vision model."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
 
-#: 50 megapixels are 150 MB in memory: a poster is rendered coarser, so that it does not exhaust the machine.
+#: The most pixels of a rendered page, 150 MB in memory: a poster is rendered coarser, to not exhaust the machine.
 MAX_RENDER_PIXELS = 50_000_000
 _THUMBNAIL_DPI = 24
-#: Twice the 220 pixels of the contact sheet, for high-resolution screens.
+#: A page is then about 440 pixels wide: twice its width on the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
 
 def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
-    """Render a page (from 1) as displayed, RGB.
+    """Render a page (from 1) of a PDF in RGB, rotated as a viewer displays it.
 
-    At ``max_dpi``, or as fine as 50 megapixels allow. DocumentError if the file cannot be opened; READER-PAGE if this
-    page does not exist or cannot be drawn.
+    The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels. DocumentError if the file
+    cannot be opened; READER-PAGE if the page does not exist or cannot be drawn.
     """
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
@@ -36,10 +36,10 @@ def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
 def render_opened_page(
     opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
 ) -> Image.Image:
-    """Render a page of an open file; ``path_for_errors`` only names it in errors.
+    """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
-    As ``render_page``. ``use_grey_if_colourless``: a page without any colour may be L instead of RGB, the same to the
-    eye in half the time.
+    Resolution and errors as ``render_page``. With ``use_grey_if_colourless``, a page without any colour may be returned
+    in mode L instead of RGB: it looks the same and takes half the time.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -60,7 +60,7 @@ def render_opened_page(
         )
         scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
         pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
-        # A copy: Pillow would share a grey pixmap's memory, which is freed with the pixmap.
+        # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
@@ -71,27 +71,30 @@ def render_opened_page(
 
 
 def _is_page_colourless(page: Any, display_list: Any) -> bool:
-    """Decide if everything in the page's display list is black, white or grey.
+    """Return True if everything drawn on the page is certainly black, white or grey.
 
-    MuPDF's own device decides, and stops at the first colour; pictures are not decoded. The device does not inspect the
-    glyphs of Type 3 fonts, which are drawn like small pages: if there may be any, the result is False.
+    MuPDF's test device decides, and stops at the first colour; pictures are not decoded. The device does not inspect
+    the glyphs of Type 3 fonts, which are drawn like small pages: if the page may have such fonts, the result is False.
     """
     if _may_have_type3_font(page):
         return False
     mupdf = load_pymupdf().mupdf
-    outparams = mupdf.ll_fz_new_test_device_outparams()  # the device writes into it as long as it is used
+    outparams = mupdf.ll_fz_new_test_device_outparams()  # kept: the device writes into this object
     device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, outparams))
     try:
         infinite_rect = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
         mupdf.fz_run_display_list(display_list.this, device, mupdf.FzMatrix(), infinite_rect, mupdf.FzCookie())
         mupdf.fz_close_device(device)
-    except Exception:  # noqa: BLE001 - its way to stop; rendering reports other faults of the page
+    except Exception:  # noqa: BLE001 - the device raises to stop at a colour; rendering reports a page's faults
         return False
     return bool(outparams.is_color == 0)
 
 
 def _may_have_type3_font(page: Any) -> bool:
-    """Detect a Type 3 font, or an annotation, field or pattern with fonts of its own."""
+    """Return True if Type 3 fonts are on the page or cannot be ruled out.
+
+    Annotations, fields and patterns have fonts of their own, which are not searched.
+    """
     if page.first_annot is not None or page.first_widget is not None:
         return True
     if any(font[2] == "Type3" for font in page.get_fonts(full=True)):
@@ -104,39 +107,44 @@ def _may_have_type3_font(page: Any) -> bool:
 
 
 def render_page_pngs(path: Path, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
-    """Render pages (from 1) as PNG, for a model. DocumentError as ``render_page``."""
+    """Return the pages ``page_numbers`` (from 1) as PNG files, in that order.
+
+    Resolution and DocumentError as ``render_page``.
+    """
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
         return [encode_png(render_opened_page(opened_pdf, path, page_num, max_dpi)) for page_num in page_numbers]
 
 
 def encode_png(image: Image.Image) -> bytes:
-    """Encode the image as PNG."""
+    """Return the image as the bytes of a PNG file."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def encode_jpeg(image: Image.Image, quality: int = 75) -> bytes:
-    """Encode the image as JPEG; ``quality`` 1..95."""
+    """Return the image as the bytes of a JPEG file; ``quality`` is 1..95."""
     buffer = io.BytesIO()
-    # Converting copies even if there is nothing to convert.
+    # ``convert`` would copy the image even if the mode is right already.
     encodable_image = image if image.mode in ("RGB", "L") else image.convert("RGB")
     encodable_image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
 
 class PdfPageRenderer:
-    """Renders pages of one PDF as JPEG, for a screen, with a small cache.
+    """Renderer of one PDF's pages as JPEG for a screen, with a small cache.
 
-    The file is read page by page from the disk, so that memory does not grow with it. If the file changes meanwhile, no
-    page is drawn any more: it would not be what was checked on opening.
+    Only the requested page is read from the disk, so that memory does not grow with the file. Once the file has
+    changed on the disk, no page is rendered any more (READER-CHANGED), because it would not be the file that was checked
+    on opening.
     """
 
     def __init__(self, path: Path, *, dpi: int = 140, max_cached_pages: int = 2) -> None:
-        """Open the file. DocumentError if that fails.
+        """Open the PDF at ``path``. DocumentError if the file cannot be opened.
 
-        ``max_cached_pages`` pages stay in memory; the browser caches more.
+        ``dpi`` is the resolution of a page at full size. The ``max_cached_pages`` pages that were used last stay in
+        memory at full size; the browser caches more.
         """
         self._path = path
         self._dpi = dpi
@@ -148,22 +156,28 @@ class PdfPageRenderer:
         self._render_cached_jpeg = lru_cache(maxsize=max_cached_pages)(self._render_jpeg)
 
     def render_full_size(self, page_num: int) -> bytes:
-        """Render a page (from 1) at full size.
+        """Return page ``page_num`` (from 1) as JPEG at full size.
 
         DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE.
         """
         return self._render_cached_jpeg(page_num)
 
     def render_thumbnail(self, page_num: int) -> bytes:
-        """Render a page a few centimetres wide. Errors as ``render_full_size``."""
+        """Return page ``page_num`` (from 1) as a small JPEG, some 200 pixels wide.
+
+        Errors as ``render_full_size``.
+        """
         return self._render_jpeg(page_num, _THUMBNAIL_DPI, quality=60)
 
     def render_preview(self, page_num: int) -> bytes:
-        """Render a page with readable headings. Errors as ``render_full_size``."""
+        """Return page ``page_num`` (from 1) as JPEG, just large enough to read headings.
+
+        Errors as ``render_full_size``.
+        """
         return self._render_jpeg(page_num, _PREVIEW_DPI, quality=65)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the PDF and empty the cache."""
         self._render_cached_jpeg.cache_clear()
         self._opened_pdf.document.close()
 
@@ -180,7 +194,7 @@ class PdfPageRenderer:
             )
             return encode_jpeg(image, quality)
         finally:
-            # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.
+            # MuPDF would keep up to 256 MB of decoded scans of all open documents; a person rarely needs a page twice.
             load_pymupdf().TOOLS.store_shrink(100)
 
     def _read_file_identity(self) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Find the cells of ruled tables from the lines on a page. Pure geometry, points.
+"""Cells of ruled tables, found from the lines on a page. Pure geometry in points.
 
 PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites rotated pages, and extracts the cells'
 text again, without the words' places, which we need.
@@ -13,23 +13,23 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-#: Lines this near to each other are one line; ends this near to a line touch it.
+#: Points: parallel lines nearer to each other are one line, and a line that ends nearer to another touches it.
 _TOLERANCE = 2.5
-#: Beyond this many lines it is a drawing or a diagram, and the search would take seconds.
+#: A page with more lines than this shows a drawing or a diagram, and the search for tables would take seconds.
 _MAX_RULES = 1_500
 
 
 class RulingLine(NamedTuple):
-    """A straight line along an axis."""
+    """A horizontal or vertical straight line."""
 
     position: float
-    """y of a horizontal rule, x of a vertical one."""
+    """The y coordinate of a horizontal line, the x coordinate of a vertical line."""
     start: float
     end: float
 
 
 class GridCell(NamedTuple):
-    """A rectangle without a line inside it."""
+    """A table cell: a rectangle between four drawn lines."""
 
     x0: float
     y0: float
@@ -39,24 +39,24 @@ class GridCell(NamedTuple):
 
 @dataclass(frozen=True)
 class TableGrid:
-    """Connected cells: at least two rows and two columns."""
+    """A table: connected cells in at least two rows and two columns."""
 
     cells: tuple[GridCell, ...]
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:
-        """x0, y0, x1, y1 around all cells."""
+        """The rectangle x0, y0, x1, y1 around all cells."""
         lefts, tops, rights, bottoms = zip(*self.cells, strict=True)
         return min(lefts), min(tops), max(rights), max(bottoms)
 
     @cached_property
     def column_edges(self) -> list[float]:
-        """The left edges of the columns, ascending."""
+        """The x coordinate of each column's left edge, ascending."""
         return sorted({cell.x0 for cell in self.cells})
 
     @cached_property
     def row_edges(self) -> list[float]:
-        """The upper edges of the rows, ascending."""
+        """The y coordinate of each row's upper edge, ascending."""
         return sorted({cell.y0 for cell in self.cells})
 
     @cached_property
@@ -64,20 +64,20 @@ class TableGrid:
         return {(cell.x0, cell.y0): cell for cell in self.cells}
 
     def find_nearest_cell(self, x: float, y: float) -> GridCell:
-        """Find the cell that contains the point, or the nearest one."""
+        """Return the cell that contains the point, or else the nearest cell."""
         column, row = bisect_left(self.column_edges, x), bisect_left(self.row_edges, y)
         if column and row:
             likely_cell = self._cells_by_corner.get((self.column_edges[column - 1], self.row_edges[row - 1]))
             if likely_cell and x <= likely_cell.x1 and y <= likely_cell.y1:
                 return likely_cell
-        # It is in a cell that spans rows or columns, or outside the table.
+        # The point is in a cell that spans rows or columns, or outside the table.
         return min(self.cells, key=lambda cell: _measure_distance_to_cell(cell, x, y))
 
 
 def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
-    """Find the ruled tables of these lines, from the top down.
+    """Find the tables that lines on a page form, from the top down.
 
-    None if there are too many lines for a table.
+    Empty also if the page has so many lines that it shows a drawing.
     """
     merged_horizontal, merged_vertical = _merge_rules(horizontal_rules), _merge_rules(vertical_rules)
     if (
@@ -93,7 +93,10 @@ def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[
 
 
 def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[RulingLine]]:
-    """Find tables without vertical lines: three or more equally wide rules."""
+    """Find tables without vertical lines, each as the list of its horizontal rules.
+
+    A table has three or more rules of nearly equal start and end.
+    """
     stacks: list[list[RulingLine]] = []
     for rule in _merge_rules(horizontal_rules):
         for stack in stacks:
@@ -106,7 +109,7 @@ def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[Ruling
 
 
 def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
-    """Merge rules at nearly the same place, and pieces in a row into one long rule."""
+    """Merge parallel rules that are nearly at one position and overlap or touch."""
     merged_rules: list[RulingLine] = []
     for position, level_rules in _group_rules_by_position(sorted(rules)):
         pieces = sorted(level_rules, key=lambda rule: rule.start)
@@ -121,7 +124,7 @@ def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
 
 
 def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
-    """Group rules of one level, with the level's place."""
+    """Group rules that are nearly at one position; each group with its first position."""
     level_rules: list[RulingLine] = []
     for rule in sorted_rules:
         if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:
@@ -133,7 +136,10 @@ def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[f
 
 
 def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingLine]) -> list[GridCell]:
-    """Find each corner's smallest rectangle to the right and below with four drawn sides."""
+    """Find the cells between rules, as the smallest rectangles with four drawn sides.
+
+    Each crossing of two rules is tried as the upper left corner.
+    """
     crossings = {
         (x, y): (column, row)
         for column, (x, top, bottom) in enumerate(vertical_rules)
@@ -153,10 +159,10 @@ def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingL
 def _find_following_crossings(
     crossings: dict[tuple[float, float], tuple[int, int]], *, rule_index: int, coordinate_index: int
 ) -> dict[tuple[float, float], list[tuple[float, float]]]:
-    """For each crossing, list the later ones on the same rule, the nearest first.
+    """List, for each crossing, those behind it on one of its rules, nearest first.
 
-    ``rule_index`` is the index of the rule's number among the two of a crossing, ``coordinate_index`` that of the
-    coordinate.
+    ``crossings`` has, by x and y, the index of the vertical and of the horizontal rule. ``rule_index`` selects the rule
+    of each such pair (0 or 1), ``coordinate_index`` the coordinate that grows along the rule (0 for x, 1 for y).
     """
     points_by_rule: dict[int, list[tuple[float, float]]] = {}
     for point, rules in crossings.items():
@@ -178,7 +184,8 @@ def _find_smallest_cell(
     for lower_corner in lower_corners:
         for right_corner in right_corners:
             far_crossing = crossings.get((right_corner[0], lower_corner[1]))
-            # The far corner must be on the same two rules as its neighbours, not on others at the same level.
+            # The fourth corner must be on the same two rules as the second and third, not on other rules in line with
+            # these.
             if (
                 far_crossing
                 and far_crossing[0] == crossings[right_corner][0]

@@ -1,7 +1,7 @@
-"""Recognise scanned pages, and lay them out as if they were printed.
+"""OCR of a file's scanned pages, laid out like printed pages.
 
-Copiers and scanning programs write what they recognised invisibly over the picture. A person sees only the picture, so
-the picture is read, and such text is stored as hidden.
+Copiers and scanning programs write the text that they recognised invisibly over the picture (an OCR layer). A person
+sees only the picture; so the picture is recognised again here, and the OCR layer is stored as hidden text.
 """
 
 from __future__ import annotations
@@ -31,45 +31,51 @@ from evalkit.errors import DocumentError
 
 #: A point is 1/72 inch.
 _POINTS_PER_INCH = 72.0
-#: What an engine's box around a word holds of the font size: small letters, and what capitals and tails add to them.
+#: Height of a recognised word's box as a share of the font size: with small letters only, and the additional shares of
+#: capitals and ascenders, and of descenders.
 _X_HEIGHT_SHARE, _ASCENDER_SHARE, _DESCENDER_SHARE = 0.5, 0.22, 0.22
 _ASCENDING_CHARACTER, _DESCENDING_CHARACTER = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
-#: The page's text holds all of a picture's if it has this share of its words.
+#: If the page's own text has at least this share of a picture's words, the picture adds nothing.
 _MIN_KNOWN_SHARE = 0.9
-#: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs. So many
-#: of any confidence may be: in 33 photographs, micrographs and drawings the engine saw no more than two.
+#: At least this many words with at least this confidence are text in a picture, not words that engines see in
+#: photographs. That many words of lower confidence may be text: in 33 photographs, micrographs and drawings the engine
+#: saw at most two words.
 _MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
-#: A recognised word's middle may be this far (as a share of the page) from the page's own word that it is.
+#: A recognised word is the same as one of the page's own words if its middle is at most this far (as a share of the
+#: page) outside the own word's box.
 _POSITION_TOLERANCE = 0.003
 _MIN_SIMILARITY = 60
 _REPLACEMENT_CHARACTER = "\ufffd"
-#: A word with its box in fractions of the page.
+#: A word, and its box x0, y0, x1, y1 in fractions of the page.
 _PlacedWord = tuple[str, float, float, float, float]
-#: Pages that are recognised before they are laid out, to find the furniture that their margins repeat.
+#: Number of pages that are recognised before they are laid out, so that texts repeated in their margins are known.
 _BATCH_SIZE = 100
-#: Engines read the lines of tables and forms as these.
+#: Characters as which engines read the lines of tables and forms.
 _RULE_CHARACTERS = re.compile(r"[|¦_—]+")
-#: Short letters are what engines make of drawings; short numbers may be results.
+#: Words of one or two letters do not count, because engines see them in drawings; short numbers may be results.
 _MEANINGFUL_WORD = re.compile(r"\w{3,}|\d+")
 
 
 @dataclass(frozen=True)
 class PageOcrSettings:
-    """An OCR engine with its limits."""
+    """OCR engine with its time limit per page, for all files of a run."""
 
     engine: OcrEngine
     seconds_per_page: float
-    """Seconds that one pass over a page may take."""
+    """Seconds that one pass of the engine over a page may take."""
     on_page_done: Callable[[], None] = lambda: None
-    """Called when a page is done, to restart a time limit."""
+    """Function that is called after each recognised page, e.g. to restart a time limit."""
 
     def create_file_ocr(self, opened_pdf: OpenedPdf, file_name: str) -> FileOcr:
-        """Create the OCR of one file; ``file_name`` names it in errors."""
+        """Create the object that recognises one file's pages.
+
+        ``file_name`` appears only in errors.
+        """
         return FileOcr(self, opened_pdf, file_name)
 
 
 class FileOcr:
-    """The OCR of one file's pages."""
+    """OCR for the pages of one file: notes the pages that need OCR, then recognises them."""
 
     def __init__(self, recogniser: PageOcrSettings, opened_pdf: OpenedPdf, file_name: str) -> None:
         self._recogniser = recogniser
@@ -80,10 +86,10 @@ class FileOcr:
         self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
-        """Note if a page (from 1) needs OCR, and hide its OCR layer.
+        """Note if a page (from 1) needs OCR; return its content with hidden OCR layer.
 
-        Text that others laid over the picture is hidden: a person does not see it, and its author could write what a
-        model would read.
+        The layer is hidden because a person does not see it, and its author could write anything into it for a model to
+        read.
         """
         if content.ocr_layer:
             self._layered_pages.add(page_num)
@@ -92,7 +98,10 @@ class FileOcr:
         return content.copy_with_ocr_layer_hidden if content.ocr_layer else content
 
     def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
-        """Add recognised text to pages that are, or contain, large pictures."""
+        """Return the pages, with recognised text added to those that need OCR.
+
+        These are pages with status IMAGE and pages noted by ``note_ocr_need_and_hide_layer``.
+        """
         batches = (pages[start : start + _BATCH_SIZE] for start in range(0, len(pages), _BATCH_SIZE))
         return tuple(page for batch in batches for page in self._add_recognised_text_to_batch(batch))
 
@@ -120,14 +129,17 @@ class FileOcr:
                 yield page
 
     def _recognise_page(self, page_num: int) -> RecognisedPage | DocumentError | None:
-        """Recognise a page (from 1); None if its picture is blank."""
+        """Recognise page ``page_num`` (from 1) and read its bar codes.
+
+        None if its picture is blank. A DocumentError is returned, not raised.
+        """
         tools = load_pymupdf().TOOLS
-        tools.mupdf_warnings()  # flushes those of earlier pages
+        tools.mupdf_warnings()  # reading the warnings of earlier pages clears them
         try:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
             self._barcodes_by_page[page_num] = read_barcodes(image)
             page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
-            # A page too large for the renderer is rendered coarser than requested.
+            # The actual resolution: a very large page is rendered coarser than requested.
             dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
             reading = recognise_page_image(
                 image, self._recogniser.engine, dpi=dpi, seconds_per_pass=self._recogniser.seconds_per_page
@@ -136,7 +148,7 @@ class FileOcr:
             return error
         finally:
             self._recogniser.on_page_done()
-        if reading is None and tools.mupdf_warnings():  # an image that cannot be unpacked is drawn as nothing
+        if reading is None and tools.mupdf_warnings():  # MuPDF draws a broken image as nothing
             return DocumentError(
                 "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
@@ -150,10 +162,11 @@ def _merge_ocr_into_page(
     *,
     has_ocr_layer: bool,
 ) -> Page:
-    """Merge a page's own text with its picture's.
+    """Merge text that OCR recognised into a page, which may have text of its own.
 
-    It stays an IMAGE page if that cannot be decided. A page of text may have a photograph: what an engine reads in it
-    is neither added nor counted as unread, unless an OCR layer says that it contains text.
+    ``recognised`` is None for a blank picture, and a DocumentError if OCR failed. If the picture cannot be read well,
+    the page gets the status IMAGE. A page of text may have a photograph: the few words that an engine sees there are
+    neither added nor counted as unread, unless an OCR layer shows that the picture contains text.
     """
     if recognised is None:
         return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
@@ -225,23 +238,23 @@ def _hide_page_text(page: Page) -> Page:
 
 @dataclass(frozen=True)
 class RecognisedPage:
-    """A page with its recognised words."""
+    """Words that OCR recognised on a page, with their places and confidences."""
 
     upright_content: PageContent
-    """As if it had been printed upright, in points."""
+    """Content of the page as if it had been printed upright and straight, in points."""
     page_width: float
-    """Of the displayed page, in points."""
+    """Width of the displayed page, in points."""
     page_height: float
     displayed_tokens: dict[PageToken, PageToken]
-    """The place of each word on the displayed page, in points."""
+    """For each word of ``upright_content``: the word in points of the displayed page."""
     token_confidences: dict[PageToken, int]
-    """The engine's confidence in each, 0..100."""
+    """For each word of ``upright_content``: the engine's confidence, 0..100."""
     quality: PageQuality
     words: tuple[OcrWord, ...]
 
     @classmethod
     def from_ocr_result(cls, ocr_result: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
-        """Create from an OCR result; the displayed page's size is in points."""
+        """Convert an OCR result from pixels to points; the page's size is in points."""
         upright_image = ocr_result.deskewed_image.image
         scale = (page_height if ocr_result.deskewed_image.clockwise_quarter_turns % 2 else page_width) / max(
             upright_image.width, 1
@@ -288,9 +301,10 @@ class RecognisedPage:
     def lay_out_with_confidences(
         self, repeated_margin_keys: set[tuple[str, str]]
     ) -> tuple[list[LayoutBlock], tuple[int, ...]]:
-        """Lay out the words in points of the displayed page, with their confidences.
+        """Arrange the words as blocks, in points of the displayed page.
 
-        Confidences are 0..100, in order. ``repeated_margin_keys`` as for ``lay_out_blocks``.
+        Also returns the confidence of each word, 0..100, in the order of the blocks' words. ``repeated_margin_keys`` as
+        for ``lay_out_blocks``.
         """
         typography = measure_typography(self.upright_content.visible_lines).typography
         blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, typography)
@@ -298,7 +312,7 @@ class RecognisedPage:
         return displayed_blocks, tuple(self.token_confidences[token] for block in blocks for token in block.tokens)
 
     def drop_words_of_page_text(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
-        """Drop recognised words that the page's own, exact text has."""
+        """Return a copy without the recognised words that the page's own text has."""
         placed_words = [
             (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
             for start, end, x0, y0, x1, y1 in page_words
@@ -310,7 +324,10 @@ class RecognisedPage:
         return replace(self, upright_content=replace(self.upright_content, visible_lines=tuple(lines)))
 
     def _is_page_word(self, token: PageToken, placed_words: Sequence[_PlacedWord]) -> bool:
-        """Decide if it is a word of the page's: same place, not just under a watermark."""
+        """Return True if a recognised word is one of the page's own words.
+
+        It is if it is at the same place; under a much higher word, such as a watermark, only if the text is similar.
+        """
         _, x0, y0, x1, y1 = self.displayed_tokens[token]
         x, y = (x0 + x1) / 2 / self.page_width, (y0 + y1) / 2 / self.page_height
         return any(
@@ -323,7 +340,10 @@ class RecognisedPage:
         )
 
     def has_enough_words(self, min_confidence: int) -> bool:
-        """Decide if it has more such sure words than engines see in logos and photos."""
+        """Return True if enough words with ``min_confidence`` were read to be real text.
+
+        That is more words than engines see in logos and photographs.
+        """
         tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
         word_count = sum(
             self.token_confidences[token] >= min_confidence and bool(_MEANINGFUL_WORD.search(token.text))
@@ -332,7 +352,10 @@ class RecognisedPage:
         return word_count >= _MIN_TEXT_WORDS
 
     def has_new_words(self, page_text: str) -> bool:
-        """Decide if the picture says more than the page's text; logos and drawings do not."""
+        """Return True if the picture has more than a few words that ``page_text`` lacks.
+
+        A few are ignored, because engines see words in logos and drawings.
+        """
         word_counts = _count_words(word.text for word in self.words)
         return (
             not page_text or (word_counts & _count_words([page_text])).total() < _MIN_KNOWN_SHARE * word_counts.total()
@@ -340,7 +363,7 @@ class RecognisedPage:
 
 
 def _format_ocr_problem(error: DocumentError) -> str:
-    """Describe why a page could not be recognised, and what would help, in a clause."""
+    """Return the error and its remedy in one clause, for ``Page.problems``."""
     return f"{error.message}: {error.remedy[:1].lower()}{error.remedy[1:].rstrip('.')}"
 
 
@@ -349,7 +372,10 @@ def _count_words(texts: Iterable[str]) -> Counter[str]:
 
 
 def _estimate_font_size(token: PageToken) -> float:
-    """Estimate the font size by a word's height: letters without ascenders are half of it."""
+    """Estimate the font size from the height of a recognised word.
+
+    A word without ascenders and descenders is half as high as its font size.
+    """
     size_share = (
         _X_HEIGHT_SHARE
         + _ASCENDER_SHARE * bool(_ASCENDING_CHARACTER.search(token.text))

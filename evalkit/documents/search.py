@@ -1,4 +1,4 @@
-"""Search for text in a document, and locate text on a page."""
+"""Text search in a document, and boxes around a passage on its page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from operator import itemgetter
 from evalkit.documents.bundle import DocumentBundle, Page, WordPosition
 from evalkit.issue import PageBox
 
-#: The most occurrences that are listed.
+#: The most hits that a search returns.
 MAX_SEARCH_HITS = 500
 
-#: One box a line; the whole page if the words' places are unknown. Never empty.
+#: One hit of a search: a box for each line of it; one box of the whole page if the positions of its words are unknown.
+#: Never empty.
 SearchHit = tuple[PageBox, ...]
 
 
 def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit, ...]:
-    """Find the first ``MAX_SEARCH_HITS`` places of ``query``, in reading order.
+    """Find the first ``MAX_SEARCH_HITS`` occurrences of ``query``, in reading order.
 
-    Each is on one page, and none overlap. Case and kinds of white space are ignored: a line break equals a space. A
-    part of a word is found, and the whole word boxed. Empty for a query without characters.
+    Each hit is on one page, and hits do not overlap. Upper and lower case count as equal, and so does all white space:
+    a line break equals a space. If ``query`` matches only part of a word, the box encloses the whole word. Empty if
+    ``query`` is empty or only white space.
     """
     terms = query.casefold().split()
     if not terms:
@@ -34,7 +36,8 @@ def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit
 
 def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
     folded_text = page.text.casefold()
-    # Folding can make one sign two (ß, İ), never fewer: if the length is unchanged, so is every sign's index.
+    # Case folding can turn one character into two (ß, İ), never into fewer: if the text's length is unchanged, so is
+    # the index of every character.
     original_offsets: Sequence[int] = range(len(folded_text))
     if len(folded_text) != len(page.text):
         original_offsets = [offset for offset, character in enumerate(page.text) for _ in character.casefold()]
@@ -44,7 +47,10 @@ def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
 
 
 def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
-    """Box the words of ``page.text[start:end]``, one rectangle per line."""
+    """Return boxes around the words of ``page.text[start:end]``, one for each line.
+
+    Empty if the position of none of these words is known.
+    """
     line_boxes: list[list[int]] = []
     first_index = bisect_right(page.words, start, key=itemgetter(1))
     for word in page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]:

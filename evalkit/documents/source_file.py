@@ -1,4 +1,4 @@
-"""A file on the disk: its bytes and its hash."""
+"""Bytes and SHA-256 of a source file, with a size limit and clear errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_FILE_BYTES = 512 * 1024 * 1024
 
 
 def read_source_file(path: Path) -> bytes:
-    """Read all bytes of a file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    """Return all bytes of a file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
         return read_regular_file(path, MAX_FILE_BYTES)
     except OSError as error:
@@ -20,9 +20,9 @@ def read_source_file(path: Path) -> bytes:
 
 
 def hash_source_file(path: Path) -> str:
-    """Hash a file: SHA-256 as 64 hex digits, in constant memory.
+    """Return a file's SHA-256 as 64 hex digits, without loading the whole file.
 
-    DocumentError as ``read_source_file``.
+    DocumentError: READER-UNREADABLE, READER-TOO-LARGE.
     """
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
@@ -32,12 +32,15 @@ def hash_source_file(path: Path) -> str:
 
 
 def build_read_error(path: Path, error: OSError) -> DocumentError:
-    """Translate a system error about a file: READER-UNREADABLE or READER-TOO-LARGE."""
+    """Return the DocumentError for an OSError that opening or reading a file raised.
+
+    Its code is READER-TOO-LARGE or READER-UNREADABLE.
+    """
     if isinstance(error, FileTooLarge):
         return DocumentError(
             f"{path.name} is larger than {MAX_FILE_BYTES // 1024**2} MB",
             code="READER-TOO-LARGE",
-            remedy="Split it into smaller files, or export it with smaller images.",
+            remedy="Split the file into smaller files, or export it with smaller images.",
         )
     reason = {
         FileNotFoundError: "does not exist",

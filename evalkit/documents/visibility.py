@@ -1,10 +1,10 @@
-"""Decide what of a page a person can see.
+"""Visibility of a page's words: what is painted over them, and what its picture shows.
 
-Nearly all words of nearly all pages are dark print on white paper, and nothing is painted near them. Only for the
-others is a picture of the page drawn, which costs more than reading all of its words.
+Nearly all words are dark print on white paper with nothing painted near them. Only if a page has other words is its
+picture drawn, which costs more than reading all of its words.
 
-MuPDF's display list, made once and looked at by all, would save a tenth of the time. But it drops words that are
-clipped away, and hidden words must be reported.
+MuPDF's display list, made once and used by all steps, would save a tenth of the time. But it drops words that are
+clipped away, and these must be reported as hidden.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from PIL import Image, ImageChops
 from evalkit.documents.font_spoofing import find_misleading_characters
 from evalkit.documents.mupdf import load_pymupdf
 
-#: Pixels of the picture that visibility is checked in; more would cost time and show nothing new.
+#: The most pixels of the picture in which visibility is checked; more would cost time and show nothing new.
 _MAX_RASTER_PIXELS = 2_000_000
 #: Below this scale (pixels per point) small print may vanish from the picture although a person could zoom in.
 _MIN_SCALE = 0.3
-#: A word can be seen if its pixels differ by this much (of 255) in red, green or blue. Print of 6 points and more, one
-#: pixel a point, differs: grey 0.75 by 43 or more (its full stops by 14), grey 0.9 by 18 or more; but grey 0.95 by 13
-#: at most, grey 0.97 by 8 at most, and black at an opacity of 5 % by 12 at most.
+#: A word is visible if its pixels differ by at least this much (of 255) in red, green or blue. Measured with one pixel
+#: a point and print of at least 6 points: grey 0.75 differs by 43 or more (its full stops by 14), grey 0.9 by 18 or
+#: more; but grey 0.95 by at most 13, grey 0.97 by at most 8, and black at an opacity of 5 % by at most 12.
 _MIN_CONTRAST = 14
-#: Dark print differs by this much from the page without it. What looks out between strips of white that are painted
-#: over it, each next to the other, differs by 67 at most; what is under a highlighter of half opacity, by 127.
+#: Dark print is visible if the page with it differs by at least this much from the page without it. Traces of print
+#: between white strips painted over it differ by at most 67; print under a half-opaque highlighter differs by 127.
 _MIN_PRINT_CONTRAST = 96
-#: The types of MuPDF's blocks that are read.
+#: MuPDF's types of blocks: text, and drawn lines or areas.
 TEXT_BLOCK, VECTOR_BLOCK = 0, 3
-#: MuPDF's flag of letters whose areas are painted, and not only their edges.
+#: MuPDF's flag for letters whose areas are filled, not only their edges drawn.
 FILLED_FLAG = 16
-#: Lines thinner than this (points) leave enough of a word to be read.
+#: A line thinner than this (points) does not hide a word that it crosses.
 THIN_LINE_WIDTH = 3.0
-#: Bits of a colour 0xRRGGBB: none is set where red, green and blue are in their darker half, ...
+#: A colour 0xRRGGBB with none of these bits is dark: red, green and blue are all in their darker half.
 _BRIGHT_BITS = 0x808080
-#: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
+#: A colour with all of these bits is light: all are in their lightest quarter. Dark on light is far above
+#: _MIN_CONTRAST.
 _LIGHT_BITS = 0xC0C0C0
 _HALF_OPAQUE = 128
-#: MuPDF reports this many letters of a font's name, and this name of a nameless font of type 3.
+#: MuPDF cuts font names to this length, and gives this name to Type 3 fonts without a name.
 _MAX_FONT_NAME_LENGTH, _UNNAMED_TYPE3_FONT = 31, "Unnamed-T3"
-#: Painted objects: words, an area, an image.
+#: Codes of painted objects: words, an area, an image.
 _TEXT_PAINT, _AREA_PAINT, _IMAGE_PAINT = "wai"
-#: Drawing nearer to a box's edges than this share of its height leaves its words legible.
+#: A line does not strike a word through if it stays nearer to the box's edges than this share of its shorter side.
 _EDGE_MARGIN_SHARE = 0.3
 #: Painted objects are indexed by bands of this height (points).
 _BAND_HEIGHT = 16
@@ -56,16 +57,19 @@ Rect = tuple[float, float, float, float]
 
 
 class Occluder(NamedTuple):
-    """An object that may hide words in its area."""
+    """A painted object that may hide words in its area."""
 
     area: Rect
     painted_before_block: float = math.inf
-    """The number of the text block that it was painted before, at the latest; infinite if unknown."""
+    """Number of a block before which the object was certainly painted; infinite if unknown."""
     is_light: bool = False
-    """It hides no dark word that is painted upon it."""
+    """True if the object is so light that dark words painted on it stay visible."""
 
     def may_obscure_dark_words(self, box: Rect, block_number: int) -> bool:
-        """Decide if it may hide dark words of text block ``block_number`` in ``box``."""
+        """Return True if this object may hide dark words in ``box``.
+
+        ``block_number`` is the number of the words' text block in the order of painting.
+        """
         x0, y0, x1, y1 = self.area
         return (
             not (self.is_light and self.painted_before_block < block_number)
@@ -77,21 +81,22 @@ class Occluder(NamedTuple):
 
 
 class PageVisibilityInspector:
-    """The visibility of a page's words, as far as MuPDF tells."""
+    """Everything that MuPDF tells about the visibility of a page's words."""
 
     def __init__(self, page: Any) -> None:
-        """Inspect a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
+        """Inspect a ``pymupdf.Page``; MuPDF's exceptions for a broken page are not caught."""
         self._page = page
         self._pymupdf = load_pymupdf()
         rect = page.rect
         self.width: float = rect.width
         self.height: float = rect.height
-        # Lazy vectors do not split underlined words; they may be reported later than they were painted, not earlier.
-        # TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as all the rest.
+        # With TEXT_LAZY_VECTORS, lines under words do not split them; a line may be reported after later words, never
+        # before earlier ones. TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as the
+        # rest.
         self._text_page = self._extract_text_page(self._pymupdf.TEXT_COLLECT_VECTORS | self._pymupdf.TEXT_LAZY_VECTORS)
+        #: MuPDF's blocks of text (type 0) and of drawn lines and areas (type 3), in the order of painting.
         self.blocks: list[dict[str, Any]] = self._text_page.extractDICT()["blocks"]
-        """MuPDF's blocks of text (type 0) and drawn lines and areas (type 3), in the order they were painted."""
-        # A frame, or a line as broad as a bar: only the path shows which.
+        # A broad stroked block is a frame or a bar-like line; only its path, hence "stroke_path", shows which.
         has_frames = any(
             block["type"] == VECTOR_BLOCK and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks
         )
@@ -99,25 +104,25 @@ class PageVisibilityInspector:
 
     @property
     def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
-        """Words, also those off the page.
+        """Words of the page, also those outside its edges.
 
-        x0, y0, x1, y1, text, number of the block, of the line in it, and of the word.
+        Each is x0, y0, x1, y1, text, number of its block, of its line in the block, and of the word in the line.
         """
         words: list[tuple[float, float, float, float, str, int, int, int]] = self._text_page.extractWORDS()
         return words
 
     @cached_property
     def font_xrefs_by_name(self) -> dict[str, int]:
-        """The fonts' objects by MuPDF's names; 0 if a name is ambiguous.
+        """PDF object number of each font, by the font's name; 0 if a name is ambiguous.
 
-        Empty if the file embeds no font of the page.
+        Empty if no font of the page is embedded in the file.
         """
         fonts = self._page.get_fonts()
-        # Fonts of type 3 are drawings and have no file.
+        # Type 3 fonts have no font file, but their glyphs are drawn by the PDF itself.
         if all(extension == "n/a" and kind != "Type3" for _, extension, kind, *_ in fonts):
             return {}
         if not all(xref for xref, *_ in fonts):
-            return {"": 0}  # a font that is no object: its name is ambiguous
+            return {"": 0}  # a font without an object number: its name is ambiguous
         mupdf = self._pymupdf.mupdf
         document = mupdf.pdf_document_from_fz_document(self._page.parent.this)
         xrefs_by_name: dict[str, int] = {}
@@ -128,7 +133,7 @@ class PageVisibilityInspector:
 
     @property
     def has_misleading_font(self) -> bool:
-        """Detect a font that claims other letters than its own, among the page's."""
+        """True if the page's text has characters that a font falsely gives to glyphs."""
         misleading_characters = {
             character
             for font_xref, *_ in self._page.get_fonts()
@@ -139,11 +144,14 @@ class PageVisibilityInspector:
 
     @property
     def image_areas(self) -> list[Rect]:
-        """The areas of images on the page."""
+        """Area of each image, clipped to the page."""
         return [self._clip_to_page(area) for area in self._recorder.image_areas]
 
     def is_centre_painted_over(self, box: Rect) -> bool:
-        """Detect an image, or an area with other words, painted over the box's middle."""
+        """Return True if something was painted over words at the middle of ``box``.
+
+        Counted are an image, and an area with later words on it.
+        """
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         nearby_paint = self._paint_by_band.get(int(y // _BAND_HEIGHT), ())
         paint_kinds = "".join([kind for kind, (x0, y0, x1, y1) in nearby_paint if x0 <= x <= x1 and y0 <= y <= y1])
@@ -152,9 +160,9 @@ class PageVisibilityInspector:
 
     @cached_property
     def _paint_by_band(self) -> dict[int, list[tuple[str, Rect]]]:
-        """What was painted after the first words, by bands of the page, in order.
+        """Objects painted from the first words on, in order, by band of the page.
 
-        Lines are left out; empty if there are only words.
+        Lines are left out; empty if only words were painted.
         """
         paint_by_band: dict[int, list[tuple[str, Rect]]] = {}
         if not self.image_areas and all(block["type"] == TEXT_BLOCK or block["stroked"] for block in self.blocks):
@@ -172,12 +180,12 @@ class PageVisibilityInspector:
 
     @property
     def has_gradients(self) -> bool:
-        """The page has gradients."""
+        """True if colour gradients are painted on the page."""
         return bool(self._recorder.has_gradients)
 
     @cached_property
     def occluders(self) -> list[Occluder]:
-        """All objects that may hide words."""
+        """All painted objects on the page that may hide words."""
         occluders = [Occluder(area) for area in self._recorder.occluding_areas]
         occluders += [Occluder(area) for area in self._recorder.image_areas]
         if self._recorder.has_clips and len(self._extract_text_page(self._pymupdf.TEXT_CLIP).extractText()) != len(
@@ -188,12 +196,12 @@ class PageVisibilityInspector:
 
     @cached_property
     def _raster(self) -> _PageRaster | None:
-        """None if the page cannot be drawn, or is so large that its print would vanish."""
+        """The page's picture; None if it cannot be drawn or would be too coarse for print."""
         return self._rasterise(with_text=True)
 
     @cached_property
     def _textless_raster(self) -> _PageRaster | None:
-        """The same without text."""
+        """The page's picture without its text; None as for ``_raster``."""
         return self._rasterise(with_text=False)
 
     def _rasterise(self, *, with_text: bool) -> _PageRaster | None:
@@ -212,19 +220,22 @@ class PageVisibilityInspector:
             mupdf.fz_run_page(self._page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
             mupdf.fz_close_device(device)
             samples = self._pymupdf.Pixmap("raw", pixmap).samples
-        except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the text may be well all the same
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base; the page's text can still be read
             return None
         return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
 
     def has_visible_contrast(self, box: Rect) -> bool:
-        """Decide if the box shows anything; False if there is no picture."""
+        """Return True if the page's picture shows anything in the box.
+
+        False if the page has no picture.
+        """
         pixels = self._raster and self._raster.crop(box)
         return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
     def has_visible_ink(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
-        """Decide if the text leaves visible ink in the box; False without a picture.
+        """Return True if the page's text leaves visible ink in the box.
 
-        Of dark print, more than a trace must remain.
+        False if the page has no picture. With ``needs_strong_contrast``, more than traces of dark print must be visible.
         """
         pixels = self._raster and self._raster.crop(box)
         textless_pixels = self._textless_raster and self._textless_raster.crop(box)
@@ -235,7 +246,10 @@ class PageVisibilityInspector:
         return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
-        """Detect a line drawn through words of text block ``block_number`` in the box."""
+        """Return True if a line was drawn through the words in ``box``.
+
+        ``block_number`` is the number of the words' text block; only lines painted later count.
+        """
         inset = _EDGE_MARGIN_SHARE * min(box[2] - box[0], box[3] - box[1])
         x0, y0, x1, y1 = box[0] + inset, box[1] + inset, box[2] - inset, box[3] - inset
         return any(
@@ -246,7 +260,7 @@ class PageVisibilityInspector:
 
     @cached_property
     def _vectors_by_band(self) -> dict[int, list[tuple[int, Rect]]]:
-        """Number and place of what is drawn after the first words, by bands of the page."""
+        """Number and area of each drawing after the first words, by band of the page."""
         vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
         for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
             if block["type"] == VECTOR_BLOCK:
@@ -260,17 +274,17 @@ class PageVisibilityInspector:
 
     @property
     def is_single_colour(self) -> bool:
-        """The page is known to have one colour everywhere."""
+        """True if the page's picture has one colour; False also without a picture."""
         return self._raster is not None and _measure_contrast(self._raster.image) == 0
 
     def is_on_page(self, box: Rect) -> bool:
-        """Decide if the whole box is on the page."""
+        """Return True if the whole box is inside the page's edges."""
         return box[0] >= 0 and box[1] >= 0 and box[2] <= self.width and box[3] <= self.height
 
     def _extract_text_page(self, flags: int) -> Any:
-        # Without an infinite clip, text outside the page would be lost instead of recognised as such.
+        # Without an infinite clip, text outside the page would be lost; it must be reported as hidden.
         infinite_rect = self._pymupdf.INFINITE_RECT()
-        # A file's claim what its glyphs mean is not what a person sees.
+        # ActualText, a file's claim of what its glyphs mean, is ignored: a person does not see it.
         flags |= self._pymupdf.TEXT_PRESERVE_WHITESPACE | self._pymupdf.TEXT_IGNORE_ACTUALTEXT
         rotation_matrix = self._page.rotation_matrix if self._page.rotation else None
         return self._page.get_textpage(clip=infinite_rect, flags=flags, matrix=rotation_matrix)
@@ -288,13 +302,13 @@ class PageVisibilityInspector:
 
 
 class _PageRaster(NamedTuple):
-    """The page in pixels, RGB."""
+    """Picture of a page (RGB), with its scale in pixels per point."""
 
     image: Image.Image
     scale: float
 
     def crop(self, box: Rect) -> Image.Image | None:
-        """Crop to the box (points); None if it contains no pixel."""
+        """Return the part of the picture in ``box`` (points); None if it has no pixel."""
         left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.image.width)
         top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.image.height)
         return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
@@ -305,7 +319,7 @@ def _measure_contrast(image: Image.Image) -> int:
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
-    """Decide if MuPDF's span of text is surely visible on white: dark, opaque."""
+    """Return True if MuPDF's span of text is dark and opaque, so visible on white."""
     return not span["color"] & _BRIGHT_BITS and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED_FLAG)
 
 
@@ -321,7 +335,10 @@ def _find_font_names(font: Any) -> set[str]:
 
 
 def _find_fill_occluders(blocks: Iterable[dict[str, Any]]) -> Iterator[Occluder]:
-    """Find painted areas; the recorder reports strokes, as it knows their widths."""
+    """Find filled areas that may hide words.
+
+    Stroked lines are left to ``_OccluderRecorder``, which knows their widths.
+    """
     for block in blocks:
         if block["type"] == VECTOR_BLOCK and not block["stroked"] and _is_broad(block["bbox"]):
             yield Occluder(block["bbox"], block["number"], block["color"] & _LIGHT_BITS == _LIGHT_BITS)
@@ -332,10 +349,10 @@ def _is_broad(box: Rect) -> bool:
 
 
 class _OccluderRecorder:
-    """The part of a MuPDF device that records objects which may hide words."""
+    """Methods of a MuPDF device that record painted objects which may hide words."""
 
     def __init__(self, mupdf: Any, width: float, height: float, device_calls: Iterable[str]) -> None:
-        """Enable only these ``device_calls`` in MuPDF; other events cost nothing."""
+        """Make MuPDF call only the methods named in ``device_calls``; others cost nothing."""
         super().__init__()
         self._mupdf = mupdf
         self._width = width
@@ -371,7 +388,7 @@ class _OccluderRecorder:
             self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_bound_path(path, stroke, matrix)))
 
     def clip_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, _scissor: Any) -> None:
-        # Of other shapes than rectangles only the box is known; words in it may still be cut off.
+        # If a clip path is not a rectangle, only its box is known; words inside the box may still be cut off.
         is_rect = self._mupdf.ll_fz_path_is_rect(path, matrix)
         if is_rect and self.has_clips:
             return
@@ -401,7 +418,7 @@ class _OccluderRecorder:
     def begin_tile(self, _context: Any, area: Any, *rest: Any) -> int:
         _, _, _, matrix, *_ = rest
         self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_transform_rect(area, matrix)))
-        return 0  # not cached: the tile is to be painted
+        return 0  # 0: the tile is not cached, MuPDF paints it
 
     def _transform_unit_square(self, matrix: Any) -> Rect:
         return _convert_rect(self._mupdf.ll_fz_transform_rect(self._mupdf.fz_unit_rect, matrix))
@@ -409,11 +426,14 @@ class _OccluderRecorder:
 
 @cache
 def _load_recorder_class() -> Any:
-    """Combine MuPDF's device class, which is loaded late, with ours."""
+    """Return the subclass of MuPDF's device that has the methods of _OccluderRecorder.
+
+    The class is made on first use, because PyMuPDF is loaded late.
+    """
     return type("_Watcher", (_OccluderRecorder, load_pymupdf().mupdf.FzDevice2), {})
 
 
-#: The calls that report what may hide words, and those that report the order of painting.
+#: Methods of the device that report objects which may hide words; the other list is for the order of painting.
 _OCCLUDING_CALLS = (
     "fill_image",
     "fill_image_mask",

@@ -1,4 +1,4 @@
-"""Find quotes on pages, and name what differs."""
+"""Verification of quotes: where a quote is on a page, and how it differs from the page."""
 
 from evalkit.grounding.difference import get_grounding_version
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator

@@ -1,4 +1,4 @@
-"""Critical words of ``difference.toml``: their kinds, and negations."""
+"""Words that change the meaning of a quote, from ``difference.toml``, with their kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalkit.grounding.tokens import fold_word
 
 
 class DifferenceKind(StrEnum):
-    """The kind of a difference."""
+    """Kind of a difference between a quote and the document, in words for a clinician."""
 
     NUMBER = "number"
     DECIMAL = "decimal point"
@@ -55,7 +55,7 @@ def _load_difference_tables() -> dict[str, Any]:
 
 @cache
 def load_kind_by_word() -> dict[str, DifferenceKind]:
-    """Load the kind of each folded critical word."""
+    """Return the kind of each critical word, by the word as ``fold_word`` folds it."""
     kind_by_word: dict[str, DifferenceKind] = {}
     for row in _load_difference_tables()["kind"]:
         for word in row["words"]:
@@ -65,10 +65,13 @@ def load_kind_by_word() -> dict[str, DifferenceKind]:
 
 @cache
 def load_terms(table_name: str, list_name: str = "words") -> frozenset[str]:
-    """Load another table's list: words, or phrases of up to three words."""
+    """Return a list from ``difference.toml``: words, or phrases of up to three words.
+
+    ``table_name`` is a table of that file, ``list_name`` the name of the list in it.
+    """
     return frozenset(_load_difference_tables()[table_name][list_name])
 
 
 def get_terms_version() -> str:
-    """Return the table's version, a part of every fingerprint."""
+    """Return the version of ``difference.toml``, which is part of every fingerprint."""
     return str(_load_difference_tables()["version"])

@@ -1,9 +1,9 @@
-"""Name the differences between a quote and its passage, by kind.
+"""Differences between a quote and its passage in the document, each with its kind.
 
-A similarity score cannot tell a misprint from a changed finding, so the words of both are aligned and each difference
-is named. Noise is only what spoils a word as engines and typists do, so that it is no word any more; every other
-difference in words, numbers and the signs that ``tokens.py`` knows is reported. Punctuation counts only next to a
-negation.
+A similarity score cannot tell a misprint from a changed finding, so the words of quote and passage are aligned and each
+difference is named. A difference is noise only if a word was misspelt as OCR engines and typists do, so that the result
+is no word any more. Every other difference in words, numbers and signs (see ``tokens.py``) is reported. Punctuation
+counts only next to a negation.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, 
 from evalkit.grounding.normalise import normalise_characters
 from evalkit.grounding.tokens import Token, tokenise
 
-#: Decides if a folded word is real: known, or used at least this often in the document.
+#: Function of a folded word and a number: True if the word is English, or occurs at least that many times in the
+#: document.
 IsWord = Callable[[str, int], bool]
 
 
 class QuoteDifference(NamedTuple):
-    """A place where quote and page disagree."""
+    """One difference between a quote and the page."""
 
     kind: DifferenceKind
     quote_text: str
-    """The quote's words; empty if the quote omits them."""
+    """Words in the quote; empty if the quote omits words of the page."""
     page_text: str
-    """The page's words; empty if the quote adds them."""
+    """Words on the page; empty if the quote adds words."""
     is_doubtful: bool = False
-    """It may come from reading or copying, so a person has to look."""
+    """True if the difference may be an error of OCR or copying, so that a person has to look."""
 
     def __str__(self) -> str:
-        """Describe it in a clause for a clinician."""
+        """Describe the difference in a clause for a clinician."""
         if not self.page_text:
             return f"{self.kind}: the quote adds “{self.quote_text}”"
         if not self.quote_text:
@@ -44,16 +45,16 @@ class QuoteDifference(NamedTuple):
 
 
 class PassageComparison(NamedTuple):
-    """A quote compared with a passage."""
+    """Result of comparing a quote with a passage."""
 
     differences: tuple[QuoteDifference, ...]
     matched_share: float
-    """The share of the quote's words that are in the passage, 0..1."""
+    """Share (0..1) of the quote's words that the passage has, too."""
     compared_span: tuple[int, int] | None = None
-    """The span of the compared text in ``before + passage + after``; None if unknown."""
+    """Start and end of the compared text in ``text_before + passage + text_after``; None if unknown."""
 
 
-#: Characters that may be between two letters of one canonical word.
+#: Pattern of a division inside a word of the original text: a hyphen at a line's end, or invisible characters.
 _WORD_DIVISION = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
 _NON_STOP_CHARACTER = re.compile(r"[^.,;:]")
 _WORD = re.compile(r"[^\W_]+")
@@ -63,7 +64,7 @@ _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
 _VARIANT = re.compile(r"[cgmnpr]\.|rs\d+$|\d{1,2}[pq]\d|ivs|del|dup|ins")
 _GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
 _UPPERCASE_NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
-#: Letters that an engine or a typist confuses; folded.
+#: Groups of letters that OCR or a typist confuses, and the form by which they are replaced; folded.
 _LOOKALIKE_PAIRS = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
 _LOOKALIKE_TRANSLATION = str.maketrans("10l|!5", "ioiiis")
 _CONFUSABLE_LETTERS = frozenset(
@@ -83,15 +84,15 @@ _CONFUSABLE_SUFFIXES = (
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
-#: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
+#: Least length of a word that is still recognisable with one misprint, and with two misprints.
 _MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
-#: The passage found by letters may be off by this many words at either end.
+#: The start and the end of the passage are adjusted by up to this many words, because they were found by letters.
 _MAX_SHIFT_WORDS = 5
-#: More often than any document uses a word: only dictionary words are known then.
+#: As number of uses, a value that no document reaches: then only dictionary words count as known.
 _IMPOSSIBLE_USE_COUNT = 10**9
-#: Raise it with every change that alters a verdict.
+#: Version of these rules. Raise it with every change that alters a verdict.
 _RULES_VERSION = 2
-#: If a stretch differs in several ways, the first of these kinds names it.
+#: If words in a row differ in several kinds, the difference gets the first of these kinds.
 _KINDS_BY_WEIGHT = (
     DifferenceKind.NEGATION, DifferenceKind.POLARITY, DifferenceKind.GENE, DifferenceKind.PATHOGENICITY, DifferenceKind.LATERALITY, DifferenceKind.MODAL, DifferenceKind.COMPARATOR,
     DifferenceKind.DATE, DifferenceKind.NUMBER, DifferenceKind.DECIMAL, DifferenceKind.UNIT, DifferenceKind.NAME,
@@ -99,12 +100,18 @@ _KINDS_BY_WEIGHT = (
 
 
 def get_grounding_version() -> str:
-    """Return the version of these rules and the critical words; in every fingerprint."""
+    """Return the version of the rules for differences and of the critical words.
+
+    It is part of every fingerprint.
+    """
     return f"{_RULES_VERSION} words {get_terms_version()}"
 
 
 def has_content_words(text: str) -> bool:
-    """Detect a word or number beyond articles, prepositions and the like."""
+    """Return True if a text has a number or a word that is no article or the like.
+
+    Words that do not count are in the table ``stop`` of ``difference.toml``.
+    """
     stop_words = load_terms("stop")
     return any(match.group().casefold() not in stop_words for match in _WORD.finditer(text))
 
@@ -112,10 +119,11 @@ def has_content_words(text: str) -> bool:
 def compare_quote_with_passage(
     quote: str, text_before: str, passage: str, text_after: str, *, is_ocr_text: bool, is_known_word: IsWord
 ) -> PassageComparison:
-    """Compare a quote with a passage of similar length, or with a little more text.
+    """Compare a quote word by word with a similar passage, and name all differences.
 
-    ``is_ocr_text``: the passage comes from OCR, which may have misread a digit. ``is_known_word`` recognises real
-    words.
+    ``text_before`` and ``text_after`` are a little text around the passage, which is extended into them if that fits the
+    quote better. With ``is_ocr_text``, the passage comes from OCR, which may have misread a digit. ``is_known_word``
+    recognises real words.
     """
     text = text_before + passage + text_after
     quote_tokens, context_tokens = tokenise(quote), tokenise(text)
@@ -157,10 +165,10 @@ def compare_quote_with_passage(
             matched_count -= len(quote_part)
     passage_indices = range(
         passage_start, min(passage_start + passage_size, len(context_tokens))
-    )  # counted apart, the passage may have a token more
+    )  # passage_size may count one token more than the joined text has
     negation_indices = [
         index for index in passage_indices if context_tokens[index].folded in load_terms("turning")
-    ]  # named, so shown too
+    ]  # negations are reported as differences, so the span must include them
     shown_range = min([start, *negation_indices]), max([end, *(index + 1 for index in negation_indices)])
     return PassageComparison(
         tuple(all_differences),
@@ -172,7 +180,10 @@ def compare_quote_with_passage(
 def _locate_token_range(
     text: str, context_tokens: Sequence[Token], first_token: int, end_token: int
 ) -> tuple[int, int] | None:
-    """Locate tokens start..end in ``text``; None if one is written in other characters."""
+    """Return the span of some tokens in ``text``; None if it cannot be determined.
+
+    It cannot if ``text`` writes one of the tokens in other characters.
+    """
     position, span_start = 0, 0
     for index, token in enumerate(context_tokens[:end_token]):
         token_span = _find_next_token_span(token, text, position)
@@ -185,7 +196,10 @@ def _locate_token_range(
 
 
 def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, int] | None:
-    """Find the next token's span; only the text has the division at a line's end."""
+    """Return the span of a token in ``text`` from ``position`` on; None if not found.
+
+    ``text`` may divide the word at a line's end, which the token does not show.
+    """
     token_start = text.find(token.text, position)
     if token_start >= 0 and (
         text[position:token_start] == token.gap_before
@@ -199,7 +213,7 @@ def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, 
 
 
 def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
-    """Encode words as letters, equal for equal words: much faster to align."""
+    """Encode each word as one character (equal words equally), to align them faster."""
     letter_by_word: dict[str, str] = {}
     return [
         "".join([letter_by_word.setdefault(token.folded, chr(len(letter_by_word))) for token in token_sequence])
@@ -210,10 +224,10 @@ def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
 def _find_most_similar_token_range(
     quote_letters: str, context_letters: str, passage_start: int, passage_size: int
 ) -> tuple[int, int]:
-    """Find the run of words nearest to the quote, the longest of equally near ones.
+    """Find the start and end of the words that are most similar to the quote.
 
-    A word in the place of another is a change, not a missing word. ``passage_start`` and ``passage_size`` are about
-    right.
+    The search is limited to a few words around ``passage_start`` and its end. Of equally similar spans, the longest is
+    taken, so that a word in the place of another counts as a change, not as a missing word.
     """
     passage_end = passage_start + passage_size
 
@@ -234,7 +248,7 @@ def _find_most_similar_token_range(
 def _widen_to_divided_words(
     quote_tokens: Sequence[Token], context_tokens: Sequence[Token], start: int, end: int
 ) -> tuple[int, int]:
-    """Widen the run by parts of its first and last word that the page divides."""
+    """Extend the span if the page divides the quote's first or last word into parts."""
     while start and quote_tokens[0].folded.endswith(_join_without_divisions(context_tokens[start - 1 : start + 1])):
         start -= 1
     while end < len(context_tokens) and quote_tokens[-1].folded.startswith(
@@ -245,7 +259,10 @@ def _widen_to_divided_words(
 
 
 def _find_omitted_compound_parts(context_tokens: Sequence[Token], start: int, end: int) -> Iterator[QuoteDifference]:
-    """Find omitted parts of the first or last word: non-|small, 3|+4, <|5, A|-."""
+    """Find parts that the quote cut off from its first or last word.
+
+    For example (cut at the bar): non-|small, 3|+4, <|5, A|-.
+    """
     for left_index, right_index, omitted_index in ((start - 1, start, start - 1), (end - 1, end, end)):
         if (
             left_index >= 0
@@ -274,7 +291,10 @@ def _is_one_term(left: Token, right: Token) -> bool:
 def _compare_negation_punctuation(
     quote_tokens: Sequence[Token], page_tokens: Sequence[Token], quote_start: int, page_start: int, length: int
 ) -> Iterator[QuoteDifference]:
-    """Compare stops and commas next to a negation: "No, cancer", "no cancer"."""
+    """Compare punctuation next to negations, as "No, cancer" differs from "no cancer".
+
+    The words from ``quote_start`` and ``page_start`` on are equal in quote and page, for ``length`` words.
+    """
     negations = load_terms("turning")
     for offset in range(1 if quote_start == 0 or page_start == 0 else 0, length):
         quote_token, page_token = quote_tokens[quote_start + offset], page_tokens[page_start + offset]
@@ -299,7 +319,7 @@ def _compute_merged_edit_opcodes(quote_letters: str, page_letters: str) -> Itera
         yield first if is_equal else Opcode("replace", first.src_start, last.src_end, first.dest_start, last.dest_end)
 
 
-# Differences of a stretch
+# Differences between words in a row
 
 
 def _compare_parts(
@@ -332,7 +352,11 @@ def _compare_parts(
 def _compare_parts_of_unequal_length(
     quote_part: Sequence[Token], page_part: Sequence[Token], is_ocr_text: bool
 ) -> Iterator[QuoteDifference]:
-    """Compare stretches of different length: their critical words, else the whole stretch."""
+    """Name the difference between unequal numbers of words in quote and page.
+
+    Its kind is that of the most important critical word that only one side has, else WORD. No difference if only words
+    such as "is" and "was" are added or omitted.
+    """
     quote_words, page_words = {token.folded for token in quote_part}, {token.folded for token in page_part}
     added_tokens = [token for token in quote_part if token.folded not in page_words]
     omitted_tokens = [token for token in page_part if token.folded not in quote_words]
@@ -353,7 +377,7 @@ def _compare_parts_of_unequal_length(
 def _compare_tokens(
     quote_token: Token, page_token: Token, is_ocr_text: bool, is_known_word: IsWord
 ) -> QuoteDifference | None:
-    """Classify one word in the place of another; None for a misprint."""
+    """Return the difference between two words in the same place; None for a misprint."""
     is_name = any(
         _UPPERCASE_NAME.fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
         for token in (quote_token, page_token)
@@ -386,7 +410,7 @@ def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKin
             return DifferenceKind.DECIMAL
         if _DATE.fullmatch(quote_token.folded) or _DATE.fullmatch(page_token.folded):
             return DifferenceKind.DATE
-        # A point that moved brings a zero along: .5 and 0.5 are one number, 0.05 and 0.5 are not.
+        # If a decimal point moves, zeros are added: 0.05 and 0.5 have the same digits apart from zeros at the ends.
         if re.sub(r"\D", "", quote_token.folded).strip("0") == re.sub(r"\D", "", page_token.folded).strip("0"):
             return DifferenceKind.DECIMAL
         return DifferenceKind.NUMBER
@@ -405,7 +429,7 @@ def _classify_token(token: Token) -> DifferenceKind | None:
 
 
 def _join_without_divisions(tokens: Iterable[Token]) -> str:
-    """Join words without divisions; two numbers stay two."""
+    """Join words without spaces, except between two numbers."""
     text = ""
     for token in tokens:
         text += f" {token.folded}" if text[-1:].isdigit() and token.folded[:1].isdigit() else token.folded
@@ -413,7 +437,10 @@ def _join_without_divisions(tokens: Iterable[Token]) -> str:
 
 
 def _is_division_insignificant(quote_part: Sequence[Token], page_part: Sequence[Token]) -> bool:
-    """Decide if the division is at a line break or cell border, or next to a number or sign."""
+    """Return True if all divisions between words are without meaning.
+
+    These are divisions at a line break, hyphen or cell border, and next to a number or sign.
+    """
     return all(
         right.has_loose_gap or not (left.folded[-1:].isalpha() and right.folded[:1].isalpha())
         for part in (quote_part, page_part)
@@ -429,14 +456,14 @@ def _join_token_texts(tokens: Sequence[Token]) -> str:
 
 
 def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_word: IsWord) -> bool:
-    """Decide if it is the same word, spoilt on one side so that it is no word any more.
+    """Return True if one of two words is a misprint of the other and no real word.
 
-    On a page read by OCR, a known word in the quote may be what the engine has spoilt.
+    The misprint is in the quote; on a page read by OCR, it may also be on the page.
     """
     if DifferenceKind.UNIT in (
         load_kind_by_word().get(page_word),
         load_kind_by_word().get(quote_word),
-    ):  # no dictionary knows them all: mmol, µmol, nmol
+    ):  # the dictionary does not have all units: mmol, µmol, nmol
         return False
     if is_ocr_text and quote_word.isalpha() and is_known_word(quote_word, 1) and not is_known_word(page_word, 2):
         return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
@@ -454,9 +481,10 @@ def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_wo
 
 
 def _is_typical_misprint(misprint: str, word: str, *, is_dictionary_word: bool) -> bool:
-    """Detect typical slips: look-alikes, a letter doubled, halved or dropped.
+    """Return True if ``misprint`` differs from ``word`` as OCR or typing errors do.
 
-    A letter may be dropped only from a known word: in a term that no dictionary has, it may be another term.
+    Such errors are confused letters that look alike, and a letter doubled, halved or dropped. A letter may be dropped
+    only from a dictionary word: without a letter, an unknown term may be another term.
     """
     if min(len(misprint), len(word)) < _MIN_MISPRINT_LENGTH - 1:
         return False
@@ -493,12 +521,15 @@ def _normalise_lookalikes(word: str) -> str:
 
 
 def _is_lookalike(left: str, right: str) -> bool:
-    """Decide if an engine may have confused them: a sign or two misread, added or lost."""
+    """Return True if OCR may have read one text as the other.
+
+    They may differ in one character, or in two if one text has at least six characters.
+    """
     return Levenshtein.distance(left, right) <= (1 if max(len(left), len(right)) < 6 else 2)
 
 
 def _has_term_changing_affix(left: str, right: str) -> bool:
-    """Detect a prefix or ending that makes another term: hypotension, hypertension."""
+    """Return True if a prefix or ending makes two terms different (hypo-, hyper-)."""
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True

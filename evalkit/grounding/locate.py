@@ -1,7 +1,7 @@
-"""Locate a quote in a document, if it is there.
+"""Search for a quote in a document, with a verdict on its agreement with the page.
 
-A quote passes if its canonical form is found as whole words, or if all that differs from the nearest passage is noise.
-A score alone never passes anything: it cannot tell a misprint from a changed digit.
+A quote passes if its canonical form is found as whole words, or if it differs from the most similar passage only by
+noise. A quote never passes by a similarity score alone, because a score cannot tell a misprint from a changed digit.
 """
 
 from __future__ import annotations
@@ -24,71 +24,77 @@ from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.grounding.vocabulary import DocumentVocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
-#: Similarity (rapidfuzz partial ratio, 0..100) from which a passage is worth comparing word by word.
+#: A passage is compared word by word only if it is at least this similar to the quote (rapidfuzz partial ratio,
+#: 0..100).
 MIN_SIMILARITY = 60.0
-#: A passage must have this share of a quote's words, or the quote does not come from it.
+#: If a passage has a smaller share (0..1) of the quote's words, the quote does not come from this passage.
 _MIN_MATCHED_SHARE = 0.5
-#: Characters around the aligned passage that are compared too: if the quote omits words, the passage is longer.
+#: Characters before and after the aligned passage that are compared, too: if the quote omits words, the passage is
+#: longer than the quote.
 _MARGIN_CHARACTERS = 16
-#: Longer quotes (characters) are looked for as they are and not compared: the model that sends them would set the cost.
+#: Longer quotes (characters) are searched exactly but not by similarity, so that a model cannot make a search
+#: expensive.
 _MAX_COMPARED_CHARACTERS = 1_000
-#: The share of a quote's longer words that a page must have to be worth aligning: misprints spoil a few.
+#: A quote is aligned with a page only if the page has at least this share (0..1) of the quote's longer words; misprints
+#: may spoil the others.
 _MIN_SHARED_LONG_WORDS = 0.3
-#: With fewer longer words, the share means nothing.
+#: For quotes with fewer longer words, the share is not used, because it means nothing.
 _MIN_LONG_WORDS = 4
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
-# Signs around a quote that need not be on the page. A point or sign on a number is a part of it, and so is a
-# sign behind a name: .5, -2, A-.
+#: Punctuation around a quote that need not be on the page. Signs that belong to a number or name are not matched: .5,
+#: -2, A-.
 _LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
 _TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
-# An omission between two parts of a quote: dots, often in brackets.
+#: Dots, often in brackets, by which a quote marks an omission between two of its parts.
 _ELLIPSIS = re.compile(r"\s*[\[(<{]\s*(?:\.{2,}|(?:\.\s){2,}\.?|…+)\s*[\])>}]\s*|\s*(?:\.{3,}|\.\s\.\s\.|…+)\s*")
 _SENTENCE_BREAK = re.compile(r"[.!?;](?=\s)|\n(?![^\W\d_A-Z])")
-#: Stands for what an earlier part quotes; no letter, so that nothing is read out of it.
+#: Replaces each character that another part of the quote has used; it is no letter, so that no word is found there.
 _QUOTED_FILLER = "\u2591"
-#: The worst part of an elided quote counts.
+#: Verdicts from the worst to the best: of a quote with omissions, the worst part's verdict counts.
 _VERDICTS_BY_WEIGHT = (
     QuoteVerdict.ABSENT, QuoteVerdict.ALTERED, QuoteVerdict.UNCERTAIN, QuoteVerdict.WRONG_PAGE, QuoteVerdict.NOISY, QuoteVerdict.VERBATIM,
 )  # fmt: skip
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-#: The most differences that are listed; more would not be read.
+#: The most differences that are listed in ``difference_text``; nobody would read more.
 _MAX_SHOWN_DIFFERENCES = 3
 
 
 @dataclass(frozen=True)
 class QuoteLocation:
-    """The place of a quote, and the verdict."""
+    """Verdict on a quote, with its place in the document and the differences."""
 
     verdict: QuoteVerdict
     page_number: int | None = None
-    """The page where it, or the passage near it, begins; None if it is ABSENT or the page could not be read."""
+    """Page on which the quote, or the most similar passage, begins; None if the quote is ABSENT or the page could not
+    be read."""
     start: int = 0
-    """Characters of ``Page.text``."""
+    """First character in the page's ``Page.text``; ``end`` is exclusive."""
     end: int = 0
     page_spans: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
-    """Its pages, each with start and end there: several if it crosses from one to the next."""
+    """Pages of the quote, each with start and end in its ``Page.text``; several if the quote continues on the next
+    page or has several parts."""
     similarity: float = 100.0
-    """Similarity 0..100; 100 if the canonical forms are equal."""
+    """Similarity of quote and passage, 0..100; 100 if their canonical forms are equal."""
     difference_text: str | None = None
-    """The differences from the document, in words."""
+    """Sentence about the differences between quote and document; None without differences."""
     difference: QuoteDifference | None = None
-    """The first difference in words or signs, if that is what differs."""
+    """First difference in words or signs; None if there is none."""
     closest_page: int | None = None
-    """For an ABSENT quote: the page of the most similar passage, if any."""
+    """For an ABSENT quote: number of the page with the most similar passage; None without one."""
 
     @property
     def boxes(self) -> tuple[PageBox, ...]:
-        """The rectangles around it, one per line."""
+        """Rectangles around the quote's words on its pages, one for each line."""
         return tuple(box for page_span in self.page_spans for box in find_boxes_of_text_span(*page_span))
 
     @property
     def is_found(self) -> bool:
-        """The quote is where it was claimed to be."""
+        """True if the quote is on the claimed page without a difference that matters."""
         return self.verdict in (QuoteVerdict.VERBATIM, QuoteVerdict.NOISY)
 
 
 class QuoteLocator:
-    """Finds quotes in one document."""
+    """Search for quotes in one document, with a verdict on each quote."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
@@ -102,10 +108,11 @@ class QuoteLocator:
         return [_PagePassage.from_page(page) for page in self._bundle.pages]
 
     def locate(self, quote: str, page_number: int) -> QuoteLocation:
-        """Judge a quote that is claimed for a page, from 1; it need not exist.
+        """Locate a quote that is claimed to be on page ``page_number``, with a verdict.
 
-        An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN. One joined by
-        dots is found part by part, and the worst part counts.
+        Pages count from 1; the page need not exist. A quote without letters and digits is ABSENT. A quote with only
+        articles and the like is UNCERTAIN if it is found. A quote with omissions (dots) is located part by part, and the
+        worst part's verdict counts.
         """
         location = self._locate_whole(quote, page_number)
         parts = [part for part in _ELLIPSIS.split(quote) if _LETTER_OR_DIGIT.search(part)]
@@ -114,7 +121,10 @@ class QuoteLocator:
         return self._locate_parts(parts, page_number)
 
     def _locate_parts(self, parts: Sequence[str], page_number: int) -> QuoteLocation:
-        """Find the parts in order on the page, each in what is left of it; else anywhere."""
+        """Locate the parts of a quote with omissions, in order, on the page.
+
+        Each part is searched behind the part before; a part that is not found there, in the whole document.
+        """
         passage = self._get_passage(page_number)
         locations: list[QuoteLocation] = []
         for previous_part, part, next_part in zip(("", *parts), parts, (*parts[1:], ""), strict=False):
@@ -166,14 +176,14 @@ class QuoteLocator:
         )
         if (other_location := self._find_exact(canonical_quote, quote, other_passages)) and other_location.is_found:
             return replace(other_location, verdict=QuoteVerdict.WRONG_PAGE)
-        if location or other_location:  # it is there, but its context reverses it
+        if location or other_location:  # the words are there, but their context reverses the meaning
             return location or other_location  # type: ignore[return-value]
         if claimed_passage and not claimed_passage.first_page.status.is_readable:
             return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0)
         return self._find_most_similar(canonical_quote, quote, nearby_passages, other_passages)
 
     def has_quote(self, quote: str, page_number: int) -> bool:
-        """Decide if the page has these words."""
+        """Return True if the page has the quote's words; context is not considered."""
         canonical_quote = canonicalise(quote)
         is_existing_page = 1 <= page_number <= self._bundle.total_pages
         return (
@@ -192,7 +202,10 @@ class QuoteLocator:
 
     @staticmethod
     def _find_exact(canonical_quote: str, quote: str, passages: Iterable[_PagePassage]) -> QuoteLocation | None:
-        """Find the first place that nothing around it reverses; else the first place."""
+        """Return the first exact match whose meaning its context does not change.
+
+        Without such a match, the first match, which has the verdict of its context; None without a match.
+        """
         reversed_location: QuoteLocation | None = None
         for passage in passages:
             if location := passage.find_exact(canonical_quote, quote):
@@ -208,7 +221,10 @@ class QuoteLocator:
         nearby_passages: Sequence[_PagePassage],
         other_passages: Sequence[_PagePassage],
     ) -> QuoteLocation:
-        """Find the most similar place, with its differences; ABSENT if too little is alike."""
+        """Return the most similar passage, with its differences from the quote.
+
+        A passage that differs only by noise is returned at once. ABSENT if no passage is similar enough.
+        """
         best_location: QuoteLocation | None = None
         if len(canonical_quote) > _MAX_COMPARED_CHARACTERS:
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
@@ -243,7 +259,7 @@ class QuoteLocator:
                 alignment.score,
                 canonical_form.get_original_span(alignment.dest_start, alignment.dest_end),
             )
-        else:  # the roles would swap: a page inside a quote is not a quote on a page
+        else:  # partial_ratio would look for the page inside the quote
             similarity, span = fuzz.ratio(canonical_quote, canonical_form.text), (0, len(passage.text))
             if similarity < min_similarity:
                 return None
@@ -267,7 +283,7 @@ class QuoteLocator:
         differences = comparison.differences
         if (
             comparison.compared_span
-        ):  # a window of the quote's length is slightly off if the passage is shorter or longer
+        ):  # the aligned span has the quote's length, but the passage may be shorter or longer
             exact_span = widen_to_whole_words(
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
@@ -293,7 +309,10 @@ class QuoteLocator:
 def _mark_uncertain_if_sentences_joined(
     previous_part: str, part: str, passage: _PagePassage, location: QuoteLocation
 ) -> QuoteLocation:
-    """Mark a part UNCERTAIN if the dots join two sentences: the biopsy shows … melanoma."""
+    """Return the location, UNCERTAIN if the dots before the part join two sentences.
+
+    For example, "the biopsy shows … melanoma" may be taken from two sentences.
+    """
     if location.verdict is QuoteVerdict.UNCERTAIN and not has_content_words(part):
         location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None, difference=None)
     gap = passage.text[: location.start].rpartition(_QUOTED_FILLER)[2] if previous_part else ""
@@ -320,15 +339,18 @@ def _find_long_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class _PagePassage:
-    """A text to search: a page's, or the end of one and the start of the next."""
+    """A text to search: that of a page, or of two pages that follow each other.
+
+    Of two pages, headers and footers are left out.
+    """
 
     first_page: Page
-    """The page it begins on."""
+    """Page on which the text begins."""
     text: str
     passage_to_page_spans: tuple[tuple[int, int, int, Page], ...]
-    """Start and end in ``text``, start in ``Page.text``, the page."""
+    """Parts of ``text``: start and end in ``text``, start in ``Page.text``, and the page."""
     second_page_start: int | None = None
-    """The start of the second page in ``text``."""
+    """Index in ``text`` at which the second page begins; None for a single page."""
 
     @classmethod
     def from_page(cls, page: Page) -> _PagePassage:
@@ -347,11 +369,17 @@ class _PagePassage:
         return cls(first_page, text, tuple(page_spans), second_page_start)
 
     def without_text_between(self, start: int, end: int) -> _PagePassage:
-        """Copy it with the text between made unreadable: other parts of a quote were found there."""
+        """Return a copy in which ``text[start:end]`` is blanked.
+
+        It is blanked because another part of the quote was found there.
+        """
         return replace(self, text=self.text[:start] + _QUOTED_FILLER * (end - start) + self.text[end:])
 
     def find_part(self, part: str, next_part: str) -> QuoteLocation | None:
-        """Find a part of an elided quote, without what the next part quotes as its omission."""
+        """Find a part of a quote with omissions; None if the part is not found.
+
+        Text that the next part of the quote has does not count as context that this part omits.
+        """
         canonical_part = canonicalise(part)
         location = self.find_exact(canonical_part, part)
         if not location or location.is_found or not next_part:
@@ -364,11 +392,14 @@ class _PagePassage:
         return _find_long_words(self.text)
 
     def is_span_unique_to_passage(self, span: tuple[int, int]) -> bool:
-        """Decide if the span is this passage's: of two joined pages, only what crosses over."""
+        """Return True if only this passage has the span.
+
+        In the text of two pages, only a span that crosses from the first to the second page counts.
+        """
         return self.second_page_start is None or span[0] < self.second_page_start < span[1]
 
     def find_exact(self, canonical_quote: str, quote: str) -> QuoteLocation | None:
-        """Find the best place of the quote's canonical form; None without one."""
+        """Return the best match of the quote's canonical form; None without a match."""
         reversed_location: QuoteLocation | None = None
         matching_spans: list[tuple[int, int]] = []
         for span in filter(self.is_span_unique_to_passage, find_whole_word_spans(canonical_quote, self.text)):
@@ -383,7 +414,7 @@ class _PagePassage:
                 )
             elif (
                 self.second_page_start is None
-                and self.first_page.status.is_readable  # else a model saw the picture, and recognition agrees with it
+                and self.first_page.status.is_readable  # else a model copied the quote from the picture, not from the text
                 and self.text[slice(*span)] == quote.strip()
             ):
                 return self.create_location(QuoteVerdict.VERBATIM, span)
@@ -406,7 +437,10 @@ class _PagePassage:
         difference_text: str | None = None,
         difference: QuoteDifference | None = None,
     ) -> QuoteLocation:
-        """Create the verdict for ``span`` of this text."""
+        """Create a QuoteLocation with this verdict for ``span`` of ``text``.
+
+        For ABSENT, only the page is kept, as ``closest_page``.
+        """
         page_spans: tuple[tuple[Page, int, int], ...] = ((self.first_page, *span),)
         page, start, end = page_spans[0]
         if self.second_page_start is not None:
@@ -441,7 +475,10 @@ def _find_body_spans(page: Page) -> list[tuple[int, int]]:
 
 
 def find_whole_word_spans(canonical_phrase: str, text: str) -> Iterator[tuple[int, int]]:
-    """Find the original characters of every whole-word occurrence."""
+    """Find a phrase in a text as whole words; yield each match's start and end.
+
+    ``canonical_phrase`` is in canonical form; the indices are those of the original ``text``.
+    """
     canonical_form = build_canonical_text(text)
     match_start = canonical_form.text.find(canonical_phrase)
     while match_start >= 0:
@@ -454,9 +491,9 @@ def find_whole_word_spans(canonical_phrase: str, text: str) -> Iterator[tuple[in
 
 
 def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
-    """Decide if two texts are divided into the same words: "a typical" is not "atypical".
+    """Return True if two texts have the same spaces: "a typical" is not "atypical".
 
-    At a line break, cell border or hyphen of one of them, the other may lack the division.
+    The texts have the same canonical form. A line break, tab or hyphen in one text may be missing in the other.
     """
     if passage_text.casefold().split() == quote.casefold().split():
         return True
@@ -467,7 +504,10 @@ def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
 
 
 def _find_space_and_loose_divisions(text: str) -> tuple[set[int], set[int]]:
-    """Find divisions by whitespace, and those by line break, tab or hyphen, in canonical characters."""
+    """Return the places where a text is divided, as indices into its canonical form.
+
+    The first set has all divisions by white space or hyphen, the second only those by line break, tab or hyphen.
+    """
     canonical_form = build_canonical_text(text)
     space_divisions, loose_divisions = set(), set()
     for index in range(1, len(canonical_form.text)):
@@ -487,9 +527,9 @@ _LOOSE_DIVISIONS = frozenset("\n\t" + DASHES)
 
 
 def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span until it splits no word or number.
+    """Extend a span until it begins and ends with whole words and numbers.
 
-    What is cut out of a text must be found in it again.
+    Only then is a text that was cut out of ``text`` found there again.
     """
     canonical_form = build_canonical_text(text)
     canonical_start, canonical_end = (
@@ -505,8 +545,11 @@ def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return canonical_form.get_original_span(canonical_start, canonical_end)
 
 
-def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> bool:  # noqa: PLR0911 - each return is one way to be one
-    """Decide if a cut before canonical character ``index`` splits a word: 1|1.2, 4|.2, BRCA|1, ½."""
+def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> bool:  # noqa: PLR0911 - each return is one reason
+    """Return True if a cut before character ``index`` splits a word or number.
+
+    For example (cut at the bar): 1|1.2, 4|.2, BRCA|1; also a cut inside ½, which has several canonical characters.
+    """
     if not 0 < index < len(canonical_form.text):
         return False
     left_origin, right_origin = canonical_form.original_indices[index - 1], canonical_form.original_indices[index]
@@ -516,14 +559,14 @@ def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> boo
     if right_origin - left_origin > 1 and (
         text[right_origin - 1].isspace() or any(map(str.isspace, text[left_origin + 1 : right_origin]))
     ):
-        # < 5 is one amount
+        # "< 5" is one amount despite its space
         return (
             right_character.isdigit()
             and canonical_form.text[max(index - 2, 0) : index].rstrip("=")[-1:] in _COMPARISON_SYMBOLS
         )
     if (left_character.isalnum() and right_character.isalnum()) or (
         text[left_origin].isalnum() and text[right_origin].isalnum()
-    ):  # 10|³ is ^3
+    ):  # also 10|³, which is 10^3
         return True
     nearby_characters = canonical_form.text[max(index - 2, 0) : index + 2]
     if (
@@ -544,10 +587,10 @@ def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> boo
     )
 
 
-#: Signs inside numbers and variants.
+#: Signs that occur inside numbers and gene variants.
 _INNER_SYMBOLS = ".,-/:_^>+*=<≤≥±~≈≠"
-#: Signs that belong to the number behind them.
+#: Comparison signs, which belong to the number behind them.
 _COMPARISON_SYMBOLS = frozenset("<>±~≈≠≪≫≲")
 _NUMBER_PREFIX_SYMBOLS = _COMPARISON_SYMBOLS | set("-+")
-#: Signs that belong to what precedes them.
+#: Signs that belong to the number or name before them.
 _TRAILING_SYMBOLS = "+%‰°*^-"

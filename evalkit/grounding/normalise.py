@@ -1,9 +1,9 @@
-"""Canonical form of text, with the way back to the original characters.
+"""Canonical form of text, with a mapping back to the original characters.
 
-Equal are: compatibility forms and ligatures (NFKC), composed and combining accents, curly and straight quotes, all
-dashes, upper and lower case, any whitespace or none, a word hyphenated between letters or not. Numbers stay:
-superscript and subscript digits keep their height (10³ is not 103), a hyphen next to a digit stays (3-5 is not 35), and
-so does the space between two numbers (1 2 is not 12).
+Two texts with the same canonical form may differ in compatibility forms and ligatures (NFKC), composed and combining
+accents, curly and straight quotes, kinds of dashes, upper and lower case, white space, and hyphens between letters.
+Numbers keep their form: superscript and subscript digits stay different from others (10³ is not 103), a hyphen next to a
+digit stays (3-5 is not 35), and so does the space between two numbers (1 2 is not 12).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-#: Every sign that is drawn as a dash or hyphen, ASCII's own among them: one hyphen.
+#: All characters that are drawn as a dash or hyphen; the canonical form writes each as ASCII's hyphen.
 DASHES = "-‐‑‒–—―−⸺⸻⁃﹘﹣－᠆־"
 
 _CHARACTER_FOLDS = (
@@ -32,27 +32,30 @@ _CHARACTER_FOLDS = (
 
 @dataclass(frozen=True)
 class CanonicalText:
-    """A text in canonical form."""
+    """A text in canonical form (``text``), with a mapping back to the original text."""
 
     original_text: str
     text: str
 
     @cached_property
     def original_indices(self) -> Sequence[int]:
-        """For each canonical character, the index of its original character.
+        """For each character of the canonical text: its index in the original text.
 
-        Computed on each access: a long document has a million of them, and only a few pages are highlighted.
+        Computed only on first access: a long document has a million characters, and only a few pages need the indices.
         """
         return _canonicalise_with_indices(self.original_text)[1]
 
     def get_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Map the canonical span ``start:end`` (not empty) to original characters."""
+        """Convert the span ``start:end`` of the canonical text to a span of the original.
+
+        The span must not be empty.
+        """
         return self.original_indices[start], self.original_indices[end - 1] + 1
 
 
-@lru_cache(maxsize=512)  # every verifier looks at the same pages
+@lru_cache(maxsize=512)  # all verifiers ask for the same pages
 def build_canonical_text(text: str) -> CanonicalText:
-    """Build the canonical form of a text."""
+    """Return a text in canonical form, which also maps back to the original text."""
     return CanonicalText(text, _canonicalise_with_indices(text)[0])
 
 
@@ -76,7 +79,10 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 
 
 def canonicalise(text: str) -> str:
-    """Return a text's canonical form, without the way back, which takes most time."""
+    """Return a text with case, accents, dashes and spaces unified (canonical form).
+
+    Faster than ``build_canonical_text``, which also makes the mapping back to the original text.
+    """
     if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
         return _canonicalise_with_indices(text)[0]
     marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", text))
@@ -87,11 +93,13 @@ def _mark_number_gap(match: re.Match[str]) -> str:
     return match[0].rstrip() + _NUMBER_GAP_MARK
 
 
-#: Stands for a space that stays, while the others are left out; a text that has it is read sign by sign.
+#: Marks a space that stays while all other white space is removed. Texts that contain this character themselves are
+#: canonicalised character by character.
 _NUMBER_GAP_MARK = "\0"
 
 
-# ASCII that only case changes, nearly all of any text; else a sign with the accents behind it, or white space.
+#: A run of ASCII characters of which only the case changes (nearly all text); or a character with its combining
+#: accents; or white space.
 _CANONICAL_PIECE = re.compile(r"(?P<plain>[!-,.-_a-~]+(?![\u0300-\u036f]))|\S[\u0300-\u036f]*|\s+")
 
 
@@ -104,19 +112,23 @@ def _fold_letter(letter: str) -> str:
 
 
 _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
-# In all of these the sign comes first and a look-behind follows: the engine skips to the next sign.
+# In these patterns the hyphen comes first and a look-behind follows, so that the regex engine can skip to the next
+# hyphen.
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
 
 
 def is_plain_ascii(text: str) -> bool:
-    """Decide if every character is its own canonical form: ASCII, no backtick."""
+    """Return True if a text is ASCII without backticks: no character needs replacing."""
     return text.isascii() and "`" not in text
 
 
 def normalise_characters(text: str) -> str:
-    """Normalise letters, quotes and dashes; drop invisible signs and line-end hyphens."""
+    """Return a text with normalised letters, quotes and dashes; case and spaces stay.
+
+    Invisible characters and hyphens at the ends of lines are removed.
+    """
     normalised_text = (
         text
         if is_plain_ascii(text)
@@ -127,10 +139,11 @@ def normalise_characters(text: str) -> str:
     return _DOUBLE_HYPHEN.sub("-", _LINE_END_HYPHEN.sub("", normalised_text))
 
 
-# Two hyphens are typed for one dash.
+# Two hyphens in a row count as one, because they are typed for a dash.
 _ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z])|(?=-))")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
-# After a capital, a hyphen before a space is a sign: blood type A- was found. A long dash divides clauses.
+# A hyphen between a capital and a space is a sign ("blood type A- was found"), and a long dash divides clauses: both
+# stay.
 _JOINING_HYPHEN = re.compile(
     rf"[{DASHES}](?:(?<![—―⸺⸻])(?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))|(?=[{DASHES}]))"
 )

@@ -1,8 +1,8 @@
-"""Detect context that a quote leaves out and that changes its meaning.
+"""Context of a quote that the quote leaves out although it changes the meaning.
 
-A negation, a hedge, another time or person, a condition, a question: rightly cut, a document's words can say the
-opposite of it. The rest of the quote's sentence is searched for the cues of ``difference.toml`` and
-``omitted_context.toml``; other cues are not seen.
+Such context is a negation, a hedge, another time or person, a condition, a question: a quote without it can say the
+opposite of the document, word for word. The rest of the quote's sentence is searched for the cues in
+``difference.toml`` and ``omitted_context.toml``; other cues are not recognised.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from evalkit.grounding.critical_terms import DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
 from evalkit.grounding.tokens import tokenise
 
-#: A negation reaches a quote from this many words before it.
+#: A negation applies to a quote if at most this many words are between the two.
 _NEGATION_REACH_WORDS = 20
-#: The characters around a quote that are searched.
+#: Number of characters before and after a quote that are searched for cues.
 _MAX_CHARACTERS_BEFORE, _MAX_CHARACTERS_AFTER = 220, 120
-# A sentence continues after a break before a small letter. All signs come first: the engine skips to the next.
+# A line break before a small letter ends no sentence. In these patterns the sign comes first and conditions follow, so
+# that the regex engine can skip to the next sign.
 _CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n(?![^\W\d_A-Z])")
 _PHRASE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
-# A printed or ticked answer ends its question; it means nothing for the next line or column.
+# A printed or ticked answer ends its question: a "no" says nothing about the next line or column.
 _BOX = r"(?:\[[ xX✓]?\]|\([ xX✓]?\)|[☐☑☒✓✔✗✘□■])"
 _ANSWER = r"(?i:yes|no|none|n/?a|unknown|unsure|present|absent|positive|negative|normal|abnormal|denied)"
 _ANSWER_END = re.compile(
@@ -37,23 +38,25 @@ _ANSWER_END = re.compile(
 )
 _ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
 _MAX_LABEL_CHARACTERS = 50
-#: This many words of a quote show if a new clause begins with it.
+#: Number of words at a quote's start that are searched for the beginning of a new clause.
 _OPENING_WORDS = 6
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
-# The line continues after its break: it ends in one of these, and is neither a cell nor a label with its answer.
+# A line that ends with one of these words, and is neither a table cell nor a label with its answer, continues on the
+# next line.
 _CONTINUED_LINE = re.compile(
     r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
 )
 _LABEL_END = re.compile(r"[ \t]*(?::|\t)")
 _LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
-# Before what it asks about; a page with several has lost its boxes or bullets, and before a number it was another sign.
+# A question mark before the words in question ("? appendicitis"). Several on a page are misread boxes or bullets, and
+# one before a number is another misread sign.
 _QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
 _QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
 _WORD_START = r"\b"
 _CLASS_NAME = re.compile(r"\{([a-z_]+)\}")
 _COMMA = re.compile(r"[,(:]")
-# Commas, brackets or dashes around a phrase; what an earlier part of a quote has is blanked.
+# Commas, brackets or dashes around an inserted phrase. Text that another part of the quote has is blanked by \u2591.
 _INSERTION_START = re.compile(r"(?:^|[,(\u2591–-])\s*$")
 _INSERTION_OPENING = re.compile(r"^\u2591[\s\u2591]*[,(–-]\s*")
 _INSERTION_END = re.compile(r"\s*(?:[,)–-]\s*)?$|\s*[,)]")
@@ -61,22 +64,22 @@ _GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
 class ContextCue(NamedTuple):
-    """A cue that changes the meaning of a quote next to it."""
+    """A phrase that changes the meaning of a quote next to it, e.g. "possible"."""
 
     kind: DifferenceKind
     position: str
-    """``before`` or ``after`` the quote, or the ``label`` of its line."""
+    """Position of the cue: ``before`` or ``after`` the quote, or ``label`` for the label of the quote's line."""
     pattern: re.Pattern[str]
     max_words_between: int
-    """The most words between it and the quote."""
+    """The most words that may be between the cue and the quote."""
     crosses_commas: bool
     unless: re.Pattern[str] | None
-    """Words that cancel it, between the two or first in the quote."""
+    """Pattern that cancels the cue, if found between cue and quote or at the start of the quote; None without one."""
 
 
 @cache
 def load_context_tables() -> dict[str, Any]:
-    """Load ``omitted_context.toml``."""
+    """Return the tables of ``omitted_context.toml``: cues, word classes, boundaries."""
     return tomllib.loads((files("evalkit.grounding") / "omitted_context.toml").read_text("utf-8"))
 
 
@@ -97,14 +100,14 @@ def _load_cues(position: str) -> tuple[ContextCue, ...]:
 
 
 def _compile(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile an expression with the names of word classes in braces."""
+    """Compile an expression in which ``{name}`` stands for a class of words."""
     classes = load_context_tables()["classes"]
     return re.compile(_CLASS_NAME.sub(lambda match: f"(?:{classes[match[1]]})", expression), flags)
 
 
 @cache
 def _compile_any_cue_pattern(position: str) -> re.Pattern[str]:
-    """Compile all cues of a position into one pattern; most sentences have none."""
+    """Return one pattern of all cues of a position, to skip sentences without a cue."""
     expressions = [cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position)]
     return re.compile(rf"{_WORD_START}(?:{'|'.join(expressions)})")
 
@@ -115,7 +118,10 @@ def _compile_boundary_pattern(name: str) -> re.Pattern[str]:
 
 
 def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | None:
-    """Find context of ``text[start:end]`` that reverses it or puts it in doubt."""
+    """Find context that reverses the meaning of the quote ``text[start:end]``.
+
+    Also context that makes the meaning doubtful. None if there is no such context.
+    """
     return (
         _find_negation_before(text, start, end)
         or _find_negation_after(text, start, end)
@@ -124,11 +130,14 @@ def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | N
 
 
 def _iter_context_differences(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
-    """Iterate over cues of hedge, date, condition or person that the quote itself lacks."""
+    """Find hedges, times, conditions, persons and questions around a quote.
+
+    A cue is left out if the quote itself has a cue of the same kind.
+    """
     quote = _fold_case_and_spaces(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
         own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
-        # A text that ends in a cue is cut within the phrase.
+        # A cue at the very end of the quote does not count, because the quote ends inside of its phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
     if _is_in_question(text, end) or _has_query_mark_before(text, start):
@@ -157,7 +166,7 @@ def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[Context
             if (
                 len(_GAP_WORD.findall(gap)) <= cue.max_words_between
                 and (cue.crosses_commas or "," not in gap or _is_parenthetical(clause[: match.start()], gap))
-                # "He" behind a relative may be the relative.
+                # "He" after "his father" may be the father, so the quote's first words do not end the cue's reach.
                 and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
                 and not (cue.unless and cue.unless.search(gap + opening))
             ):
@@ -191,12 +200,15 @@ def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
 
 
 def _is_parenthetical(words_before: str, words_after: str) -> bool:
-    """Detect an insertion between the two: the film shows, possibly, a fracture."""
+    """Return True for a cue between commas: the film shows, possibly, a fracture.
+
+    ``words_before`` and ``words_after`` are the text around the cue.
+    """
     return bool(_INSERTION_START.search(words_before) and _INSERTION_END.match(words_after))
 
 
 def _blank_harmless_phrases(clause: str) -> str:
-    """Blank phrases that contain a cue but change nothing: no doubt, not only, if anything."""
+    """Blank phrases that contain a cue but change no meaning: "no doubt", "not only"."""
     return _compile_boundary_pattern("harmless").sub("░", clause)
 
 
@@ -208,7 +220,7 @@ def _is_in_question(text: str, end: int) -> bool:
 
 
 def _has_query_mark_before(text: str, start: int) -> bool:
-    """Detect a question mark before the words that asks about them: ? appendicitis."""
+    """Return True if a question mark before the quote asks about it: "? appendicitis"."""
     line_start = text.rfind("\n", 0, start) + 1
     if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
         return False
@@ -241,7 +253,7 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
 
 
 def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | None:
-    # From the last character on: if the quote ends its sentence, nothing behind it belongs to it.
+    # The text is split from the quote's last character on: if the quote ends its sentence, the clause behind is empty.
     clause = _PHRASE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
     clause_words = [token.folded for token in tokenise(clause)]
     while clause_words and (clause_words[0] in load_terms("negated", "linking") or clause_words[0].endswith("ly")):
@@ -253,7 +265,10 @@ def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | N
 
 
 def _is_section_label(text: str, start: int, end: int) -> bool:
-    """Detect a section's label, which says nothing about its content: Family History: none."""
+    """Return True if the quote is a section's label, as in "Family History: none".
+
+    Words behind a label do not change the label's meaning.
+    """
     last_words = [token.folded for token in tokenise(text[start:end])][-1:]
     is_at_line_start = not text[text.rfind("\n", 0, start) + 1 : start].strip(" •*-–0123456789.")
     return (
@@ -277,7 +292,10 @@ def _iter_negations(
 
 
 def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool:
-    """Detect false cues: record no 123, with and without contrast, non-small cell carcinoma."""
+    """Return True if a negation is none: "record no 123", "with and without contrast".
+
+    Also "non" before another word, as in "non-small cell carcinoma".
+    """
     if phrase == "non":
         return index + 1 < len(clause_words)
     if phrase == "no":
@@ -306,9 +324,12 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
     return window[clause_ends[-1] if clause_ends else 0 : -1]
 
 
-@lru_cache(maxsize=4)  # used twice, with and without colons
+@lru_cache(maxsize=4)  # called twice for each quote, with and without colons
 def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
-    """Find clause ends before ``start``, each with the sign or answer that ends it."""
+    """Find the ends of clauses before ``start``, as indices into the searched window.
+
+    Each is returned with the sign or the answer that ends the clause.
+    """
     window_start = max(start - _MAX_CHARACTERS_BEFORE, 0)
     window = text[window_start : start + 1]
     clause_ends = [
@@ -326,7 +347,10 @@ def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
 
 
 def _is_mid_sentence_punctuation(window: str, index: int) -> bool:
-    """Detect a sign that ends no sentence: an abbreviation's point, ? before what is asked."""
+    """Return True if a sign does not end a sentence.
+
+    Such signs are the full stop of an abbreviation, and a question mark before the words in question.
+    """
     if window[index] == "?":
         return not window[index - 1 : index].strip()
     last_word = re.split(r"[^\w.]", window[max(index - 10, 0) : index])[-1].lower()

@@ -1,4 +1,4 @@
-"""Cut a quote out of a page by its first and last words: it cannot be invented."""
+"""Quotes cut out of a page by their first and last words, so that none can be invented."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from evalkit.documents.bundle import Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 
-#: Longer passages (words) are no quotes: two words at both ends of a page are ambiguous.
+#: A passage with more words is no quote: first and last words that are far apart may be chance matches.
 MAX_EXTRACTED_QUOTE_WORDS = 60
 
 
 def extract_quote(page: Page, paragraph_number: int | None, first_words: str, last_words: str) -> str | None:
-    """Extract the shortest passage between the given first and last words.
+    """Return the shortest passage from the first words to the last words of a quote.
 
-    None if there is none of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words. The paragraph of that number is searched first
-    (from 1, of ``Page.paragraphs``), then the whole page.
+    Paragraph ``paragraph_number`` of ``Page.paragraphs`` (from 1) is searched first, then the whole page. None if no
+    passage of at most ``MAX_EXTRACTED_QUOTE_WORDS`` words is found.
     """
     has_paragraph = paragraph_number is not None and 1 <= paragraph_number <= len(page.paragraphs)
     texts = [page.paragraphs[paragraph_number - 1]] if has_paragraph and paragraph_number else []
@@ -34,7 +34,7 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
     last_words_spans = list(find_whole_word_spans(canonical_last_words, text))
     candidate_spans = []
     for start, end in find_whole_word_spans(canonical_first_words, text):
-        # A short quote's first words may be its last ones too.
+        # In a short quote, the first words may also be the last words.
         ending_index = bisect_left(last_words_spans, start, key=itemgetter(0))
         candidate_spans += (
             [(start, max(end, last_words_spans[ending_index][1]))] if ending_index < len(last_words_spans) else []

@@ -1,4 +1,4 @@
-"""Split text into words, numbers and meaningful signs, folded to compare."""
+"""Tokens of a text: words, numbers and meaningful signs, in a form for comparison."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from evalkit.grounding.normalise import is_plain_ascii, normalise_characters
 
 
 class Token(NamedTuple):
-    """A word, number or sign."""
+    """A word, number or meaningful sign of a text."""
 
     folded: str
-    """Folded, to compare by."""
+    """The token in the form for comparison; see ``fold_word``."""
     text: str
-    """As written."""
+    """The token as written, with characters normalised."""
     gap_before: str
-    """The text between it and the token before; for the first, all text before it."""
+    """Text between the previous token and this one; for the first token, all text before it."""
 
     @property
     def has_loose_gap(self) -> bool:
-        """It follows a line break, hyphen or cell border, perhaps the page's alone."""
+        """True if the division before the token may be missing in a copy of the text.
+
+        So it is without any gap, and at a line break, hyphen or cell border.
+        """
         return not self.gap_before or any(character in self.gap_before for character in "\n\t-")
 
 
-# A chunk of letters and digits with the signs inside it (c.5266dupC, 17q21.31, 3-5, 10^-3), an amount without
-# its unit, or a meaningful sign. Other punctuation means nothing here.
+# A token is a chunk of letters and digits with the signs inside of it (c.5266dupC, 17q21.31, 3-5, 10^-3), an amount
+# without its unit, or a meaningful sign. All other punctuation is ignored.
 _UNIT_PATTERN = (
     r"(?:mm|cm|m|km|mg|mcg|ug|µg|μg|g|gm|kg|ng|pg|lbs?|oz|ml|l|dl|cc|iu|u|meq|mmol|hrs?|h|min|bp|kb|mb|gy|x|yo|y)"
 )
@@ -46,7 +49,7 @@ _REMOVED_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])|\s"
 
 @lru_cache(maxsize=1024)
 def tokenise(text: str) -> tuple[Token, ...]:
-    """Split a text into tokens, in order."""
+    """Split a text into its words, numbers and meaningful signs, in order."""
     normalised_text = normalise_characters(text)
     tokens: list[Token] = []
     previous_end = 0
@@ -59,7 +62,7 @@ def tokenise(text: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=4096)
 def fold_word(text: str) -> str:
-    """Fold a word: no case, no hyphen next to a letter, one letter for micro.
+    """Fold a word for comparison: small letters, no hyphens at letters, "u" for micro.
 
     >>> fold_word("HER-2"), fold_word("3-5"), fold_word("Follow-up"), fold_word("µg")
     ('her2', '3-5', 'followup', 'ug')

@@ -1,4 +1,4 @@
-"""Recognise real words: a misprint never makes one."""
+"""Recognition of real words, as a word that is real does not count as a misprint."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _JSON_ENTRY = re.compile(r'"([^"\\]+)":')
 
 @cache
 def load_english_word_text_by_prefix() -> dict[str, str]:
-    """Load folded English words, pyspellchecker's 160,000, by their first two letters.
+    """Return pyspellchecker's 160,000 English words, by their first two letters.
 
-    Each value is the words between spaces: one by one, as pyspellchecker has them, they would take 20 MB.
+    Each value is a text of all words with these letters, with a space around each word. As single strings, the words
+    would take 20 MB.
     """
     words_json = gzip.decompress(resources.files("spellchecker").joinpath("resources", "en.json.gz").read_bytes())
     words = (match[1] for match in _JSON_ENTRY.finditer(words_json.decode()))
@@ -29,12 +30,12 @@ def load_english_word_text_by_prefix() -> dict[str, str]:
 
 
 def is_english_word(word: str) -> bool:
-    """Decide if a folded word is English."""
+    """Return True if a folded word is in the list of English words."""
     return f" {word} " in load_english_word_text_by_prefix().get(word[:2], "")
 
 
 class DocumentVocabulary:
-    """English and the words of one document."""
+    """Vocabulary of English words and of the words that one document uses."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._use_counts = Counter(
@@ -42,5 +43,8 @@ class DocumentVocabulary:
         )
 
     def __call__(self, word: str, min_uses: int) -> bool:
-        """Decide if a folded word is English, or frequent enough in the document."""
+        """Return True if a folded word is English, or the document uses it often enough.
+
+        Often enough is at least ``min_uses`` times.
+        """
         return self._use_counts.get(word, 0) >= min_uses or is_english_word(word)

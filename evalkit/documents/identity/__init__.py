@@ -1,1 +1,1 @@
-"""Identity of pages: whose page it is, and if two pages are about one person."""
+"""Identity of pages: the patient of each page, and the pages of one person."""

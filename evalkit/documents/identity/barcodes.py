@@ -1,9 +1,9 @@
-"""Read patients' facts from the bar codes of cover sheets and stickers.
+"""Patient facts from the bar codes of cover sheets and stickers.
 
-A code that holds labels or HL7 fields states kinds and values by itself. A bare number counts if the page prints it
-behind a label, or if a label directly above, below or left of the code names its kind; otherwise its meaning is
-unknown. A code is taken whole or not at all: if one of its facts contradicts the print, it may be another patient's
-sticker, and only the print counts.
+A bar code with labels or HL7 fields states its facts by itself. A bar code with only a number counts if the page also
+prints this number behind a label, or if a label directly above, below or left of the bar code names the kind of number.
+The facts of a bar code are used all together or not at all: if one of them contradicts the printed facts, the sticker may
+be another patient's, and only the print counts.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from evalkit.documents.visibility import VECTOR_BLOCK, Rect
 
 _FORMATS = "Code128,Code39,Codabar,ITF,QRCode,DataMatrix,PDF417,Aztec"
 _MAX_CODES, _MAX_TEXT_LENGTH, _MAX_FIELDS, _MAX_VALUE_LENGTH = 20, 1000, 60, 60
-#: Places of a page that are looked at, and their shorter side in points.
+#: The most areas of a page that are searched for bar codes, and the least length of an area's shorter side in points.
 _MAX_AREAS, _MIN_AREA_SIDE = 8, 8
-#: Resolution of an area; a page with a larger picture is skipped, as decoding it may exhaust the machine.
+#: Resolution at which an area is drawn (dpi), the most pixels of the drawing, and the most pixels of a picture on the
+#: page: a page with a larger picture is skipped, because decoding the picture may exhaust the machine.
 _DPI, _MAX_PIXELS, _MAX_SOURCE_PIXELS = 300, 4_000_000, 20_000_000
-#: Points added at each side of an area: codes are found by the white around them.
+#: Points by which an area is enlarged on each side: bar codes are recognised only with white around them.
 _QUIET_ZONE = (-9, -9, 9, 9)
-#: Bars of a code, and of one of its rows; points; the share of a row that is dark: in tables it is all or next to
-#: nothing.
+#: Least number of bars in a bar code, and in one row of it; largest median width of a bar in points; least and largest
+#: share of a row's width that is dark. In tables, nearly all or nearly nothing is dark.
 _MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.8
-#: How far above or below a code its label may be, and how far left it may begin: ten-thousandths of the page.
+#: Largest distance of a label above or below a bar code, and of a label's words to the left of it, in ten-thousandths
+#: of the page.
 _LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
 
-#: Codes of fax systems, scanners, post and calling cards: their numbers are not the patient's.
+#: Contents of bar codes from fax systems, scanners, mail and business cards: their numbers are not the patient's.
 _ROUTING_PATTERN = re.compile(
     r"://|^(?:www\.|mailto|tel|smsto|begin|mecard|wifi|shc)\b"
     r"|\bfax\b|\b(?:pages?|job|batch|queue|routing|sender|from|to|tracking|scan(?:ner)?)\b *[:=#]",
@@ -48,19 +50,19 @@ _FIELD_END = re.compile(r'[\n|;&{}\[\]]|,(?=[\w "]{2,40}[:=])')
 _NAME_FIELD = re.compile(r"([^\W\d_][\w' -]*)\^([^\W\d_][\w' -]*)\^?([\w' -]*)[\w^.' -]*")
 _DATE_FIELD = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}|\d{6})?")
 _PID_PATTERN = re.compile(r"^PID\|(.*)", re.MULTILINE)
-#: HL7's types of identifiers.
+#: HL7's codes for types of numbers, and the labels that a page would print for them.
 _LABEL_BY_NUMBER_TYPE = {"": "MRN", "MR": "MRN", "PI": "MRN", "AN": "Account number", "VN": "Visit number"}
 _BARE_NUMBER = re.compile(r"[A-Za-z]{0,5}-?\d[\dA-Za-z-]{3,23}")
 _CODED_KINDS = frozenset({"patient", "date_of_birth", "sex", *NUMBER_KINDS})
 
-#: Its text, of printable characters and line breaks only, and its place.
+#: A bar code: its text, with only printable characters and line breaks, and its box on the page.
 Barcode = tuple[str, Box]
 
 
 def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterable[Rect]) -> tuple[Rect, ...]:
-    """Find areas that may hold bar codes: pictures, and rows of many thin bars.
+    """Find areas of a page that may contain bar codes: pictures, rows of thin bars.
 
-    Text and tables have none.
+    The largest areas come first. ``blocks`` are MuPDF's.
     """
     rects = [block["bbox"] for block in blocks if block["type"] == VECTOR_BLOCK and _is_thin(block["bbox"])]
     areas = [area for area in image_areas if min(area[2] - area[0], area[3] - area[1]) >= _MIN_AREA_SIDE]
@@ -77,7 +79,10 @@ def _is_thin(rect: Rect) -> bool:
 
 
 def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
-    """Find rectangles of equal height in rows, like bars; ``sideways`` is 1 for columns."""
+    """Find rectangles that stand side by side at one height, like the bars of a code.
+
+    ``sideways`` is 0 for bars side by side, 1 for bars one above the other.
+    """
     rows: dict[tuple[float, float], list[Rect]] = {}
     for rect in rects:
         rows.setdefault((round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)), []).append(rect)
@@ -90,7 +95,10 @@ def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
 
 
 def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
-    """Read the bar codes in areas of a ``pymupdf.Page``; none if it cannot be drawn."""
+    """Read the bar codes in some areas of a ``pymupdf.Page``.
+
+    Empty if the page cannot be drawn, or has a picture too large to be decoded.
+    """
     barcodes: list[Barcode] = []
     pymupdf = load_pymupdf()
     try:
@@ -104,7 +112,7 @@ def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
             image = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
             page_size = (scale * page.rect.width, scale * page.rect.height)
             barcodes += read_barcodes(image, (pixmap.x, pixmap.y), page_size)
-    except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; what is written has been read
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the page's text has been read
         return ()
     return tuple(barcodes)
 
@@ -112,9 +120,10 @@ def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
 def read_barcodes(
     image: Image.Image, origin: tuple[float, float] = (0, 0), page_size: tuple[float, float] | None = None
 ) -> tuple[Barcode, ...]:
-    """Read the first bar codes of a page's picture, in any orientation.
+    """Read up to 20 bar codes, in any orientation, from a picture of a page or part.
 
-    ``origin`` and ``page_size``, in pixels, say which part of the page it is.
+    ``origin`` is the upper left corner of the part, ``page_size`` the size of the whole page, both in pixels of the
+    picture; the picture is the whole page by default.
     """
     import zxingcpp
 
@@ -133,10 +142,13 @@ def read_barcodes(
 
 
 def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
-    """Add the facts of bar codes to a page, and correct what OCR read of them."""
+    """Return the page with facts from its bar codes added.
+
+    Facts that OCR misread are corrected. A bar code that contradicts the printed facts is ignored.
+    """
     is_recognised = bool(page.confidences)
     identity: dict[IdentifierKind, Identifier] = {}
-    # A national number, next to the institution's.
+    # A page may have two numbers of one kind, e.g. a national number and the institution's.
     further_numbers = [
         identifier
         for identifier in page.identifiers
@@ -171,9 +183,10 @@ def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
 
 
 def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], *, is_ocr_text: bool) -> bool:
-    """Decide if any fact differs, or the names may be two persons'.
+    """Return True if a fact differs, or if the names may be those of two persons.
 
-    A newborn has its mother's names, but for the given one. On one page, numbers of one kind are of one institution.
+    A newborn, for example, has its mother's names except for the given name. Numbers of one kind on one page are taken to
+    be of one institution, so different numbers contradict each other.
     """
     pairs = [pair for pair in product(left, right) if pair[0].kind == pair[1].kind]
     comparison = compare_persons(left, right, is_ocr_text=is_ocr_text)
@@ -187,7 +200,10 @@ def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], 
 
 
 def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, is_ocr_text: bool) -> Identifier:
-    """Merge a printed fact with the code's; a printed form, such as an abbreviation, stays."""
+    """Return the better of a printed fact and a bar code's fact of the same kind.
+
+    The printed form stays, e.g. an abbreviated name, unless OCR seems to have misread some characters.
+    """
     if printed is None:
         return coded
     if printed.normal == coded.normal:
@@ -217,7 +233,7 @@ def _read_barcode_identifiers(
 
 
 def _format_label_lines(text: str) -> Iterator[str]:
-    """Format a code's fields as a page would print them, one a line: "MRN: 123456"."""
+    """Yield a bar code's fields as a page would print them, e.g. "MRN: 123456"."""
     fields = _FIELD_END.split(text, _MAX_FIELDS)
     if pid := _PID_PATTERN.search(text):
         pid_fields = ["", *pid[1].split("|"), *[""] * 18]
@@ -244,7 +260,10 @@ def _format_label_lines(text: str) -> Iterator[str]:
 def _find_number_kinds(
     number: Identifier, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> Iterable[IdentifierKind]:
-    """Find the kinds of a bare number: of equal printed numbers, or of the only label nearby."""
+    """Find the kinds of a bar code's bare number.
+
+    They are the kinds of equal printed numbers; without such, the kind of the only label near the bar code.
+    """
     printed_kinds = {
         kind
         for kind in NUMBER_KINDS

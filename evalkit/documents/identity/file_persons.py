@@ -1,4 +1,4 @@
-"""Group the pages of a file by person."""
+"""Pages of a file grouped by person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalkit.documents.identity.same_person import (
     get_kind_and_number_shape,
 )
 
-#: A page with two of these identifies its patient by itself.
+#: A page that states at least two of these facts identifies its patient without other pages.
 _STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
 
 _QUOTED_NOWHERE_KINDS = frozenset({"date_of_birth", "mrn", "account", "accession", "visit"})
@@ -23,7 +23,7 @@ _QUOTED_NOWHERE_KINDS = frozenset({"date_of_birth", "mrn", "account", "accession
 
 @dataclass(frozen=True)
 class PagePatientIdentity:
-    """The facts that a page states about its patient."""
+    """Facts that one page states about its patient."""
 
     page_num: int
     identifiers: tuple[Identifier, ...]
@@ -31,29 +31,29 @@ class PagePatientIdentity:
 
     @property
     def is_strong(self) -> bool:
-        """The page identifies its patient by itself."""
+        """True if the page identifies its patient without the help of other pages."""
         return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
 
 
 @dataclass
 class FilePerson:
-    """A person of a file, and the pages about that person."""
+    """One person of a file, as the pages that state facts about this person."""
 
     pages: list[PagePatientIdentity] = field(default_factory=list)
 
     @property
     def page_numbers(self) -> set[int]:
-        """The pages that state this person's identity."""
+        """Numbers of the pages that state facts about this person."""
         return {page.page_num for page in self.pages}
 
     def list_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
-        """List this person's pages of a page range, both ends included."""
+        """List this person's pages from ``start_page`` to ``end_page``, both included."""
         return [page for page in self.pages if start_page <= page.page_num <= end_page]
 
     def compare(self, page: PagePatientIdentity) -> PersonComparison:
-        """Compare a page with this person, by the page that decides most.
+        """Compare a page with each page of this person, and return the clearest result.
 
-        A page that is the same person's settles it; else one that is another's.
+        SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
         comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
         return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
@@ -72,7 +72,10 @@ def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:
 
 
 def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
-    """Return what a page states about its patient; None if nothing."""
+    """Return the facts that a page states about its patient.
+
+    None if the page states none, or only sex and age.
+    """
     return _build_page_identity(page.page_num, page.status, page.identifiers)
 
 
@@ -85,7 +88,10 @@ def _build_page_identity(
 
 
 def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_page: int) -> FilePerson | None:
-    """Find the person of most pages; of a tie, the first page's. None if unknown."""
+    """Return the person with the most pages from ``start_page`` to ``end_page``.
+
+    If two persons have equally many pages, the one whose page comes first. None if no page states an identity.
+    """
     pages_by_person = [(person, person.list_pages(start_page, end_page)) for person in persons]
     return max(
         ((person, pages) for person, pages in pages_by_person if pages),
@@ -95,15 +101,16 @@ def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_pa
 
 
 def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity) -> PersonComparison:
-    """Compare the patients of two pages."""
+    """Compare the patients of two pages: same person, different, or cannot tell."""
     return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_ocr_text or right.is_ocr_text)
 
 
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
-    """Group the identified pages by person, in the order of first appearance.
+    """Group pages with patient facts by person, in the order of first appearance.
 
-    Pages that identify their patient by themselves make the groups. Each other page joins the group that it agrees
-    with, else that of the page before it, as nothing shows that it is another's.
+    Only pages that identify their patient without other pages start groups (if there is no such page, all do). Every
+    other page joins the group with which most of its facts agree. Without such a group, it joins the group of the nearest
+    page before it (or else behind it), because nothing shows that it is another person's.
     """
     return _group_identities(map(get_page_patient_identity, pages))
 
@@ -126,9 +133,9 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
 
 
 def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[PagePatientIdentity]:
-    """Give numbers without a letterhead the issuer of the nearest number of that form.
+    """Give numbers without issuer the issuer of a number of equal kind and shape.
 
-    An earlier one comes first.
+    The nearest earlier page with such a number counts; without one, the first page.
     """
     issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for identity in identities:
@@ -155,7 +162,10 @@ def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[
 
 
 def has_patient_identifier(text: str, page: Page) -> bool:
-    """Detect a word of the patient's name, the birth date or a number in a text."""
+    """Return True if the text has facts of the page's patient.
+
+    Such facts are a word of the patient's name, the birth date, or a record, account, accession or visit number.
+    """
     words = {word.capitalize() for word in re.findall(r"[^\W\d_]+", text) if word[0].isupper()}
     return any(
         not words.isdisjoint(word.capitalize() for word in re.findall(r"[^\W\d_]{3,}", identifier.value))
@@ -166,15 +176,15 @@ def has_patient_identifier(text: str, page: Page) -> bool:
 
 
 def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
-    """Count the pages about others than the person with the most pages."""
+    """Count the pages of all persons except the person with the most pages."""
     page_counts = [len(person.pages) for person in persons]
     return sum(page_counts) - max(page_counts, default=0)
 
 
 def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
-    """Group a stored bundle's pages by person, without loading the rest of it.
+    """Group a stored bundle's pages by person, reading only the patient facts.
 
-    LookupError, ValueError: the bundle is damaged.
+    LookupError or ValueError if the bundle is damaged.
     """
     return _group_identities(
         _build_page_identity(
@@ -185,7 +195,10 @@ def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FileP
 
 
 def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
-    """Find the page's person; the latest one if in doubt; None for a new person."""
+    """Return the person of a page; None if the page is about a new person.
+
+    If no person is surely the same, the person with the most agreeing facts among those that may be the same.
+    """
     comparisons = [(person, person.compare(identity)) for person in reversed(persons)]
     for person, comparison in comparisons:
         if comparison.relation is SamePersonVerdict.SAME:
@@ -208,7 +221,7 @@ def _count_net_agreement(comparison: PersonComparison) -> int:
 
 
 def _find_nearest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson:
-    """Find the person of the last page before this one, or of the first one behind it."""
+    """Return the person of the nearest earlier page, or of the first page behind it."""
     return min(
         persons,
         key=lambda person: min(

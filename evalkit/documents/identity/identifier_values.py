@@ -1,4 +1,4 @@
-"""Read printed names, dates, numbers and sexes, in a form to compare by."""
+"""Printed names, dates, numbers and sexes, brought into a form for comparison."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _FEMALE, _MALE = (
 
 @cache
 def load_given_names() -> frozenset[str]:
-    """Load common given names in small letters: ``given_names.toml``."""
+    """Return common given names, in small letters, from ``given_names.toml``."""
     names_toml = (files("evalkit.documents.identity") / "given_names.toml").read_text("utf-8")
     return frozenset(tomllib.loads(names_toml)["names"].split())
 
 
-#: The name of a data field, not "McBride" or "DeLuca".
+#: The name of a data field, such as "patientName"; does not match "McBride" or "DeLuca".
 _CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
 
-#: A digit in the midst of a word: recognition's, of a letter.
+#: A digit inside a word, which is a letter that OCR misread.
 MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
 
 
 def lowercase_keeping_length(text: str) -> str:
-    """Convert to small letters, each at its old index."""
+    """Convert to small letters, so that every letter keeps its index."""
     lowered = text.lower()
     return (
         lowered
@@ -49,7 +49,7 @@ def lowercase_keeping_length(text: str) -> str:
 
 
 def can_be_person_name(text: str) -> bool:
-    """Decide if a printed value can be a person's name.
+    """Return True if a value can be a person's name, not a place or institution.
 
     >>> can_be_person_name("Marsh, Helen A."), can_be_person_name("Brookfield, WI"), can_be_person_name("Evergreen Mutual Insurance")
     (True, False, False)
@@ -82,7 +82,7 @@ def can_be_person_name(text: str) -> bool:
 
 
 def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_text: bool = False) -> str | None:
-    """Return the form to compare by; None if the value is not of that kind.
+    """Return a printed value in the form for comparisons; None if it is not valid.
 
     >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
     ('MARSH HELEN', 'TM40917', 'F')

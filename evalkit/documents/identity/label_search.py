@@ -1,4 +1,7 @@
-"""Find labels on a page (``words.toml``) and read the patient's values."""
+"""Search for labels on a page ("Patient name:", "DOB") and for the values next to them.
+
+Labels are patterns in ``words.toml``.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +32,25 @@ from evalkit.documents.identity.written_dates import (
     WRITTEN_DATE_PATTERN,
 )
 
-#: Characters of a page's head, where a bare "Name:" is the patient's.
+#: A bare "Name:" is the patient's if it is among this many characters at the top of the page.
 _HEAD_LENGTH = 400
 
-#: Lines of a page's head and foot in which a running line names the patient without a label.
+#: Number of lines at the top and at the bottom of a page that may name the patient without a label.
 EDGE_LINES = 5
 
-#: Lines below a heading such as "Guarantor" that are still about that person.
+#: Number of lines below a heading such as "Guarantor" that are about that person.
 _MAX_SECTION_LINES = 8
 
-#: Ten-thousandths of the page's width: words further apart than this are not of one value.
+#: Words that are further apart than this (ten-thousandths of the page's width) do not belong to one value.
 _WIDE_GAP = 150
 
-#: How far below its label a value may start: ten-thousandths to the side, and heights of the label.
+#: Largest distance of a value from the label above it: to the side, in ten-thousandths of the page's width; and down,
+#: in heights of the label.
 _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
 
 _PAGE_WIDTH = 10_001
 
-#: The rank of a name that anything else beats.
+#: The rank of a name that is used only if the page has no other.
 LAST_RANK = 4
 
 _NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
@@ -57,10 +61,10 @@ _NUMBER_VALUE = re.compile(
     r"#?[ ]?((?=[\w./-]{0,16}\d)[A-Za-z]{0,5}[- ./]?[A-Za-z\d](?:[\w-]|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\b\d{3})) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
 
-#: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
+#: A number written in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", and not the beginning of a date.
 _GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
 
-#: One sign in each box of a form.
+#: A number in a form with one box for each character: "V M H / 5 7 1".
 _BOXED_NUMBER = re.compile(r"(?:[A-Z/-] ){0,6}(?:[\d/-] ){4,12}\d(?![\w/.-])")
 
 _MIN_GROUPED_DIGITS = 7
@@ -97,7 +101,7 @@ AGE_SEX_BEHIND_DATE = re.compile(
 
 _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
 
-#: OCR's reading of specks and rules before a cell.
+#: Characters as which OCR reads specks and rules before a cell.
 _SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 
 SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
@@ -107,7 +111,7 @@ _SEPARATOR = re.compile(
     re.IGNORECASE,
 )
 
-#: Their values cannot be mistaken for another line's words.
+#: Kinds whose values have a form of their own, so that words below a label are not taken for a value by mistake.
 _SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
 
 _SAFE_ABOVE_KINDS = _SAFE_BELOW_KINDS | {"family_name", "given_name"}
@@ -120,17 +124,17 @@ ROLE_KINDS = frozenset({"relative", "provider"})
 
 @dataclass(frozen=True)
 class _LabelKind:
-    """A row of ``words.toml``."""
+    """Kind and properties of a label, from a row of ``words.toml``."""
 
     kind: str
     is_about_patient: bool
     is_weak: bool
     is_only_at_line_start: bool
     issuer: str | None = None
-    """The issuer of its numbers, if the label names it: "NHS number"."""
+    """Issuer of the label's numbers, if the label names it, as "NHS number" does."""
 
 
-#: "Name Doe" at the end of a line, with "Forename Jane" below.
+#: The label "Name" in "Name Doe" at the end of a line, which gives the family name if "Forename Jane" is below.
 _BARE_NAME_LABEL = _LabelKind("family_name", is_about_patient=False, is_weak=True, is_only_at_line_start=False)
 
 
@@ -139,29 +143,32 @@ class _LabelHit:
     label: _LabelKind
     start: int
     end: int
-    """Behind the label and its separator."""
+    """Index behind the label and its separator, where the value may begin."""
     has_separator: bool
-    """A colon or the like follows it."""
+    """True if a colon or another separating sign follows the label."""
     is_tentative: bool
-    """It is a label only if it is joined to the next one: "Name/DOB:"."""
+    """True if this counts as a label only if it is joined to the next label, as in "Name/DOB:"."""
     is_at_cell_start: bool
 
 
 @dataclass(frozen=True)
 class _Section:
-    """Lines below a heading that are about one person."""
+    """Part of a page, below a heading, that is about one person."""
 
     is_about_patient: bool
     start: int
     end: int
     left: int
     right: int
-    """Its columns, in ten-thousandths of the page's width."""
+    """Right edge of the section; ``left`` and ``right`` are in ten-thousandths of the page's width."""
 
 
 @dataclass(frozen=True)
 class IdentifierCandidate:
-    """A value that may be the patient's; the lowest rank of a kind wins."""
+    """A value that may be the patient's; for each kind, the lowest rank is used.
+
+    ``start``, ``value_start`` and ``end`` are indices into the page's text: where the label begins, and the value.
+    """
 
     kind: IdentifierKind
     value: str
@@ -177,11 +184,11 @@ class IdentifierCandidate:
 @dataclass(frozen=True)
 class _LabelPatterns:
     prefixes: frozenset[str]
-    """Possible beginnings of labels, at most three letters each."""
+    """Possible beginnings of labels, up to three letters each, for a quick test."""
     patterns_by_first_letter: dict[str, re.Pattern[str]]
-    """The labels that may begin with a letter, in the table's order."""
+    """For each letter, a pattern of all labels that may begin with the letter, in the table's order."""
     label_kind_by_group: dict[str, _LabelKind]
-    """The meaning of each group of these patterns."""
+    """Label that each named group of these patterns stands for."""
 
 
 @cache
@@ -201,7 +208,7 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
     prefixes: set[str] = set()
     grouped_by_letter: dict[str, list[str]] = {}
     for index, (pattern, _) in enumerate(alternatives):
-        # Any of its words may come first, for others may be optional; too many do no harm.
+        # Every word of a label may come first, because words before it may be optional; too many beginnings do no harm.
         letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
         words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
         prefixes.update(word[:1] if is_ocr_text else word for word in words)
@@ -220,13 +227,13 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
 
 @cache
 def compile_relative_words() -> re.Pattern[str]:
-    """Compile the words for relatives into one pattern."""
+    """Return a pattern that finds words for relatives ("mother", "husband") in a text."""
     words = load_identity_words()["relatives"]["words"].split()
     return re.compile(rf"\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
 
 
 def _tolerate_misreadings(pattern: str) -> str:
-    """Allow for OCR errors in a label: confused letters, a full stop in between."""
+    """Extend a label's pattern by OCR errors: confused letters, full stops."""
     if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
         pattern = re.sub(
             r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
@@ -241,7 +248,7 @@ _CONFUSED_WORDS = {
     "mrn": "(?:mrn|mrm|mfin)", "medical": "med[il1!|]ca[il1!|]", "record": "rec[o0]r[do]",
 }  # fmt: skip
 
-#: Characters of a line of a sticker or running head.
+#: The most characters of a line on a sticker or in a running head.
 MAX_BLOCK_LINE = 110
 
 _RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
@@ -250,7 +257,7 @@ _SEX_OR_AGE_LABEL = re.compile(r"\b(?:sex|age|gender)\b", re.IGNORECASE)
 
 PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
 
-#: Between labels that share their values.
+#: Characters that join labels whose values follow together: "Name/DOB:".
 _JOINT = re.compile(r" ?[/&|] ?")
 _MAX_JOINT_LENGTH = 3
 
@@ -258,7 +265,7 @@ _JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
 
 _LABEL_BEGINNING = re.compile(r"(?<![\w'’.-])[a-z]{1,3}")
 
-#: A speck before a label is read as a full stop.
+#: Beginning of a label on a page read by OCR, which may read a speck before the label as a full stop.
 _RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]{1,3}")
 
 _LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\n\t])?(?:\n|\t|$))")
@@ -270,19 +277,23 @@ _SECTION_REST = re.compile(
 
 
 def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
-    """Find the spaces in a part of a text."""
+    """Yield the index of each space in ``text[start:end]``."""
     while (start := text.find(" ", start, end)) >= 0:
         yield start
         start += 1
 
 
 def _is_label_like(word: str) -> bool:
-    """Decide if OCR made a word behind a name of a label: "Dos" of "DOB", "MRNt"."""
+    """Return True if a word behind a name is a misread label: "DOS" for "DOB", "MRNT"."""
     return bool(re.fullmatch(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]", word))
 
 
 class LabelSearch:
-    """A page whose labelled values are read."""
+    """Search for labelled values on one page.
+
+    ``text`` is the page's text, ``words`` has the place of each word, and ``confidences`` OCR's confidence in each word
+    (empty without OCR).
+    """
 
     def __init__(self, text: str, words: Sequence[WordPosition], confidences: Sequence[int]) -> None:
         self._text, self._words, self._confidences = text, words, confidences
@@ -341,7 +352,9 @@ class LabelSearch:
                 label = label if is_tentative else _BARE_NAME_LABEL
             if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
                 continue
-            if label.kind == "other" and not (has_separator or (is_at_start and behind != ",")):  # "Page, Helen"
+            if label.kind == "other" and not (
+                has_separator or (is_at_start and behind != ",")
+            ):  # "Page, Helen" is a name, no label
                 continue
             hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
             position = match.end()
@@ -352,11 +365,11 @@ class LabelSearch:
         ]
 
     def _are_joined(self, hit: _LabelHit, following: _LabelHit) -> bool:
-        """Decide if two labels share their values: "Name/DOB:"."""
+        """Return True if two labels are joined, so that their values follow together."""
         return _JOINT.fullmatch(self._text, hit.end, following.start) is not None
 
     def _is_before_bare_name(self, position: int) -> bool:
-        """Decide if the rest of the cell is only a name: "Patient Helen Marsh"."""
+        """Return True if the rest of the cell is only a name, as in "Patient Helen Marsh"."""
         cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
         span = self._match_name_at_start(position, cell_end)
         return self._is_whole_name(position, cell_end) or (span is not None and "," in self._text[slice(*span)])
@@ -382,7 +395,7 @@ class LabelSearch:
         return max(filter(self._is_wide_gap, find_spaces(self._text, start, position)), default=start)
 
     def _find_wide_gap(self, start: int, end: int) -> int | None:
-        """Find the first space of this part of the text at which words are far apart."""
+        """Return the index of the first space in the span at which words are far apart."""
         spaces = find_spaces(self._text, start, end) if self._words else ()
         return next(filter(self._is_wide_gap, spaces), None)
 
@@ -395,7 +408,7 @@ class LabelSearch:
         return following[2] - previous[4] > _WIDE_GAP or following[2] < previous[2]
 
     def _add_labelled_values(self) -> None:
-        """Read the value of every label in the page's order, unless it is another person's."""
+        """Read the values of all labels, from the top down, except those of other persons."""
         relative_line_end, chain_end = -1, 0
         for index, hit in enumerate(self._hits):
             kind = hit.label.kind
@@ -424,7 +437,10 @@ class LabelSearch:
                 self._add_value_of_label(hit, self._get_start_of_next_label(index))
 
     def _is_about_relative(self, index: int) -> bool:
-        """Detect a relative: before the label in its cell, or in "Relationship: mother" behind it."""
+        """Return True if words around a label show that its value is a relative's.
+
+        These are a word for a relative before the label in its cell, or "Relationship: mother" behind it.
+        """
         hit = self._hits[index]
         start = self._find_cell_start(hit.start)
         earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
@@ -437,7 +453,7 @@ class LabelSearch:
         )
 
     def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
-        """Read "Name/DOB/MRN: MARSH, HELEN / 03/22/1971 / 40917"."""
+        """Read the values of joined labels: "Name/DOB: MARSH, HELEN / 03/22/1971"."""
         position = hits[-1].end
         value_end = min(next_start, self._find_line_end(position))
         if not self._text[position:value_end].strip(SEPARATING_CHARACTERS):
@@ -456,7 +472,7 @@ class LabelSearch:
 
     @cached_property
     def _sections(self) -> list[_Section]:
-        """The lines below headings such as "GUARANTOR" and "PATIENT", in rows or columns."""
+        """Sections below headings such as "GUARANTOR" and "PATIENT", in rows or columns."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
             is_beside = (
@@ -488,7 +504,10 @@ class LabelSearch:
         return sections
 
     def _is_in_anothers_section(self, position: int) -> bool:
-        """Decide if the last section here is another's; a heading of the patient's ends it."""
+        """Return True if a place is in a section about another person than the patient.
+
+        Of several sections around the place, the last one counts.
+        """
         left = self._get_word_left_edge(position)
         return not next(
             (
@@ -500,7 +519,10 @@ class LabelSearch:
         )
 
     def _get_word_left_edge(self, position: int) -> int:
-        """Return a word's left edge in ten-thousandths of the page's width; 0 if unknown."""
+        """Return the left edge of the word at ``position``; 0 if unknown.
+
+        In ten-thousandths of the page's width.
+        """
         first, _ = self._get_word_index_range(position, position + 1)
         return self._words[first][2] if first < len(self._words) else 0
 
@@ -509,7 +531,10 @@ class LabelSearch:
         return (self._words[first - 1][4] + self._words[first][2]) // 2 if 0 < first < len(self._words) else 0
 
     def _is_heading(self, index: int) -> bool:
-        """Detect "GUARANTOR INFORMATION" above labels, alone or next to other headings."""
+        """Return True if a label is a heading such as "GUARANTOR INFORMATION".
+
+        A heading is at the start of a cell and has no value behind it.
+        """
         hit = self._hits[index]
         end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
         rest = self._text[hit.end : end].strip(" :\t-/*")
@@ -519,7 +544,10 @@ class LabelSearch:
         return self._text[hit.start : hit.start + 7].casefold() == "patient"
 
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
-        """Detect "PATIENT INFORMATION", or "PATIENT" that ends a line with another's heading."""
+        """Return True if a label heads the patient's data, as "PATIENT DETAILS" does.
+
+        Also "PATIENT" at the end of a line that begins with the heading of another person.
+        """
         if not self._names_patient(hit):
             return False
         if hit.label.kind == "other":
@@ -544,9 +572,9 @@ class LabelSearch:
 
     @cached_property
     def _foot_start(self) -> int:
-        """The start of the page's last lines, which are the patient's again.
+        """Index of the last lines of the page, in which another person's section ends.
 
-        Unless the page is a head and nothing more.
+        On a page with few lines, the index is behind the lines of the head.
         """
         position, head_end = len(self._text), 0
         for _ in range(EDGE_LINES):
@@ -556,7 +584,7 @@ class LabelSearch:
         return max(position, min(head_end, len(self._text)))
 
     def _is_owned_by_role(self, index: int) -> bool:
-        """Detect an owner in the word before: "Guarantor name:", "Mother's date of birth"."""
+        """Return True if the word before a label names another owner: "Guarantor name:"."""
         if index == 0:
             return False
         previous, hit = self._hits[index - 1], self._hits[index]
@@ -575,7 +603,7 @@ class LabelSearch:
         reader = _VALUE_READERS[hit.label.kind]
         count_before = self._count_read_values()
         if self._text[hit.end : value_end].strip(" _.:-"):
-            # A narrow column of labels with values beneath, and the page's text to the right of it.
+            # Maybe a narrow column of labels with their values below; then other text is to the right of the label.
             is_far = (
                 not hit.has_separator and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
             )
@@ -588,7 +616,7 @@ class LabelSearch:
             reader(self, hit, *below)
         if self._count_read_values() > count_before:
             return
-        if value_end == cell_end >= 0 and next_start > cell_end:  # the next cell
+        if value_end == cell_end >= 0 and next_start > cell_end:  # the value is in the next cell
             next_cell_end = self._text.find("\t", cell_end + 1, line_end)
             reader(self, hit, cell_end + 1, next_cell_end if next_cell_end >= 0 else line_end)
         elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
@@ -599,7 +627,7 @@ class LabelSearch:
             and (above := self._find_words_below_or_above(hit.start, hit.end, look_above=True))
             and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
         ):
-            reader(self, hit, *above)  # a form's caption
+            reader(self, hit, *above)  # the label is a caption below a form's field
 
     @cached_property
     def _hit_starts(self) -> list[int]:
@@ -657,15 +685,18 @@ class LabelSearch:
         return first[0], end
 
     def add_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the name behind a label, or a family name ("Name Doe", "Forename Jane")."""
+        """Add the name in ``text[start:end]``, or note a family name.
+
+        If a single word follows the label "Name", it is the family name; the given name has another label.
+        """
         if place := self._match_name_at_start(start, end):
             value_start, value_end = place
             if not hit.label.is_about_patient and not {" ", ","}.intersection(
                 self._text[value_start:value_end]
-            ):  # "Name Doe", "Forename Jane"
+            ):  # the family name of "Name Doe", "Forename Jane"
                 self._add_name_when_complete("family_name", place)
                 return
-            # "RE:" has subjects, and "Name:" bearers, of every kind.
+            # Not every name behind "RE:" or "Name:" is a patient's.
             if not (
                 hit.label.is_about_patient
                 or self._has_other_fact_near(hit.start)
@@ -677,7 +708,7 @@ class LabelSearch:
                 and ("," in self._text[slice(*place)] or hit.has_separator)
                 and self._has_other_fact_near(hit.start)
             )
-            # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
+            # A bare "Patient:" or "Name:" far down is often part of a form's question or of a sentence: it ranks lower.
             self._add_candidate(
                 "patient",
                 hit.start,
@@ -713,7 +744,7 @@ class LabelSearch:
         return start, value_end
 
     def _find_name_end(self, start: int, end: int, *, is_family: bool = False) -> int:
-        """Find the end of a name: before a word that is no part of one, or a wide gap."""
+        """Return the index where a name ends: at a wide gap, or a word that is in no name."""
         no_names, family_names = get_word_list_for_names("no_names"), get_word_list_for_names("family_names_too")
         value_end = start
         for count, match in enumerate(re.finditer(r"[^\s,]+,?", self._text[start:end])):
@@ -738,10 +769,10 @@ class LabelSearch:
         return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
 
     def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the family or given name, if each has a label of its own."""
+        """Note a family or given name with its own label; add the name if both are known."""
         start = self._skip_separators(start, end)
         match = _NAME_VALUE.match(self._text, start, end)
-        # "First:" and "Last:" are of doses and visits too.
+        # "First:" and "Last:" may also be labels of doses or visits.
         is_doubtful = hit.label.is_weak and not self._has_other_fact_near(hit.start, _FACT_KINDS)
         if match is None or is_doubtful:
             return
@@ -764,7 +795,7 @@ class LabelSearch:
                 )
 
     def add_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the birth date, and age and sex if they follow it."""
+        """Add the birth date in ``text[start:end]``, and age and sex if they follow it."""
         dates = self._match_date(start, end)
         if dates is None:
             return
@@ -788,23 +819,23 @@ class LabelSearch:
         return None
 
     def add_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the date of the report."""
+        """Add the date in ``text[start:end]`` as the date of the report."""
         if dates := self._match_date(start, end):
             self._add_candidate("report_date", hit.start, *dates, rank=0)
 
     def add_fallback_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add any date, which counts only if no better one is found."""
+        """Add a date as the date of the report, used only if the page has no better one."""
         if dates := self._match_date(start, end):
             self._add_candidate("report_date", hit.start, *dates, rank=5)
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the sex, ticked or written; nothing for a blank choice."""
+        """Add the sex that is ticked or written; nothing if the form's choice is open."""
         ticked_sex = _SEX_BEHIND_TICK if _BOX_AT_START.match(self._text, start, end) else _SEX_BEFORE_TICK
         ticked = list(ticked_sex.finditer(self._text, start, end))
         match = ticked[0] if len(ticked) == 1 else None
         if not ticked:
             match = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end)
-            if match and (  # a blank choice: "M / F"
+            if match and (  # an open choice: "M / F"
                 _OTHER_SEX_BEHIND.match(self._text, match.end(), end)
                 or _OTHER_LETTER_BEHIND.match(self._text, match.end())
             ):
@@ -813,7 +844,7 @@ class LabelSearch:
             self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the age in years, and the sex behind it."""
+        """Add the age if it is in years, and the sex if it follows the age."""
         if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
             if not match[3]:
                 self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)
@@ -824,7 +855,7 @@ class LabelSearch:
                 )
 
     def add_age_and_sex(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add both, in either order."""
+        """Add age and sex, which may follow the label in either order."""
         value = self._text[start:end]
         if match := re.search(r"(?<!\w)(female|male|f|m)(?![a-z])", value, re.IGNORECASE) or re.search(
             r"\d(?:y|yo)?([fm])\b", value, re.IGNORECASE
@@ -839,7 +870,10 @@ class LabelSearch:
         return start
 
     def add_number(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the number of the label's kind; no telephone number."""
+        """Add the number in ``text[start:end]``, unless it is a telephone number.
+
+        Its kind is the label's kind.
+        """
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
         is_phone = hit.label.issuer is None and PHONE_NUMBER.match(self._text, start, end)

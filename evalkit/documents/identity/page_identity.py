@@ -1,7 +1,7 @@
-"""Find whose page it is: name, birth date, sex, numbers, dates, with places.
+"""Facts that a page states about its patient: name, birth date, sex, numbers, dates.
 
-Labels are data (``words.toml``). Labels of other people (guarantor, mother, provider) are known too, so that nobody
-else is taken for the patient. A page that lists several persons has no identity.
+Labels are patterns in ``words.toml``. Labels of other people (guarantor, mother, provider) are there, too, so that none
+of these is taken for the patient. A page that lists several persons has no patient.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from evalkit.documents.identity.written_dates import (
     parse_written_date,
 )
 
-#: A page that labels more persons than this by the same label is a list.
+#: A page on which one label names more persons than this is a list of persons.
 _MAX_LISTED_PERSONS = 2
 
 _MIN_CONFIDENCE = 0.01
 
-#: Characters before a name in the line above a birth date: "RE:", also misread.
+#: The most characters before a name in the line above a birth date, such as "RE:", even if OCR misread it.
 _MAX_PREFIX_LENGTH = 6
 
 _STORY_PATTERN = re.compile(
@@ -65,7 +65,7 @@ _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
 
-#: Characters and lines of a page's head in which an institution's name is looked for.
+#: Number of characters and of lines at a page's top that are searched for an institution's name.
 _LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
 
 _MAX_ISSUER_WORDS = 8
@@ -76,19 +76,20 @@ _ADDRESS_BEHIND_NAME = re.compile(r"(?<=\w) \d|, ")
 
 _SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
 
-#: A page's first line with an address and a telephone number below: a letterhead in any language.
+#: A name in the page's first line, with an address and a telephone number in the line below: a letterhead in any
+#: language.
 _NAME_ABOVE_ADDRESS = re.compile(
     rf"\s*((?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)(?: (?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)){{1,6}})[ \t]*\n[^\n]{{0,80}}?{PHONE_NUMBER.pattern}"
 )
 
-#: A clinician's registration is in parentheses, or behind the name.
+#: Words before a clinician's registration number, which is behind the name or in parentheses.
 _CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE)
 
 _MAX_LABEL_WORDS = 3
 
 _PERSON_KINDS = ("patient", "date_of_birth")
 
-#: Lines above and below a name or a birth date in which the person's number is looked for.
+#: Number of lines above and below a name or birth date that are searched for the person's number.
 _ZONE_LINES = 6
 
 _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
@@ -102,7 +103,11 @@ def _compile_signing_words() -> re.Pattern[str]:
 
 @cache
 def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
-    """Compile the ends of number labels, weak ends, and the words of other numbers' labels."""
+    """Return the word lists by which unknown labels of record numbers are recognised.
+
+    They are a pattern of the words with which such labels end ("No.", "ID"), those of these words that are weak signs,
+    and the words in labels of other numbers.
+    """
     words = load_identity_words()["record_numbers"]
     ends, weak_ends = (words[name].casefold().split() for name in ("ends", "weak_ends"))
     pattern = (
@@ -112,7 +117,7 @@ def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], froze
     return re.compile(pattern, re.IGNORECASE), frozenset(weak_ends), frozenset(words["others"].split())
 
 
-#: As machines write names: "MARSH,HELEN A", "MARSH^HELEN^A".
+#: A name as software prints it: "MARSH,HELEN A".
 _MACHINE_WRITTEN_NAME = re.compile(r"[A-Z][A-Z'’-]+(?: [A-Z'’-]+)?,[A-Z][A-Z'’-]+(?: [A-Z]\.?)?")
 
 _CARET_NAME = re.compile(
@@ -124,35 +129,36 @@ _FACT_AFTER_NAME = re.compile(
     re.IGNORECASE,
 )
 
-#: Lines from a page's top in which a fact belongs to the name that the page begins with.
+#: A fact in this many lines at the page's top may belong to a name with which the page begins.
 _HEAD_FACT_LINES = 5
 
-#: Facts next to which a name without a label may be, the surest first.
+#: Facts next to which a name without a label is searched, in this order: the most certain first.
 _FACT_RANKS: dict[str, int] = {"date_of_birth": 0, "mrn": 1, "account": 2, "visit": 3, "sex": 4, "age": 5}
 
 _MAX_FACTS = 4
 
-#: Characters before a name in which a relative's word is looked for.
+#: Number of characters before a name that are searched for a word such as "mother".
 _MAX_WORDS_BEFORE_NAME = 40
 
-#: Characters of a name and of what may precede it.
+#: The most characters of a name, together with words before it.
 _MAX_NAME_LENGTH = 80
 
-#: A house's number, or a street with one.
+#: A house number, or a street with a house number, before what would be a name.
 _ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
 
 _HOUSE_NUMBER_BEFORE = re.compile(r"(?:^|\n)\d{1,5} $")
 
-#: Signs behind which a new column begins.
+#: Characters behind which a new column begins.
 _COLUMN_SIGNS = frozenset(">|:")
 
-#: Years that a date without label lies before every other date of the page, to be a birth date.
+#: A date without label is a birth date if it is at least this many years before every other date of the page.
 _MIN_YEARS_BEFORE = 12
 
-#: Digits of a record number without a known label: samples, accounts and cards have more.
+#: Least and largest number of digits of a record number without any label, and the largest with an unknown label;
+#: numbers of samples, accounts and cards have more.
 _MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
 
-#: Characters before a date that may hold an age.
+#: Number of characters before a date that are searched for an age.
 _MAX_AGE_BEFORE = 14
 
 _FACT_BEHIND_COMMA_NAME = re.compile(
@@ -161,17 +167,17 @@ _FACT_BEHIND_COMMA_NAME = re.compile(
     re.IGNORECASE,
 )
 
-#: A date between name and number that is older than this is no visit's.
+#: A date between name and number that is before this year is not the date of a visit.
 _FIRST_YEAR_OF_VISITS = 2000
 
 _NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})", re.IGNORECASE)
 
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
 
-#: A laboratory's or a department's number, with the year: "S24-45663".
+#: A case number of a laboratory or department, which contains the year: "S24-45663".
 _CASE_NUMBER = re.compile(r"[A-Z]{1,3}[0-3]\d-\d{5,7}")
 
-#: "Tel ", or a state before its postal code.
+#: Words before a telephone or box number, or a state before its postal code: no record number follows.
 _CONTACT_BEFORE_NUMBER = re.compile(
     r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|\(\d{3}\) |(?-i:\b(?!ID)[A-Z]{2} ))$",
     re.IGNORECASE,
@@ -207,7 +213,7 @@ _RUNNING_HEAD_NAME = re.compile(
     rf"[^\S\n]*(?:(?:Page )?\d{{1,3}} ?(?:/|of) ?\d{{1,3}} )?({_LETTERS}(?: {_LETTERS}\.?)?, ?(?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
 )
 
-#: The end of a line's part that comes before "DOB".
+#: A name at the end of a text, such as the text before "DOB".
 _NAME_AT_END = re.compile(
     rf"({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
 )
@@ -224,16 +230,20 @@ _ROW_OF_PERSON = re.compile(
 def find_patient_identifiers(
     text: str, words: Sequence[WordPosition], word_confidences: Sequence[int] = ()
 ) -> tuple[Identifier, ...]:
-    """Find a page's patient and date: the best of each kind, from the top down.
+    """Find the facts that a page states about its patient, and the page's date.
 
-    ``text`` has its rows divided by line breaks, its cells by tabs; ``words`` places each word of it and may be empty;
-    ``word_confidences`` is how sure OCR is of each word, 0..100, and empty without OCR.
+    The best value of each kind and issuer is returned, ordered from the page's top down. In ``text``, line breaks
+    separate rows and tabs separate cells. ``words`` has the position of each word of ``text`` and may be empty.
+    ``word_confidences`` has OCR's confidence in each word, 0..100; empty without OCR.
     """
     return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
 def _rank_issuer(name: str) -> int | None:
-    """Rank a letterhead's cell: 0 a hospital, 2 a named service, None no institution."""
+    """Rank a text of the letterhead as the name of an institution; None if it is none.
+
+    0 for a hospital or the like, 2 for a named service; the lowest rank is used.
+    """
     if not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS:
         return None
     words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
@@ -265,7 +275,7 @@ class _IdentifierSearch(LabelSearch):
             if not is_person_known:
                 self._add_numbers_by_end_of_label()
             self._add_unlabelled_block_facts()
-        # A page may have a hospital's number and a nation's.
+        # A page may have two numbers of one kind: one of the hospital, and a national one.
         best_by_kind: dict[tuple[IdentifierKind, str | None], IdentifierCandidate] = {}
         for candidate in self._candidates:
             best = best_by_kind.get((candidate.kind, candidate.issuer))
@@ -275,7 +285,10 @@ class _IdentifierSearch(LabelSearch):
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
-        """Find the name in a running line, a sticker, a letter's address or its first sentence."""
+        """Add the patient's name from a place without a label.
+
+        Such places are running heads, stickers, and the address or first sentences of a letter.
+        """
         finders = (
             self._add_name_beside_facts,
             self._add_name_of_running_head,
@@ -286,14 +299,17 @@ class _IdentifierSearch(LabelSearch):
         any(find() for find in finders)
 
     def _add_name_beside_facts(self) -> bool:
-        """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
+        """Add a name next to another fact, as in "MARSH, HELEN A   DOB 03/22/1971".
+
+        The name may also be in the line above or below the fact, or behind the fact. Returns True if one was added.
+        """
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
-        # The patient's name precedes a fact; a clinician's often follows it.
+        # Names before a fact are tried first: a name behind a fact is often a clinician's.
         for list_zones in (self._list_zones_before_fact, self._list_zones_behind_fact):
             for fact in facts[:_MAX_FACTS]:
                 for start, end, needs_proof in list_zones(fact):
-                    # Text behind a label belongs to that label.
+                    # The search ends at the next label, because text behind a label is the label's value.
                     next_label = self._find_next_label_start(start, end)
                     if (
                         next_label > start
@@ -304,7 +320,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_in_organisation(self, position: int, end: int) -> bool:
-        """Detect a label that is part of an organisation's name: "Lockyer Plains Hospital"."""
+        """Return True if a label is in an organisation's name: "Lockyer Plains Hospital"."""
         word = re.compile(r"\w+").match(self._text, position, end)
         return (
             word is not None
@@ -314,7 +330,10 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
-        """List texts before a fact that may hold a name, and if it must prove to be one."""
+        """Yield parts of the text before a fact that may be a name.
+
+        Each is start, end, and True if the part must have a comma or a common given name to count as a name.
+        """
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
         if above := self._find_words_below_or_above(fact.start, fact.end, look_above=True):
@@ -337,32 +356,36 @@ class _IdentifierSearch(LabelSearch):
             yield self._first_cell_zone
 
     def _find_end_of_label_before(self, start: int, end: int) -> int:
-        """Find the end of the last label in this text; the text's end if it is another person's."""
+        """Return the end of the last label in ``text[start:end]``.
+
+        ``start`` without a label; ``end`` if the label is another person's.
+        """
         index = bisect_left(self._hit_starts, end) - 1
         if index < 0 or self._hit_starts[index] < start:
             return start
         return end if self._hits[index].label.kind in ROLE_KINDS else self._hits[index].end
 
     def _is_line_of_name(self, start: int, fact: IdentifierCandidate) -> bool:
-        """Decide if a line is only a name, above one that begins with a birth date's label."""
+        """Return True if a line is only a name, and the next begins with a birth date."""
         end = self._find_line_end(start)
         is_below = self._is_at_line_start(fact.start) and end + 1 <= fact.start <= end + 4
         return fact.kind == "date_of_birth" and is_below and self._is_whole_name(start, end)
 
     @cached_property
     def _first_cell_zone(self) -> tuple[int, int, bool]:
-        """The first cell, where a page may begin with its patient's name.
+        """First cell of the page, maybe the patient's name: start, end, needs proof.
 
-        A word in capitals behind others proves that it is a name.
+        A last word in capitals ("Helen MARSH") shows that the cell is a name, so no other proof is needed.
         """
         line_end = self._find_line_end(0)
         end = self._find_wide_gap(0, line_end) or line_end
         return 0, end, not re.match(r"[A-Z][a-z'’-]+ (?:.* )?[A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
     def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
-        """Add the name that this part of a line consists of.
+        """Add ``text[start:end]`` as the patient's name if it is, or ends with, a name.
 
-        ``require_comma_or_given_name``: it has a comma or a common given name.
+        With ``require_comma_or_given_name``, the name must have a comma or a common given name. Returns True if the name
+        was added.
         """
         start = self._skip_separators(start, end)
         place = self._match_name_at_start(start, end)
@@ -397,7 +420,10 @@ class _IdentifierSearch(LabelSearch):
         return True
 
     def _is_relatives_name(self, start: int, end: int) -> bool:
-        """Detect a relative: right before the name, in its first word, or in a short line above."""
+        """Return True if a word such as "mother" shows that a name is a relative's.
+
+        The word may be right before or behind the name, its first word, or in a short line above.
+        """
         line_start = self._text.rfind("\n", 0, start) + 1
         line_above = self._text[self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1 : max(line_start - 1, 0)]
         words = compile_relative_words()
@@ -409,7 +435,7 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _match_name_at_end(self, start: int, end: int) -> tuple[int, int] | None:
-        """Match the name at the end of these words: "Medical Report Jane Doe"."""
+        """Return the span of a name at the end of a text: "Medical Report Jane Doe"."""
         for match in re.finditer(r"\S+", self._text[start:end]):
             place = self._match_name_at_start(start + match.start(), end)
             if place and place[1] == end:
@@ -417,7 +443,10 @@ class _IdentifierSearch(LabelSearch):
         return None
 
     def _add_name_of_running_head(self) -> bool:
-        """Find "Marsh, Helen" or "HELEN MARSH / 03/22/1971" that begins a line at head or foot."""
+        """Add a name such as "Marsh, Helen" that begins a line at the top or bottom.
+
+        Without a comma, a fact must follow: "HELEN MARSH / 03/22/1971". Returns True if a name was added.
+        """
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
             is_followed = span is not None and _FACT_BEHIND_COMMA_NAME.match(self._text, span[1]) is not None
@@ -432,7 +461,7 @@ class _IdentifierSearch(LabelSearch):
         match = _RUNNING_HEAD_NAME.match(self._text, start, end)
         span = self._match_name_at_start(*match.span(1)) if match else None
         if span and "," in self._text[slice(*span)]:
-            # Places and drugs are listed with commas too.
+            # Two words with a comma may also be a place or drugs, so a proof is needed.
             is_proven = (
                 self._has_known_given_name(*span)
                 or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
@@ -447,7 +476,10 @@ class _IdentifierSearch(LabelSearch):
         return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
 
     def _add_titled_name(self) -> bool:
-        """Find "Mrs. Helen Marsh" in a line at the head or foot."""
+        """Add a name with a title ("Mrs. Helen Marsh") in a line at the top or bottom.
+
+        Returns True if a name was added.
+        """
         for start, end in self._list_edge_lines():
             match = _TITLED_NAME.search(self._text, start, end)
             place = self._match_name_at_start(*match.span()) if match else None
@@ -457,7 +489,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
-        """Detect a clinician's name: a degree behind it, or words of a signature around it."""
+        """Return True if a name is a clinician's: with a degree, or in a signature."""
         last_word = fold_to_plain_capitals(self._text[start:end].split()[-1]).replace(".", "")
         if last_word in get_word_list_for_names("degrees") or _CLINICIAN_BEHIND_NAME.match(self._text, end):
             return True
@@ -468,7 +500,7 @@ class _IdentifierSearch(LabelSearch):
         return _compile_signing_words().search(around[:200]) is not None
 
     def _list_edge_lines(self) -> list[tuple[int, int]]:
-        """List the first and last lines, and their cells that are far apart."""
+        """List spans of the page's first and last lines, and of cells inside these lines."""
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
         edge_lines = [*lines[:EDGE_LINES], *lines[max(EDGE_LINES, len(lines) - EDGE_LINES) :]]
         cells = [
@@ -479,7 +511,10 @@ class _IdentifierSearch(LabelSearch):
         return edge_lines + cells
 
     def _add_introduced_name(self) -> bool:
-        """Find "I reviewed your patient Helen Marsh", "Thank you for referring Mrs. Helen Marsh"."""
+        """Add a name that a sentence introduces: "I reviewed your patient Helen Marsh".
+
+        Returns True if a name was added.
+        """
         for introduction in _INTRODUCTION.finditer(self._text):
             place = self._match_name_at_start(introduction.end(), self._find_line_end(introduction.end()))
             if (
@@ -500,7 +535,10 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _add_name_in_narrative(self) -> bool:
-        """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
+        """Add a name from a story: "Helen Marsh, a 54-year-old woman born 22 March 1971".
+
+        Returns True if a name was added.
+        """
         for anchor in _STORY_ANCHOR.finditer(self._text):
             window_start = max(0, anchor.start() - 170)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
@@ -537,9 +575,9 @@ class _IdentifierSearch(LabelSearch):
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
     def _add_numbers_by_end_of_label(self) -> None:
-        """Read a record number behind a label that ends like one: "Board No.".
+        """Add a record number behind an unknown label with a typical end: "Board No.".
 
-        It is near the name or birth date.
+        Only labels near the patient's name or birth date count.
         """
         if any(candidate.kind == "mrn" and not candidate.issuer for candidate in self._candidates):
             return
@@ -573,13 +611,17 @@ class _IdentifierSearch(LabelSearch):
         return self._match_number(*below) if below else None
 
     def _is_anothers_number(self, label_start: int, end_of_label: int, number_start: int) -> bool:
-        """Detect a clinician's or relative's name before a number, or another label that has it."""
+        """Return True if a number is not the patient's record number.
+
+        For example, a clinician or relative is named before it, it has a known label of another kind, or it is a date or
+        a telephone number.
+        """
         cell_start = self._find_cell_start(label_start)
         index = bisect_left(self._hit_starts, end_of_label + 1) - 1
         hit = self._hits[index] if index >= 0 and self._hits[index].start >= cell_start else None
         before = self._text[cell_start:end_of_label]
         date = DATE_VALUE.match(self._text, number_start)
-        # "ID:" means nothing, "Cigna ID:" is known; "Hospital No" is no hospital.
+        # "ID:" alone names no kind of number, but "Cigna ID:" is a known label; "Hospital No" does not name a hospital.
         is_known = hit is not None and (
             hit.start < label_start
             if hit.label.kind in ROLE_KINDS
@@ -598,7 +640,10 @@ class _IdentifierSearch(LabelSearch):
         )
 
     def _find_label_start(self, cell_start: int, end: int) -> int:
-        """Find the start of a short label: behind the last value, or in parentheses."""
+        """Return the index where the label that ends at ``end`` begins.
+
+        The label has at most three words and begins behind the last value, or behind an opening parenthesis.
+        """
         start = max(
             (candidate.end for candidate in self._candidates if cell_start <= candidate.end <= end), default=cell_start
         )
@@ -620,7 +665,10 @@ class _IdentifierSearch(LabelSearch):
         return zones
 
     def _add_unlabelled_block_facts(self) -> None:
-        """Read the birth date and number of a sticker or running line without labels."""
+        """Add birth date and record number without labels, from lines near the name.
+
+        Such lines are on stickers and in running heads.
+        """
         name = next((candidate for candidate in self._candidates if candidate.kind == "patient"), None)
         if name is None:
             return
@@ -634,7 +682,7 @@ class _IdentifierSearch(LabelSearch):
         any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
 
     def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
-        """List the lines with name and birth date side by side: table rows, running heads."""
+        """List spans of lines with both name and birth date: table rows, running heads."""
         birth = next((candidate for candidate in self._candidates if candidate.kind == "date_of_birth"), None)
         words = set(re.findall(r"[^\W\d_]{2,}", name.value.casefold()))
         strips: list[tuple[int, int]] = []
@@ -646,7 +694,10 @@ class _IdentifierSearch(LabelSearch):
         return strips
 
     def _list_block_lines(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
-        """List the name's line, the two below it and the one above, if they are short."""
+        """List spans of the name's line, the two lines below and the line above.
+
+        Of the other lines, only short ones that are not empty.
+        """
         lines = [(self._text.rfind("\n", 0, name.start) + 1, self._find_line_end(name.start))]
         for _ in range(2):
             start = lines[-1][1] + 1
@@ -657,7 +708,11 @@ class _IdentifierSearch(LabelSearch):
         return [name_line, *((start, end) for start, end in lines[1:] if 0 < end - start < MAX_BLOCK_LINE)]
 
     def _add_bare_birth_date(self, start: int, end: int) -> bool:
-        """Add an unlabelled date if an age next to it fits, or it is years before all others."""
+        """Add a date without label as birth date, if something shows that it is one.
+
+        For example, an age on the page fits, or the date is many years before all others. Returns True if a date was
+        added.
+        """
         for match in DATE_VALUE.finditer(self._text, start, end):
             written = parse_written_date(match[1])
             if written is None or any(hit.end - 1 <= match.start() <= hit.end + 1 for hit in self._hits):
@@ -674,7 +729,7 @@ class _IdentifierSearch(LabelSearch):
                     f"{self._text[max(start, match.start() - _MAX_AGE_BEFORE) : match.start()]} {self._text[match.end() : end]}"
                 )
             }
-            # Without another date an age on the page must do.
+            # If the page has no other date, any age on the page is enough.
             is_fitting = (
                 self._text[match.start() - 1 : match.start()] == "*"
                 or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None
@@ -692,7 +747,10 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int, *, is_strip: bool) -> bool:
-        """Add an unlabelled number: on the name's line, or at the start of a sticker's line."""
+        """Add a number without label as record number; return True if one was added.
+
+        The number must be in the name's line, or alone at the start of another line.
+        """
         is_name_line = is_strip or start <= name.start < end
         for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
             span = self._match_number(beginning.start(), end)
@@ -719,7 +777,7 @@ class _IdentifierSearch(LabelSearch):
         return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
     def _is_list_of_several_persons(self) -> bool:
-        """Detect several persons with equal labels: a schedule, a census, claims."""
+        """Return True if the page lists several persons: a schedule, a census, claims."""
         for kind in ("patient", "date_of_birth"):
             forms = {
                 candidate.normal for candidate in self._candidates if candidate.kind == kind and candidate.rank == 0

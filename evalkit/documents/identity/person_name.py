@@ -1,6 +1,6 @@
-"""Parse and compare persons' names as charts write them.
+"""Names of persons as charts write them: parsing and comparison.
 
-Vocabulary (titles, suffixes, particles, nicknames): ``words.toml``.
+The word lists (titles, suffixes, particles, nicknames) are in ``words.toml``.
 """
 
 from __future__ import annotations
@@ -22,61 +22,61 @@ _MAIDEN_PATTERN = re.compile(
     r"\b(?:n[ée]e|formerly|f/?k/?a|a/?k/?a|maiden(?: name)?|geb\.?|born)\b[ :]*", re.IGNORECASE
 )
 _APOSTROPHE_PATTERN = re.compile(r"['’‘`´]")
-#: Letters that have no accent to be taken off.
+#: Letters that Unicode does not decompose into a plain letter and an accent, and the plain letters to write instead.
 _LETTERS_WITHOUT_PARTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
 )
-#: Words of a name that are joined in every order.
+#: The most words of a name that are joined in every order, to recognise a name in which OCR lost a space.
 _MAX_JOINED_WORDS = 4
-#: Letters of a name part that recognition may have got one, or two, of wrong.
+#: OCR may have misread one letter of a name's word with at least the first length, two with at least the second.
 _MIN_FUZZY_LENGTH, _LONG_LENGTH = 4, 8
-#: Letters that OCR confuses, as one form; single letters first.
+#: Characters that OCR confuses, and the one form by which both are replaced; single characters first.
 _CONFUSED_LETTERS = (
     ("0", "O"), ("Q", "O"), ("1", "I"), ("L", "I"), ("|", "I"), ("!", "I"), ("5", "S"), ("8", "B"), ("6", "G"), ("2", "Z"), ("RN", "M"), ("VV", "W"), ("CI", "D"),
 )  # fmt: skip
 
 
 class NameAgreement(StrEnum):
-    """The result of comparing two names."""
+    """Result of comparing two names, the best first."""
 
     AGREE = "agree"
     COMPATIBLE = "compatible"
-    """One is a shorter form of the other: an initial, a part of a double name."""
+    """One name is a shorter form of the other: an initial, a part of a double name."""
     UNCLEAR = "unclear"
-    """Unclear: a newborn without a given name, another middle initial."""
+    """The names can be those of one or of two persons: a newborn without a given name, another middle initial."""
     DIFFER = "differ"
 
 
 @dataclass(frozen=True)
 class PersonName:
-    """A name, in capitals without accents, apostrophes and full stops."""
+    """A parsed name, in capitals without accents, apostrophes and full stops."""
 
     given_names: tuple[str, ...]
     """First and middle names or initials, in their order."""
     family_names: tuple[str, ...]
-    """The family name's words, hyphens divided, particles in; empty where only one word is known."""
+    """Words of the family name, with particles, split at hyphens; empty if the name has only one word."""
     former_names: tuple[str, ...] = ()
     """Names in brackets or behind "née"."""
     suffix: str = ""
-    """JR, SR, II …"""
+    """Suffix of the name: JR, SR, II …; empty without one."""
     is_order_known: bool = False
-    """A comma shows which is the family name."""
+    """True if a comma shows which words are the family name."""
 
     @property
     def normal(self) -> str:
-        """``MARSH HELEN``: family name and first given name."""
+        """Family name and first given name, e.g. ``MARSH HELEN``."""
         return " ".join((*self.family_names, *self.given_names[:1]))
 
 
 @cache
 def load_identity_words() -> dict[str, Any]:
-    """Load labels, words of names and nicknames: ``words.toml``."""
+    """Return the tables of ``words.toml``: labels, words in names, nicknames, etc."""
     return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
 
 
 @cache
 def get_word_list_for_names(list_name: str) -> frozenset[str]:
-    """Return the words of a group of ``[names]``, in capitals."""
+    """Return the words of a list in table ``[names]`` of ``words.toml``."""
     return frozenset(load_identity_words()["names"][list_name].split())
 
 
@@ -90,7 +90,7 @@ def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
 
 
 def fold_to_plain_capitals(text: str) -> str:
-    """Convert to capitals without accents and apostrophes.
+    """Return the text in capitals, without accents and apostrophes.
 
     >>> fold_to_plain_capitals("Núñez-O’Brien"), fold_to_plain_capitals("Müller"), fold_to_plain_capitals("Strauß")
     ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
@@ -103,7 +103,7 @@ def fold_to_plain_capitals(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_person_name(text: str) -> PersonName | None:
-    """Parse a printed name; None if nothing of it can be a name.
+    """Parse a printed name of a person; None if no word of it can be a name.
 
     >>> parse_person_name("MARSH, HELEN A.").normal, parse_person_name("Ms. Helen A. Marsh").normal
     ('MARSH HELEN', 'MARSH HELEN')
@@ -119,7 +119,7 @@ def parse_person_name(text: str) -> PersonName | None:
     former.extend(word for part in behind_maiden for word in _split_words(part))
     suffix = ""
     parts: list[list[str]] = []
-    for part in re.split(r"[,^]", bare_text):  # "MARSH^HELEN^A" is how machines write it
+    for part in re.split(r"[,^]", bare_text):  # software writes "MARSH^HELEN^A"
         words = [
             word
             for word in _split_words(part)
@@ -158,7 +158,7 @@ def _normalise_suffix(suffix: str) -> str:
 
 
 def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split off the family name with its particles: "Jan van der Berg"."""
+    """Split words into family name with particles ("van der Berg") and given names."""
     particles = get_word_list_for_names("particles")
     start = len(words) - 1
     while start > 1 and words[start - 1] in particles and len(words[start - 1]) > 1:
@@ -167,9 +167,9 @@ def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = False) -> NameAgreement:
-    """Compare two names, regardless of order, title, suffix or short form.
+    """Compare two names, whatever their order of words, titles and short forms.
 
-    ``is_ocr_text``: one of them comes from OCR, so that letters may be misread.
+    With ``is_ocr_text``, one of the names comes from OCR, so that letters may be misread.
     """
     if not left.family_names or not right.family_names:
         return _compare_names_one_of_single_word(left, right, is_ocr_text)
@@ -180,7 +180,7 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
     }
     relation = next(relation for relation in NameAgreement if relation in relations)
     if relation is NameAgreement.DIFFER and not _join_in_every_order(left).isdisjoint(_join_in_every_order(right)):
-        return NameAgreement.AGREE  # recognition lost a space
+        return NameAgreement.AGREE  # OCR lost a space
     if (
         relation in (NameAgreement.AGREE, NameAgreement.COMPATIBLE)
         and left.suffix
@@ -192,7 +192,7 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
 
 
 def have_same_family_other_given_name(left: PersonName, right: PersonName) -> bool:
-    """Detect two persons of one family name: probably relatives."""
+    """Return True if family names agree, but given names differ or are unclear."""
     return _compare_family_names(
         left.family_names, right.family_names, is_ocr_text=False
     ) is not NameAgreement.DIFFER and _compare_given_names(left.given_names, right.given_names, is_ocr_text=False) in (
@@ -340,13 +340,13 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def drop_umlaut_e(word: str) -> str:
-    """Write umlauts as letters without their dots: MUELLER is MULLER."""
+    """Remove the E that stands for an umlaut's dots: MUELLER becomes MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 
 
 @lru_cache(maxsize=4096)
 def fold_confused_letters(word: str) -> str:
-    """Replace letters that OCR confuses by one form.
+    """Replace characters that OCR confuses by one common form.
 
     >>> fold_confused_letters("MARSHA11"), fold_confused_letters("MARSHALL")
     ('MARSHAII', 'MARSHAII')

@@ -1,8 +1,9 @@
-"""Decide if two pages are about one person: same, different, cannot tell.
+"""Comparison of the patients of two pages: same person, different, or cannot tell.
 
-Source: contract ruling 22. If name and birth date both agree, it is the same person, whatever the numbers. Different
-needs two facts. A record number is compared only with one of the same institution; account, accession and visit numbers
-change from visit to visit, so that they can only agree. On pages read by OCR, confused characters are no difference.
+Source: contract ruling 22. If both name and birth date agree, the person is the same, whatever the numbers. Two differing
+facts are needed to call persons different. Record numbers are compared only within one institution; account, accession
+and visit numbers change from visit to visit, so that different ones show nothing. On pages read by OCR, characters that
+OCR confuses do not count as a difference.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from evalkit.documents.identity.written_dates import (
 )
 
 NUMBER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "account", "accession", "visit")
-#: From here on a recognised value is read with certainty.
+#: A value that OCR read with at least this confidence (0..1) counts as certain.
 _CERTAIN_CONFIDENCE = 0.9
-#: Per cent.
+#: Two names of institutions are one institution if they are at least this similar (0..100).
 _MIN_ISSUER_SIMILARITY = 90.0
-#: Characters of a number that two persons do not share by chance.
+#: Numbers with at least this many characters are not equal by chance.
 _MIN_NUMBER_LENGTH = 4
 
 
 class SamePersonVerdict(StrEnum):
-    """The verdict about two identities."""
+    """Verdict of a comparison of the patients of two pages."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -57,18 +58,18 @@ Fact = Literal["name", "birth date", "sex", "record number"]
 
 @dataclass(frozen=True)
 class FactComparison:
-    """A fact that both identities state."""
+    """A fact that both compared patients state, with the value of each."""
 
     fact: Fact
     left: Identifier
     right: Identifier
     is_certain: bool
-    """Neither was recognised unsurely."""
+    """True if neither value was recognised by OCR with low confidence."""
 
 
 @dataclass(frozen=True)
 class PersonComparison:
-    """The comparison of two identities."""
+    """Result of comparing two patients: the verdict, and the facts that agree or differ."""
 
     relation: SamePersonVerdict
     agreeing: tuple[FactComparison, ...] = ()
@@ -76,15 +77,15 @@ class PersonComparison:
 
     @property
     def is_certain(self) -> bool:
-        """At least two differing facts are read with certainty."""
+        """True if at least two differing facts were read with certainty."""
         return sum(comparison.is_certain for comparison in self.differing) >= 2
 
 
 @dataclass(frozen=True)
 class _FactOutcome:
-    """The comparison of one fact.
+    """Result of comparing one fact.
 
-    ``close`` counts as agreeing if other facts agree, and never as a difference.
+    ``close`` supports SAME only together with other agreeing facts, and never counts as a difference.
     """
 
     relation: Literal["agree", "close", "unclear", "differ"]
@@ -95,9 +96,10 @@ class _FactOutcome:
 def compare_persons(
     left: Iterable[Identifier], right: Iterable[Identifier], *, is_ocr_text: bool = False
 ) -> PersonComparison:
-    """Compare the identities of two pages, or of two groups of pages.
+    """Compare the patients of two pages by the facts that each page states.
 
-    ``is_ocr_text``: one of the two comes from OCR, even if the engine was sure.
+    ``left`` and ``right`` may also be the facts of groups of pages. With ``is_ocr_text``, one side comes from OCR, even
+    if the engine was certain.
     """
     left, right = tuple(left), tuple(right)
     left_by_kind, right_by_kind = ({identifier.kind: identifier for identifier in side} for side in (left, right))
@@ -122,9 +124,9 @@ def compare_persons(
 
 
 def have_disjoint_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
-    """Decide if both state record numbers and share none, of any institution.
+    """Return True if both sides state record numbers but have none in common.
 
-    That is a sign of a new document, not of a new person.
+    The institutions do not matter. This is a sign that a new document begins, not that the person is another.
     """
     sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
     return all(sides) and not any(are_numbers_equal(*pair, is_ocr_text=False) for pair in product(*sides))
@@ -149,13 +151,13 @@ def _decide_same_person(
             if is_number_shared or _has_unsure_birth_date(birth)
             else SamePersonVerdict.CANNOT_TELL
         )
-    if is_relation(birth, "agree") and is_number_shared:  # a married or changed name
+    if is_relation(birth, "agree") and is_number_shared:  # the name may have changed, e.g. by marriage
         return (
             SamePersonVerdict.SAME
             if is_relation(name, "close", "unclear") or name is None
             else SamePersonVerdict.CANNOT_TELL
         )
-    # "Baby Girl Marsh" and her mother: no other given name is known, but the birth dates differ.
+    # "Baby Girl Marsh" and her mother: the names leave the question open, but the birth dates differ.
     if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
         return SamePersonVerdict.DIFFERENT
     if (
@@ -194,7 +196,10 @@ _RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "uncle
 def _compare_birth_dates(
     left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
-    """Compare birth dates; an age gives the century of a short year."""
+    """Compare the birth dates of two sides; None if a side has no valid birth date.
+
+    An age on the page gives the century of a year with two digits.
+    """
     left_birth, right_birth = left.get("date_of_birth"), right.get("date_of_birth")
     if left_birth is None or right_birth is None:
         return None
@@ -213,9 +218,9 @@ def _compare_birth_dates(
 
 
 def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
-    """Parse a birth date, also with misread digits.
+    """Parse a birth date, even with digits misread as letters; None if invalid.
 
-    An age next to it gives the century of a short year.
+    ``age`` gives the century of a year with two digits.
     """
     written = parse_written_date(birth.value) or parse_written_date(replace_letters_misread_for_digits(birth.value))
     return resolve_short_year(written, int(age.normal) if age else None) if written else None
@@ -230,13 +235,16 @@ def _compare_normal_forms(left: Identifier | None, right: Identifier | None) -> 
 def _compare_record_numbers(
     left: Iterable[Identifier], right: Iterable[Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
-    """Compare record numbers; they differ only if one institution gave both."""
+    """Compare the record numbers of two sides; None if they show nothing.
+
+    Different numbers count as a difference only if one institution issued both.
+    """
     outcome = None
     for left_number, right_number in product(
         *([number for number in side if number.kind == "mrn"] for side in (left, right))
     ):
         issuers = left_number.issuer, right_number.issuer
-        # If no page has a letterhead, numbers of one unusual form ("W99-9999") are one institution's.
+        # If no issuer is known, numbers of the same unusual shape ("W99-9999") are taken for one institution's.
         are_issuers_equal = (
             _are_issuers_equal(issuers[0] or "", issuers[1] or "")
             if all(issuers)
@@ -268,14 +276,14 @@ def _find_shared_number(
 
 
 def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
-    """Compare two numbers without leading zeros and prefix.
+    """Return True if two numbers are equal apart from leading zeros and prefixes.
 
-    On scans, characters that OCR confuses count as equal.
+    With ``is_ocr_text``, characters that OCR confuses count as equal.
     """
     left_number, right_number = (_strip_leading_zeros(identifier.normal) for identifier in (left, right))
     if left_number == right_number:
         return True
-    if left_number.isdigit() != right_number.isdigit():  # "MRN-70021" is 70021
+    if left_number.isdigit() != right_number.isdigit():  # "MRN-70021" equals 70021
         left_number, right_number = (
             re.sub(r"^[A-Z]+", "", number).lstrip("0") for number in (left_number, right_number)
         )
@@ -285,11 +293,11 @@ def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool)
 
 
 def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
-    """Return the kind and the number's shape: ``("mrn", "TM-99999")``.
+    """Return the kind and the shape of a number, e.g. ``("mrn", "TM-99999")``.
 
-    Its first letters stay.
+    In the shape, each digit is a 9, and each capital directly behind a digit an A; other letters stay.
     """
-    number = re.sub(r"(?<!\w\w)\s(?!\w\w)", "", identifier.value)  # a sign a box: "V M H / 5 7"
+    number = re.sub(r"(?<!\w\w)\s(?!\w\w)", "", identifier.value)  # one character in each box of a form: "V M H / 5 7"
     return identifier.kind, re.sub(r"\d", "9", re.sub(r"(?<=\d)[A-Z]", "A", number))
 
 
@@ -312,9 +320,9 @@ def _are_issuers_equal(left: str, right: str) -> bool:
 
 
 def fold_issuer(issuer: str) -> str:
-    """Normalise an institution's name: ``SAINT MARY MEDICAL CENTER``.
+    """Normalise an institution's name for comparison: ``SAINT MARY MEDICAL CENTER``.
 
-    Capitals without punctuation, usual abbreviations expanded.
+    The name is in capitals without punctuation, with usual abbreviations expanded.
     """
     words = re.findall(r"\w+", fold_to_plain_capitals(issuer))
     return " ".join(

@@ -1,4 +1,4 @@
-"""Parse and compare birth dates as charts write them."""
+"""Dates as charts write them: parsing, and comparison of birth dates."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from rapidfuzz.distance import OSA
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_PATTERN = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
 _ORDINAL = r"(?:st|nd|rd|th)?"
-#: Every form of a date that charts use; a day of the week before it is no part of it.
+#: All forms of dates that charts use, without the day of the week.
 WRITTEN_DATE_PATTERN = (
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?!\d)|\d{{1,2}} ?[/.-] ?\d{{1,2}} ?[/.-] ?(?:\d{{4}}|['’]?\d{{2}})(?!\d)"
     rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,.-]+\d{{4}}(?!\d)"
     rf"|\d{{4}}[ -]{_MONTH_PATTERN}[ -]\d{{1,2}}(?!\d)|(?:19|20)\d{{6}}(?!\d))"
 )
-#: OCR reads digits as these letters.
+#: Letters and signs as which OCR misreads digits, with the digits.
 _DIGIT_BY_CONFUSED_LETTER = str.maketrans("OoQDIl|!iSsBZzG", "000011111558226")
 
 
-#: When a page with a birth date was written.
+#: Years in which a page with a birth date and an age may have been written.
 _EARLIEST_CHART_YEAR, _LATEST_CHART_YEAR = 1985, 2060
 
 
 class DateRelation(StrEnum):
-    """The result of comparing two dates."""
+    """Result of comparing two birth dates."""
 
     AGREE = "agree"
     CLOSE = "close"
-    """Day and month may be exchanged, or a digit misread."""
+    """The dates differ, but day and month may be exchanged, or one digit misread."""
     DIFFER = "differ"
 
 
 @dataclass(frozen=True)
 class WrittenDate:
-    """A date as written, month first if both readings are possible."""
+    """A parsed date; if month and day could be exchanged, the month is read first."""
 
     iso: str
     day_month_swapped_iso: str | None = None
-    """With day and month swapped, if the form is ambiguous."""
+    """The date with day and month exchanged (ISO 8601); None unless both readings are possible."""
     has_short_year: bool = False
 
 
 @lru_cache(maxsize=4096)
 def parse_written_date(text: str) -> WrittenDate | None:
-    """Parse a date; None for a day that does not exist.
+    """Parse a written date; None if the text is no date or the day does not exist.
 
     >>> parse_written_date("03/22/1971").iso, parse_written_date("22.3.71").iso, parse_written_date("22nd of March 1971").iso
     ('1971-03-22', '1971-03-22', '1971-03-22')
@@ -59,7 +59,7 @@ def parse_written_date(text: str) -> WrittenDate | None:
     matched_date = re.match(WRITTEN_DATE_PATTERN, text.strip(), re.IGNORECASE)
     if matched_date is None:
         return None
-    text = matched_date.group()  # "(67 yrs)" behind it is no part of it
+    text = matched_date.group()  # without text behind the date, such as "(67 yrs)"
     parts = re.findall(r"\d+|[a-z]{3,}", text.casefold())
     months = [_MONTHS.index(part[:3]) + 1 for part in parts if part[:3] in _MONTHS]
     numbers = [int(part) for part in parts if part.isdigit()]
@@ -91,7 +91,7 @@ def _is_day_first(text: str, numbers: list[int]) -> bool:
 
 
 def _build_iso_date(year: int, month: int, day: int) -> str | None:
-    if year < 100:  # no birthday or report is far in the future
+    if year < 100:  # two digits: 1931 to 2030, as no birthday or report is far in the future
         year += 1900 if year > 30 else 2000
     try:
         return date(year, month, day).isoformat()
@@ -100,12 +100,14 @@ def _build_iso_date(year: int, month: int, day: int) -> str | None:
 
 
 def replace_letters_misread_for_digits(text: str) -> str:
-    """Replace letters misread for digits, and remove spaces."""
+    """Replace letters that OCR read for digits (O for 0), and remove spaces."""
     return re.sub(r"\s+", "", re.sub("[:;,]", ".", text.translate(_DIGIT_BY_CONFUSED_LETTER)))
 
 
 def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
-    """Move a date to the century that an age leaves; unchanged without an age.
+    """Set the century of a date with a two-digit year so that it fits an age in years.
+
+    Unchanged if the year has four digits, or if ``age`` is None.
 
     >>> resolve_short_year(parse_written_date("05/14/21"), 104).iso
     '1921-05-14'
@@ -119,7 +121,7 @@ def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
 
 
 def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
-    """Compare two birth dates, in any order and with short or long years."""
+    """Compare two birth dates, which may have years with two or four digits."""
     if _is_same_day(left, right):
         return DateRelation.AGREE
     if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:

@@ -1,4 +1,4 @@
-"""Read files as bundles: one file a format that can be read."""
+"""Readers of input formats: each file in this folder defines one format."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-#: The formats by the names of the files in this folder. A folder in it is another reader of PDFs.
+#: Input formats by the name of the file in this folder that defines them. A subfolder is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
     for module in iter_modules(__path__)
     if not module.ispkg
 }
-#: Endings of their files, in small letters: ``.pdf``.
+#: File endings of all formats, in small letters, e.g. ``.pdf``.
 SUFFIXES = tuple(suffix for input_format in FORMATS.values() for suffix in input_format.suffixes)
 
 
@@ -36,16 +36,18 @@ def read_document(
     documentai: Reader | None = None,
     file_bytes: bytes | None = None,
 ) -> DocumentBundle:
-    """Read the file at ``path`` as a bundle; equal bytes give an equal bundle.
+    """Read the file at ``path`` into a DocumentBundle: pages, text, patient facts.
 
-    ``processing_timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads PDFs if it is given; else
-    this machine does, and without ``ocr_settings`` pages that are pictures stay without text. ``file_bytes`` are the
-    file's bytes if it is on another machine. DocumentError (READER-…, DOCUMENTAI-…) if it cannot be read.
+    Equal bytes give an equal bundle.
+    ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If ``documentai`` is given, it reads PDFs;
+    otherwise they are read on this machine, and without ``ocr_settings`` pages that are pictures stay without text. Pass
+    ``file_bytes`` if the file is on another machine; ``path`` is then only a name. DocumentError (READER-…,
+    DOCUMENTAI-…) if the file cannot be read.
     """
-    # Hash and content come from the same bytes, read once.
+    # The file is read once, so that hash and content are of the same bytes.
     content = read_source_file(path) if file_bytes is None else file_bytes
     options = ReaderOptions(ocr_settings, documentai)
-    # Unrecognised content is left to the PDF reader, whose error explains it.
+    # Content of no known format is given to the PDF reader, whose error says so.
     input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
     pages, is_repaired, _ = input_format.create_reader(options).read_pages(content, path.name)
     return DocumentBundle(
@@ -61,10 +63,11 @@ def read_document(
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
-    """Name everything that reads, with versions.
+    """Return names and versions of a run's readers and OCR engine, joined by commas.
 
-    ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. UsageError: OCR-MISSING if the engine of that name is not
-    installed; DOCUMENTAI-… if its version cannot be fetched.
+    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``documentai`` is the reader of PDFs, if it is not
+    this machine. UsageError: OCR-MISSING if the named engine is not installed; DOCUMENTAI-… if the version of Document
+    AI's processor cannot be fetched.
     """
     if documentai or engine_name == "none":
         return _join_reader_versions(ReaderOptions(pdf_reader=documentai))

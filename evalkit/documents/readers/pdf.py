@@ -1,4 +1,4 @@
-"""PDFs, read on this machine: nothing is sent anywhere."""
+"""Reader of PDFs on this machine: nothing is sent anywhere."""
 
 from __future__ import annotations
 
@@ -28,44 +28,50 @@ from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_pag
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
 
-#: Version of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
+#: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
+#: bundle.
 LAYOUT_VERSION = 11
-#: A page that images cover by this share, with fewer words than this, has its text in the images.
+#: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
-#: A page with this many curves and fewer words than this has its letters drawn as outlines.
+#: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.
 _OUTLINE_PAGE_LIMITS = (600, 60)
-#: Pages of this many characters have a typography of their own; shorter ones take the whole document's.
+#: On pages with at least this many characters, usual font size and style are measured on the page; on shorter pages, in
+#: the whole document.
 _MIN_TYPOGRAPHY_CHARACTERS = 400
-#: At most this many long pages wait until it is known if the text in their margins is repeated.
+#: The most long pages that are kept waiting until another page shows if the text in their margins repeats.
 _MAX_PENDING_PAGES = 200
 _REPLACEMENT_CHARACTER = "\ufffd"
-#: MuPDF's message.
+#: MuPDF's message if memory runs out.
 _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 
 
 @cache
 def get_local_reader_version(engine_version: str | None = None) -> str:
-    """Name the local reader: ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``.
+    """Return name and version of the local reader, with those of its OCR engine.
 
-    ``engine_version`` is the OCR engine's name and version, None without one. Does not load PyMuPDF.
+    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``engine_version`` is the OCR engine's name and
+    version; None without OCR. Does not load PyMuPDF.
     """
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
 
 
 @dataclass(frozen=True)
 class LocalPdfReader:
-    """Reads PDFs on this machine."""
+    """Reader of PDFs on this machine, with PyMuPDF and OCR."""
 
     ocr_settings: PageOcrSettings | None
-    """Without it, pages that are pictures stay without text."""
+    """OCR engine with its limits; if None, pages that are pictures stay without text."""
 
     @property
     def reader_version(self) -> str:
-        """PyMuPDF, this layout, and the OCR engine."""
+        """Versions of PyMuPDF, of this reader's rules, and of the OCR engine."""
         return get_local_reader_version(self.ocr_settings.engine.name_and_version if self.ocr_settings else None)
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
-        """Read the pages of a PDF. DocumentError (READER-…) if it cannot be opened."""
+        """Read all pages of a PDF from its bytes; ``file_name`` appears only in errors.
+
+        DocumentError (READER-…) if the PDF cannot be opened.
+        """
         opened_pdf = open_pdf(content, file_name)
         document, total_pages, is_page_tree_repaired = opened_pdf
         scanned_pages = self.ocr_settings.create_file_ocr(opened_pdf, file_name) if self.ocr_settings else None
@@ -84,11 +90,11 @@ FORMAT = InputFormat("PDF", (".pdf",), has_pdf_signature, _create_reader)
 
 
 def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> tuple[Page, ...]:
-    """Build pages 1..``total_pages``, in order.
+    """Build the pages 1..``total_pages`` of an open PDF, in order.
 
-    Margin text is known as furniture when it appears on a second page; the typography of short pages is known at the
-    end. Until then pages wait, but at most ``_MAX_PENDING_PAGES`` long ones, or a thousand pages would be in memory
-    twice.
+    Text in a page's margin is known to be a header or footer only when it appears on a second page, and the usual font of
+    short pages only after the last page. Until then pages wait in memory, but at most ``_MAX_PENDING_PAGES`` long ones,
+    because a thousand pages would otherwise be in memory twice.
     """
     pages_by_number: dict[int, Page] = {}
     pending_contents: dict[int, PageContent] = {}
@@ -149,18 +155,21 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
 
 
 def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
-    """Read a page's content; None if the page is broken."""
+    """Read the content of page ``page_index`` (from 0); None if the page is broken.
+
+    ``verified_glyphs`` as for ``read_page_content``. MemoryError if memory runs out.
+    """
     pymupdf = load_pymupdf()
     try:
-        pymupdf.TOOLS.mupdf_warnings()  # flushes the warnings of earlier files
+        pymupdf.TOOLS.mupdf_warnings()  # reading the warnings of earlier files clears them
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
-        # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
+        # MuPDF returns a missing page, or a page whose content cannot be unpacked, as an empty page.
         if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _has_page_keys(document, page.xref)):
             return None
-    except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
+    except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and other pages may be intact
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
-            raise MemoryError from None  # no later page would be better off
+            raise MemoryError from None  # later pages would fail, too
         return None
     return content if content.width > 0 and content.height > 0 else None
 
@@ -185,7 +194,7 @@ def _build_page_by_typography(
 
 
 def create_failed_page(page_num: int) -> Page:
-    """Create the page of one that is broken, or could not be sent."""
+    """Create a page with status FAILED and no text, for a page that could not be read."""
     layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
     return Page(
         page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
@@ -193,11 +202,14 @@ def create_failed_page(page_num: int) -> Page:
 
 
 def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
-    """Determine a page's status from its content and blocks."""
+    """Return the status of a page from its content and its visible blocks.
+
+    IMAGE if the text seems to be in images, in outlined letters or mostly in unreadable characters.
+    """
     if not layout_blocks:
         return PageStatus.BLANK if content.is_blank else PageStatus.IMAGE
     body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.is_furniture)
-    is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # a scanner laid the images' text over them
+    is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # a scanner added the text of its images
     image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
     if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):
         return PageStatus.IMAGE

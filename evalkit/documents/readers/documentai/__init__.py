@@ -1,1 +1,1 @@
-"""The reader that asks Google's Document AI."""
+"""Reader of PDFs by Google's Document AI."""

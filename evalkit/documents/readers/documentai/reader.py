@@ -1,8 +1,8 @@
-"""Read PDFs with the Layout Parser of Google's Document AI.
+"""Reader of PDFs with the Layout Parser of Google's Document AI.
 
-The PDF itself says how many pages there are, their sizes, which are blank or broken, and what is hidden. Document AI
-omits blank pages, takes 15 pages and 20 MB at once, and adds descriptions of its own: files are sent in chunks, and
-only what is printed on a page becomes its text.
+The number of pages, their sizes, blank and broken pages and hidden text come from the PDF itself. Document AI omits
+blank pages, accepts at most 15 pages and 20 MB in one call, and adds descriptions that its model wrote. So files are sent
+in chunks, and only words that are printed on a page become its text.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from evalkit.documents.readers.documentai.response import (
 from evalkit.documents.readers.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
 from evalkit.errors import DocumentError, UsageError
 
-#: Version of the decisions here about order, places and status; raise it with every change that alters a bundle.
+#: Version of the rules that turn a response into pages (order, word places, status). Raise it with every change that
+#: alters a bundle.
 CONVERSION_VERSION = 1
-#: Document AI's limits for one call.
+#: Document AI's limits for one call: pages and bytes.
 MAX_CHUNK_PAGES, MAX_CHUNK_BYTES = 15, 20_000_000
-#: A chunk is sent at most this often, and all of that may take this many times ``seconds_per_call``.
+#: A chunk is sent at most this many times, and all attempts together may take this many times ``seconds_per_call``.
 _MAX_ATTEMPTS, _RETRY_TIME_FACTOR = 5, 2.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 
@@ -48,9 +49,9 @@ _RESPONSE_FIELDS = [
     *("text", "error", "document_layout"),
     *(f"pages.{name}" for name in ("page_number", "dimension", "layout", "blocks", "paragraphs", "lines", "tokens")),
 ]
-#: A chunk keeps these parts of the catalog: without its layers, text in hidden ones would be visible.
+#: Entries of the PDF's catalog that a chunk keeps: without OCProperties, text in hidden layers would be visible.
 _KEPT_CATALOG_KEYS = frozenset({"Type", "Version", "Pages", "OCProperties", "AcroForm"})
-#: These log whole requests and responses at level DEBUG.
+#: Loggers that would write whole requests and responses, hence patients' data, at level DEBUG.
 _VERBOSE_LOGGERS = (
     "google.auth.transport.requests",
     "google.cloud.documentai_v1.services.document_processor_service.transports.grpc",
@@ -60,26 +61,28 @@ _VERBOSE_LOGGERS = (
 
 @dataclass(frozen=True)
 class DocumentAiReader:
-    """A Layout Parser at Google, or at a server on this machine."""
+    """Reader that sends PDFs to a Layout Parser at Google, or to a server on this machine."""
 
     processor: str
-    """``projects/P/locations/L/processors/ID``, with ``/processorVersions/V`` or without."""
+    """Name of the processor: ``projects/P/locations/L/processors/ID``, with or without ``/processorVersions/V``."""
     endpoint: str | None = None
-    """None: Google's of the processor's location. ``http://127.0.0.1:PORT`` is asked by REST and ``127.0.0.1:PORT`` by
-    gRPC, both without credentials; everything else is asked over TLS, with Google's default credentials."""
+    """Server to call; None for Google's server at the processor's location. ``http://127.0.0.1:PORT`` is called by REST
+    and ``127.0.0.1:PORT`` by gRPC, both without credentials; every other host is called over TLS, with Google's default
+    credentials."""
     seconds_per_call: float = 120.0
-    """Seconds of one call; a chunk of 15 pages may take twice as long, retries included."""
+    """Time limit of one call in seconds; a chunk of up to 15 pages may take twice as long, retries included."""
     transport: Literal["grpc", "rest"] = "grpc"
-    """Ignored for a server on this machine, whose address decides. REST restarts ``seconds_per_call`` with every byte."""
+    """Protocol of the calls; for a server on this machine, the form of ``endpoint`` decides instead. With REST, every
+    byte that arrives restarts ``seconds_per_call``."""
     before_chunk: Callable[[], None] | None = None
-    """Called before each chunk, to restart a time limit."""
+    """Function that is called before each chunk is sent, e.g. to restart a time limit."""
 
     def __post_init__(self) -> None:
         if not _PROCESSOR_NAME.fullmatch(self.processor):
             raise UsageError(
                 f"{self.processor!r} is not the name of a Document AI processor",
                 code="DOCUMENTAI-PROCESSOR",
-                remedy="Name it in full: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
+                remedy="Give its full name: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
             )
         if self.endpoint and not (
             _LOOPBACK_ENDPOINT.fullmatch(self.endpoint) or _HOST_ENDPOINT.fullmatch(self.endpoint)
@@ -87,24 +90,25 @@ class DocumentAiReader:
             raise UsageError(
                 f"documents may not be sent to the endpoint {self.endpoint!r}",
                 code="DOCUMENTAI-ENDPOINT",
-                remedy="Name a host, which is reached over TLS; only a server at 127.0.0.1 may be reached without.",
+                remedy="Give a host name, which is called over TLS; only a server at 127.0.0.1 may be called without TLS.",
             )
 
     @property
     def reader_version(self) -> str:
-        """Name and version of the parser, this conversion, and the local reader.
+        """Versions of the parser, of the rules for its response, and of the local reader.
 
-        ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 11``; part of every
-        fingerprint. UsageError as ``fetch_processor_version_name``.
+        For example ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 11``. Part
+        of every fingerprint. UsageError as ``fetch_processor_version_name``.
         """
         parser_version = self.fetch_processor_version_name.rpartition("/")[2]
         return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {get_local_reader_version()}"
 
     @cached_property
     def fetch_processor_version_name(self) -> str:
-        """The processor with its version; Google's default, fetched once, if none is set.
+        """Full name of the processor with its version.
 
-        UsageError (DOCUMENTAI-…) if it cannot be fetched.
+        If ``processor`` names no version, Google is asked once for the default version. UsageError (DOCUMENTAI-…) if the
+        default version cannot be fetched or is not set.
         """
         if "/processorVersions/" in self.processor:
             return self.processor
@@ -112,25 +116,26 @@ class DocumentAiReader:
             try:
                 processor = self._call_with_retries(partial(client.get_processor, name=self.processor))
                 default_version = str(processor.default_processor_version)
-            except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
+            except Exception as error:  # noqa: BLE001 - the client passes on errors of several libraries
                 failure = _find_api_failure(error)
                 raise UsageError(
                     f"the version of the Document AI processor could not be fetched: {failure.message}",
                     code=failure.code,
-                    remedy=f"{failure.remedy} Or name the version: …/processors/ID/processorVersions/VERSION.",
+                    remedy=f"{failure.remedy} Or give the version: …/processors/ID/processorVersions/VERSION.",
                 ) from None
         if (match := _PROCESSOR_NAME.fullmatch(default_version)) is None or not match["version"]:
             raise UsageError(
                 "the Document AI processor has no default version",
                 code="DOCUMENTAI-PROCESSOR",
-                remedy="Set one in Google's console, or name it: …/processors/ID/processorVersions/VERSION.",
+                remedy="Set a default version in Google's console, or give a version: …/processors/ID/processorVersions/VERSION.",
             )
         return default_version
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
-        """Read the pages of a PDF, all of them or none.
+        """Read all pages of a PDF from its bytes; if a call fails, no page is returned.
 
-        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``.
+        ``file_name`` appears only in errors. DocumentError (READER-…, DOCUMENTAI-…); UsageError without credentials, and
+        as ``fetch_processor_version_name``.
         """
         opened_pdf = open_pdf(content, file_name)
         with opened_pdf.document:
@@ -176,7 +181,10 @@ class DocumentAiReader:
             yield from pages_by_number.values()
 
     def _send_chunk(self, client: Any, chunk_bytes: bytes, file_name: str) -> Any:
-        """Send a chunk and return Google's protobuf ``Document``; ``file_name`` is for errors."""
+        """Send a PDF of some pages, and return Google's protobuf ``Document``.
+
+        ``file_name`` appears only in errors. DocumentError (DOCUMENTAI-…) if the call fails.
+        """
         from google.cloud import documentai
 
         if self.before_chunk:
@@ -193,7 +201,7 @@ class DocumentAiReader:
         try:
             response = self._call_with_retries(partial(client.process_document, request=request))
             process_response = documentai.ProcessResponse.pb(response)
-        except Exception as error:  # noqa: BLE001 - as above; it may quote the document: not chained
+        except Exception as error:  # noqa: BLE001 - as above; the error may quote the document: not chained
             raise _build_document_error(_find_api_failure(error), file_name) from None
         if not process_response.HasField("document"):
             raise _build_document_error(_MALFORMED_RESPONSE, file_name)
@@ -202,9 +210,10 @@ class DocumentAiReader:
         return process_response.document
 
     def _call_with_retries(self, call: Callable[..., Any]) -> Any:
-        """Call Google's client, with retries while they may help and time is left.
+        """Call a method of Google's client; retry transient errors while time is left.
 
-        The client's own retries are off: they go on for minutes, unnoticed.
+        The client's own retries are off, because they would go on for minutes without a message. The last error is
+        raised.
         """
         deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
         retryer = Retrying(
@@ -218,7 +227,7 @@ class DocumentAiReader:
         )
 
     def _create_client(self) -> Any:
-        """Create Google's client, a context manager. UsageError without credentials."""
+        """Create Google's client, to be used in ``with``. UsageError without credentials."""
         from google.auth.credentials import AnonymousCredentials
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.documentai import DocumentProcessorServiceClient as Client
@@ -239,8 +248,8 @@ class DocumentAiReader:
                 failure = _find_api_failure(error)
                 raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None
         if session := getattr(client.transport, "_session", None):
-            session.max_redirects = 0  # a document is sent to this host only
-            session.trust_env = session.trust_env and not loopback  # not by way of a proxy to this machine itself
+            session.max_redirects = 0  # redirects could send a document to another host
+            session.trust_env = session.trust_env and not loopback  # no proxy for a server on this machine
         return client
 
 
@@ -266,13 +275,13 @@ class _ApiFailure(NamedTuple):
     message: str
     remedy: str
     is_transient: bool = False
-    """The same call may succeed a little later."""
+    """True if the same call may succeed a little later."""
 
 
 _MALFORMED_RESPONSE = _ApiFailure(
     "DOCUMENTAI-MALFORMED",
     "Document AI's response is malformed",
-    "Run it again; if it happens again, check the endpoint, or read the file with the local reader.",
+    "Run the file again; if the error returns, check the endpoint, or read the file with the local reader.",
 )
 _REQUEST_REFUSED = _ApiFailure(
     "DOCUMENTAI-REQUEST",
@@ -293,13 +302,13 @@ _SERVICE_UNREACHABLE = _ApiFailure(
 _CALL_TIMED_OUT = _ApiFailure(
     "DOCUMENTAI-TIMEOUT",
     "Document AI does not answer in time",
-    "Run it again; if it happens again, allow more seconds.",
+    "Run the file again; if the error returns, raise the time limit.",
     is_transient=True,
 )
 _SERVER_FAILED = _ApiFailure(
     "DOCUMENTAI-SERVER",
-    "Document AI reports a fault of its own, or is down",
-    "Run it again in a few minutes; status.cloud.google.com lists outages.",
+    "Document AI reports an internal error, or is down",
+    "Run the file again in a few minutes; status.cloud.google.com lists outages.",
     is_transient=True,
 )
 _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
@@ -307,13 +316,13 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
     403: _CREDENTIALS_REJECTED,
     404: _ApiFailure(
         "DOCUMENTAI-PROCESSOR",
-        "Document AI has no such processor, or no such version of it",
-        "Check project, location, ID and version of the processor in Google's console.",
+        "Document AI does not have the processor, or not that version of it",
+        "Compare the processor's project, location, ID and version with Google's console.",
     ),
     429: _ApiFailure(
         "DOCUMENTAI-RATE",
         "Document AI accepts no more pages for now",
-        "Run it again later with fewer workers, or ask Google for a larger quota.",
+        "Run the file again later with fewer workers, or ask Google for a larger quota.",
         is_transient=True,
     ),
     500: _SERVER_FAILED,
@@ -324,7 +333,7 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
 
 
 def _find_api_failure(error: BaseException) -> _ApiFailure:
-    """Translate an error of Google's client, or of a library that it calls."""
+    """Return the failure (code, message, remedy) for an error of Google's client."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
     from requests import exceptions
@@ -347,14 +356,17 @@ def _build_document_error(failure: _ApiFailure, file_name: str) -> DocumentError
 
 
 def _compute_retry_wait_seconds(retry_state: RetryCallState) -> float:
-    """Compute the wait: longer each time, random, and not shorter than Google asked for."""
+    """Return the seconds to wait before the next attempt.
+
+    The wait is random, grows with each attempt, and is never shorter than Google asked for.
+    """
     error = retry_state.outcome.exception() if retry_state.outcome else None
     backoff = wait_with_jitter(_FIRST_WAIT, _LONGEST_WAIT, jitter=_FIRST_WAIT)(retry_state)
     return max(backoff, _get_requested_wait_seconds(error) if error else 0.0)
 
 
 def _get_requested_wait_seconds(error: BaseException) -> float:
-    """Return the seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 without either."""
+    """Return the seconds of ``Retry-After`` or Google's ``RetryInfo``; 0 without."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     waits = [parse_retry_after(str(headers.get("Retry-After", ""))) or 0.0]
     for detail in getattr(error, "details", ()):
@@ -366,20 +378,23 @@ def _get_requested_wait_seconds(error: BaseException) -> float:
     return max(waits)
 
 
-# Portions
+# Chunks
 
 
 class _PdfChunk(NamedTuple):
     page_numbers: tuple[int, ...]
-    """From 1, as the file counts."""
+    """Numbers of the chunk's pages in the file, from 1."""
     pdf_bytes: bytes = b""
-    """A PDF of these pages alone."""
+    """PDF with these pages alone; empty if they cannot be sent."""
     problem: str = ""
-    """Why it cannot be sent, for a clinician."""
+    """Sentence for a clinician: the reason why the page cannot be sent; empty if it can."""
 
 
 def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
-    """Split pages into as few PDFs as Document AI accepts; a page that is refused has a problem."""
+    """Split pages into PDFs that are small enough for Document AI.
+
+    A page that is broken, or too large by itself, becomes a chunk with a ``problem`` and without bytes.
+    """
     if not page_numbers:
         return
     chunk_bytes = _extract_pages_as_pdf(pdf_bytes, page_numbers)
@@ -400,7 +415,10 @@ def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) 
 
 
 def _extract_pages_as_pdf(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:
-    """Extract these pages as a PDF without the rest of the file; None if impossible."""
+    """Return a PDF of these pages alone, without other data of the file.
+
+    None if the pages cannot be extracted.
+    """
     pymupdf = load_pymupdf()
     try:
         with open_pdf(pdf_bytes, "").document as document:

@@ -1,7 +1,8 @@
-"""Place Document AI's response about a chunk of a PDF on its pages.
+"""Pages of the bundle, built from Document AI's response about a chunk of a PDF.
 
-The response is untrusted until checked: it may name pages that were not sent, be a thousand times as large as they are,
-and holds descriptions that a model wrote. The PDF also knows what is printed on a page; the response gives the order.
+The response is untrusted until checked: it may name pages that were not sent, be a thousand times as large as the
+pages, and contain descriptions that a model wrote. The PDF shows which words are printed on a page; the response gives
+their order.
 """
 
 from __future__ import annotations
@@ -20,28 +21,30 @@ from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, P
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.documents.readers.pdf import determine_page_status
 
-#: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
-#: a cell and a word that may be in it. A dense page has some thousand words.
+#: Limits of a response: its bytes, the rows and columns of a table, the cells of all tables, and for one page its
+#: words, and the cells times the words that may be in them. A dense page has some thousand words.
 _MAX_RESPONSE_BYTES, _MAX_TABLE_ROWS, _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 30_000_000, 10_000, 200, 500_000
 _MAX_PAGE_WORDS, _MAX_CELL_WORD_PAIRS = 100_000, 50_000_000
-#: A page may refer to all of the text this often: by tokens, paragraphs, lines, blocks and as a whole.
+#: Limit of the characters to which a page may refer, in lengths of the response's text: tokens, paragraphs, lines,
+#: blocks and the page itself all refer to the text.
 _MAX_TEXT_REPEATS = 10
-#: A word's middle may be this far (as a share of the page) outside its paragraph's box.
+#: A word belongs to a paragraph if its middle is at most this far (as a share of the page) outside the paragraph's box.
 _POSITION_TOLERANCE = 0.005
-#: The texts agree if at most this share of the response's words is missing from the PDF's own text.
+#: The response agrees with the PDF's own text if at most this share of the response's words is missing there.
 _MAX_MISREAD_SHARE = 0.1
-#: A page of so many known words of which the answer leaves out more than this share was not read.
+#: If the response omits more than this share of a page's known words, and the page has at least this many known words,
+#: the page counts as not read.
 _MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
-#: A picture that covers this share of a page and adds no word to it may hold unread words.
+#: If pictures cover at least this share of a page and the response adds no words, the pictures may have unread words.
 _LARGE_IMAGE_SHARE = 0.15
 _WORD_PATTERN = re.compile(r"\w+")
 _UNPLACED_BOX = (0, 0, 0, 0)
-#: Rows of cells of words.
+#: The words of a block: rows of cells of words.
 _TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
 
 
 class MalformedResponseError(Exception):
-    """The response contradicts itself, or the file."""
+    """Error for a response that contradicts itself or the file, or exceeds a limit."""
 
 
 # Parse the response
@@ -50,28 +53,28 @@ class MalformedResponseError(Exception):
 class _ResponseCell(NamedTuple):
     words: tuple[str, ...]
     region: Box | None
-    """Their place, if it is known."""
+    """Box around the words; None if it is unknown."""
 
 
 class _ResponseBlock(NamedTuple):
     first_page_index: int
-    """Its first page, counted from 0 in the chunk."""
+    """First page of the block, counted from 0 in the chunk."""
     last_page_index: int
-    """Its last page."""
+    """Last page of the block, counted from 0 in the chunk."""
     type: BlockType
     rows: tuple[tuple[_ResponseCell, ...], ...]
     is_furniture: bool = False
     is_possibly_generated: bool = False
-    """A model may have written it: it counts only if its words are known to be on the page."""
+    """True if a model may have written the text: it is used only if its words are known to be on the page."""
 
     @property
     def words(self) -> list[str]:
-        """All words, in reading order."""
+        """All words of the block, in reading order."""
         return [word for row in self.rows for cell in row for word in cell.words]
 
 
 class _BlockContext(NamedTuple):
-    """The pages and box that a block inherits from the block around it."""
+    """Pages and box that a block inherits from the block that contains it."""
 
     page_count: int
     first_page_index: int = 0
@@ -81,7 +84,7 @@ class _BlockContext(NamedTuple):
 
 
 def _flatten_response_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
-    """Flatten the tree of blocks in reading order: a block, then its children."""
+    """Iterate over a tree of blocks in reading order: a block, then its children."""
     first_page_index, last_page_index = context.first_page_index, context.last_page_index
     for block in blocks:
         if block.page_span.page_start:
@@ -112,7 +115,10 @@ def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
 
 
 def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
-    """Return the block's region; None if it crosses a page's end, as its box's page is unknown."""
+    """Return where the block is on its page; None if unknown or if it spans two pages.
+
+    The box of a block that spans two pages does not say which page it is on.
+    """
     if first_page_index != last_page_index:
         return None
     return _convert_polygon_to_box(block.bounding_box) or (
@@ -148,7 +154,10 @@ def _build_paragraph_block(
 
 
 def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
-    """Read a table, once for each page with rows of it: Google may join several pages' rows."""
+    """Build a table for each page that has rows of it.
+
+    Google may join rows from several pages in one table.
+    """
     rows_by_page: dict[int, list[tuple[_ResponseCell, ...]]] = {}
     page_index = context.first_page_index
     if len(block.header_rows) + len(block.body_rows) > _MAX_TABLE_ROWS:
@@ -166,7 +175,10 @@ def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
 
 
 def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[list[list[_ResponseBlock]]]:
-    """Read each row's cells. A cell that spans several fills the first; the others are empty."""
+    """Read the cells of each row, each cell as its blocks.
+
+    A cell that spans several columns or rows fills the first place; the others stay empty.
+    """
     spans_below: dict[int, int] = {}
     for row in rows:
         cells: list[list[_ResponseBlock]] = []
@@ -204,7 +216,10 @@ def _enclose_boxes(boxes: Sequence[Box]) -> Box:
 
 
 def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
-    """Convert a polygon to a box on the page; None if it is missing or off the page."""
+    """Return the box around a polygon; None if it is missing or outside the page.
+
+    ``dimension`` is the page's size in the unit of ``polygon.vertices``.
+    """
     points = [(point.x, point.y) for point in polygon.normalized_vertices]
     if not points and dimension is not None and dimension.width > 0 and dimension.height > 0:
         points = [(point.x / dimension.width, point.y / dimension.height) for point in polygon.vertices]
@@ -217,34 +232,38 @@ def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
 
 
-# Pages, before blocks are placed on them
+# Known words of the pages
 
 
 class PageWithKnownWords:
-    """A page as MuPDF sees it, with the known words and their places."""
+    """A page's content in the PDF, with the words that are known to be printed on it.
+
+    Known words are those that Document AI recognised with their places; without any, those of the PDF's text.
+    """
 
     def __init__(self, page_num: int, content: PageContent) -> None:
         self.page_num = page_num
-        # A scanner's OCR layer is as invisible as other hidden text.
+        # A scanner's OCR layer is invisible, too, and belongs to the hidden text.
         self.content = content.copy_with_ocr_layer_hidden
         self.pdf_tokens = tuple(token for line in self.content.visible_lines for token in line.tokens)
         self.known_tokens: Sequence[PageToken] = self.pdf_tokens
+        #: Document AI's confidence, 0..100, in each of ``known_tokens``; empty if these come from the PDF's text.
         self.token_confidences: dict[PageToken, int] = {}
-        """Document AI's confidence in each of ``known_tokens``, 0..100; empty if these are the PDF's own."""
         hidden_texts = (
             set() if content.needs_ocr else {token.text for line in content.hidden_lines for token in line.tokens}
         )
+        #: Words that the PDF has only invisibly; empty if the page has pictures, which may show the same words.
         self.hidden_words = hidden_texts - {token.text for token in self.pdf_tokens}
-        """Invisible words of the PDF. Unknown next to pictures, which may show the same words."""
+        #: True if Google rotated the page to read it, so that the words' places on the displayed page are unknown.
         self.is_rotated = False
-        """Google rotated the page to read it: places on the displayed page are unknown."""
+        #: The page's text from the response's list of pages, used if its tree of blocks has none for this page.
         self.fallback_blocks: list[_ResponseBlock] = []
-        """The words of the page outside the response's tree of blocks."""
 
     def store_words_of_response_page(self, response_page: Any, response_text: str, index_in_chunk: int) -> None:
-        """Store the words of Google's protobuf ``Page``.
+        """Store the recognised words and the text of Google's protobuf ``Page``.
 
-        Its anchors are in ``response_text``; ``index_in_chunk`` counts in the chunk.
+        The page's text anchors are offsets into ``response_text``. ``index_in_chunk`` is the page's index in the chunk,
+        from 0. MalformedResponseError if the anchors refer to too much text.
         """
         layout_parts = (
             *response_page.tokens,
@@ -283,7 +302,10 @@ def _read_anchored_text(layout: Any, response_text: str) -> str:
 
 
 def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
-    """Read words in points of the displayed page, and Document AI's confidences, 0..100."""
+    """Return a page's recognised words, in points of the page, with confidences.
+
+    Confidences are Document AI's, 0..100.
+    """
     placed_words: list[tuple[str, Box, int]] = []
     word_end_index = -1
     for part in response_page.tokens:
@@ -297,7 +319,7 @@ def _read_recognised_tokens(response_page: Any, response_text: str, content: Pag
         confidence = part.layout.confidence
         percent = round(100 * confidence) if 0 <= confidence <= 1 else 0
         segments = part.layout.text_anchor.text_segments
-        # Google separates a word from the comma behind it; here a word ends at the next space.
+        # Google separates a comma from the word before it; here a word includes everything up to the next space.
         if placed_words and segments[0].start_index == word_end_index and not part_text[0].isspace():
             previous_word, previous_box, previous_percent = placed_words.pop()
             words, box, percent = (
@@ -319,9 +341,10 @@ def _build_token(word: str, box: Box, content: PageContent) -> PageToken:
 
 
 def build_pages_from_response(response_document: Any, known_pages: Sequence[PageWithKnownWords]) -> Iterator[Page]:
-    """Build a chunk's pages from Google's protobuf ``Document``.
+    """Build the pages of a chunk from Google's protobuf ``Document``.
 
-    None if nothing had to be asked.
+    ``response_document`` is None if all pages are blank and nothing was sent. MalformedResponseError if the response
+    contradicts itself or the file, or exceeds a limit.
     """
     blocks_by_page: dict[int, list[_ResponseBlock]] = {}
     cell_count = 0
@@ -348,9 +371,10 @@ def build_pages_from_response(response_document: Any, known_pages: Sequence[Page
 def _split_at_page_end(
     block: _ResponseBlock, pages_with_known_words: Sequence[PageWithKnownWords]
 ) -> Iterator[_ResponseBlock]:
-    """Split a paragraph that crosses a page's end by the words known of both pages.
+    """Split a paragraph that spans two pages, by the words known to be on each page.
 
-    If they do not decide it, or it spans more pages, it belongs to the page where it begins.
+    A block on one page is returned unchanged. If the known words do not decide where to split, or if the block spans
+    more than two pages, the whole block belongs to its first page.
     """
     if block.last_page_index != block.first_page_index + 1:
         yield block._replace(last_page_index=block.first_page_index)
@@ -427,7 +451,11 @@ _UNREAD_PROBLEM = (
 def _build_placed_layout_blocks(
     blocks: Sequence[_ResponseBlock], known_page: PageWithKnownWords
 ) -> Iterator[LayoutBlock]:
-    """Build blocks with a place for each word: its own if certain, else the paragraph's or none."""
+    """Build layout blocks from a page's response blocks, with a box for each word.
+
+    The box is the word's own if it is certain, else the paragraph's, else an empty one. Words that the PDF has only
+    invisibly are left out.
+    """
     cells = [
         _ResponseCell(
             tuple(word for word in words if word not in known_page.hidden_words),
@@ -463,7 +491,10 @@ def _build_placed_layout_blocks(
 
 
 def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
-    """Place words without a place around those that have one; unchanged if none has."""
+    """Give words without a box the box around all words of the block that have one.
+
+    Unchanged if no word has a box.
+    """
     placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
     if not placed_boxes:
         return rows
@@ -480,10 +511,10 @@ def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
 def _match_words_with_known_tokens(
     words: Sequence[str], region: Box | None, known_page: PageWithKnownWords
 ) -> list[PageToken]:
-    """Find each word's place.
+    """Find for each word of a paragraph its box on the page.
 
-    A word that occurs once in the box and once in the response is that word, and so are its neighbours on the line as
-    far as both continue equally; any other may be one of several, and highlights the whole box.
+    A word gets the box of a known word if both occur once, in ``words`` and in ``region``; so do its neighbours on the
+    line as long as both texts continue equally. Every other word may be one of several, and gets ``region`` as its box.
     """
     nearby_tokens = [
         token for token in known_page.known_tokens if region is None or _is_in_region(token, region, known_page.content)
@@ -541,10 +572,10 @@ def _is_in_region(token: PageToken, region: Box, content: PageContent) -> bool:
 
 
 def _determine_response_page_status(known_page: PageWithKnownWords, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
-    """Determine the status of a page.
+    """Return the status of a page that Document AI read.
 
-    TEXT if the PDF has the same words, and all with digits among them; otherwise OCR. A page of which the PDF says
-    more, or whose pictures the response ignores, counts as unread.
+    TEXT if the PDF's own text has nearly all words of the response, and all with digits; otherwise OCR. IMAGE (unread) if
+    the response omits many known words, or if the page's text seems to be in pictures that the response lacks.
     """
     if not layout_blocks:
         return PageStatus.BLANK if known_page.content.is_blank else PageStatus.IMAGE
