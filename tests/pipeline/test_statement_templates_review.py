@@ -488,7 +488,7 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         ("ollama:llava", True, "sees images; its context length is not known"),
         ("ollama:mistral", False, "cannot see images"),
         ("openai:house-model", True, "images: not known"),
-        ("embedded", True, "measured checks only"),
+        ("embedded", True, "own checks only"),
     ],
 )
 def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:
