@@ -107,9 +107,7 @@ def _describe_ocr(settings: Settings) -> str | DoctorCheck:
         return "switched off: a person decides documents with scanned pages"
     ocr_engine = resolve_ocr_engine(settings.ocr)
     if ocr_engine is None:
-        remedy = (
-            f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without an engine a person decides documents with scanned pages"
-        )
+        remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without an engine a person decides documents with scanned pages"
         return DoctorCheck("OCR", False, "no OCR engine is installed", remedy)
     return ocr_engine.name_and_version
 
@@ -233,7 +231,9 @@ def _describe_prompts_and_tables() -> str | DoctorCheck:
         f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
         f"lexicon {load_lexicon().version}, weights {load_embedded_weights().version}, traps {load_shipped_traps().version}"
     )
-    return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Reinstall evalkit: its prompt files are missing.")
+    return DoctorCheck(
+        "prompts and tables", bool(list_prompt_names()), versions, "Reinstall evalkit: its prompt files are missing."
+    )
 
 
 def _describe_own_traps(path: str) -> str | DoctorCheck:
@@ -262,7 +262,9 @@ def _describe_output_folder(output: str) -> str | DoctorCheck:
         return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another folder with --output.")
     existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
     if not os.access(existing_folder, os.W_OK):
-        return DoctorCheck("output folder", False, f"{folder} cannot be written", "Choose another folder with --output.")
+        return DoctorCheck(
+            "output folder", False, f"{folder} cannot be written", "Choose another folder with --output."
+        )
     free_bytes = shutil.disk_usage(existing_folder).free
     return DoctorCheck(
         "output folder",

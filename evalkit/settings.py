@@ -60,7 +60,9 @@ _CLUSTER_URL_PATTERN = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0
 
 def _validate_executor(executor: str) -> str:
     if executor != LOCAL_EXECUTOR and not _CLUSTER_URL_PATTERN.fullmatch(executor):
-        raise ValueError(f"{executor!r} is not an executor: write local, or the address of a Dask scheduler, dask://HOST:PORT")
+        raise ValueError(
+            f"{executor!r} is not an executor: write local, or the address of a Dask scheduler, dask://HOST:PORT"
+        )
     return executor
 
 
@@ -167,7 +169,9 @@ class ReviewServerSettings(StrictRecord):
         if any(not proxy.is_loopback for proxy in self.proxies):
             raise ValueError("every address in proxies must be of this machine, such as 127.0.0.1")
         if 0 < self.page_memory_mb < _MIN_PAGE_MB:
-            raise ValueError(f"page_memory_mb is {self.page_memory_mb}, but a page needs {_MIN_PAGE_MB} to open: set at least that, or 0 for no limit")
+            raise ValueError(
+                f"page_memory_mb is {self.page_memory_mb}, but a page needs {_MIN_PAGE_MB} to open: set at least that, or 0 for no limit"
+            )
         return self
 
 
@@ -419,7 +423,9 @@ def _require_readable_file_if_present(name: str) -> None:
             return
         reason = "it is a broken link" if isinstance(error, FileNotFoundError) else error.strerror
         raise UsageError(
-            f"{name} in this folder cannot be read: {reason}", code="SETTINGS", remedy="Make the file readable or remove it."
+            f"{name} in this folder cannot be read: {reason}",
+            code="SETTINGS",
+            remedy="Make the file readable or remove it.",
         ) from error
 
 
