@@ -166,7 +166,9 @@ def arbitrate_reports(
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
         unresolved_issues=unresolved_ids,
-        recommendation="" if is_passed else model_recommendation or "Build another template that avoids the open issues",
+        recommendation=""
+        if is_passed
+        else model_recommendation or "Build another template that avoids the open issues",
         arbitrated_at=arbitrated_at,
     )
 
@@ -229,11 +231,21 @@ def _resolve_by_rules(issue: TemplateIssue, reporting_reviewer: WinningReviewer,
     if is_measured:
         decision = reporting_reviewer, issue.severity, 1.0, "the program measured the issue"
     elif expert == reporting_reviewer:
-        decision = reporting_reviewer, issue.severity, issue.confidence, "the reviewer responsible for this category reported the issue"
+        decision = (
+            reporting_reviewer,
+            issue.severity,
+            issue.confidence,
+            "the reviewer responsible for this category reported the issue",
+        )
     elif expert == "neither":
         decision = expert, issue.severity, 0.5, "no reviewer is responsible for this category: the issue is kept"
     else:
-        decision = expert, "dismissed", 1 - issue.confidence / 2, "the reviewer responsible for this category did not report the issue"
+        decision = (
+            expert,
+            "dismissed",
+            1 - issue.confidence / 2,
+            "the reviewer responsible for this category did not report the issue",
+        )
     winner, severity, confidence, reasoning = decision
     return Resolution(
         issue_id=issue.issue_id,

@@ -43,7 +43,9 @@ def require_safe_pattern(pattern: str) -> str:
         for probe in _BACKTRACKING_PROBES:
             _compile_line_pattern(pattern).match(probe, timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
-        raise ValueError("takes too long on long lines: limit its repetitions, for example .{0,40} instead of .*") from None
+        raise ValueError(
+            "takes too long on long lines: limit its repetitions, for example .{0,40} instead of .*"
+        ) from None
     return pattern
 
 

@@ -96,7 +96,7 @@ class TemplateBuildResult:
     hypotheses_tried: int
 
 
-#: Score of a met sum, of a row that was not read, and of changing all criticised parts: sums count most.
+#: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
 _SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
 #: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}

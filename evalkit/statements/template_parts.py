@@ -244,7 +244,8 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
                 if (
                     match_at_line_start(pattern, line.text)
                     and not line.text[-1:].isdigit()
-                    and line.box[0] < layout.date_column.x1  # begins left of the date column's right edge, so it is not the second line of a description
+                    and line.box[0]
+                    < layout.date_column.x1  # begins left of the date column's right edge, so it is not the second line of a description
                 ):
                     section_by_heading.setdefault(
                         line.text,
