@@ -236,7 +236,7 @@ class TemplateReviewRetrySettings(StrictRecord):
 
 
 class TemplatePassCriteria(StrictRecord):
-    """``[vllm_review.pass_criteria]``: the most issues with which a template is accepted."""
+    """``[vllm_review.pass_criteria]``: the most issues that a template may have."""
 
     max_critical: int = Field(0, ge=0)
     """Most critical issues."""

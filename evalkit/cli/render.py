@@ -45,7 +45,7 @@ _MAX_TABLE_ROWS = 60
 
 
 def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
-    """Render a run: a row per document, number of decisions, model usage, hints, times."""
+    """Render a run: a row per document, counts of decisions, usage, hints and times."""
     documents = summary.documents
     if len(documents) <= _MAX_TABLE_ROWS:
         rows = [
@@ -73,7 +73,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
 
 
 def render_extract_summary(summary: ExtractSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
-    """Render an extraction: a row per report or form, number of decisions, model usage."""
+    """Render an extraction: a row per report or form, counts of decisions, usage."""
     extractions = [
         (document.doc_id, extraction) for document in summary.documents for extraction in document.extractions
     ]
@@ -132,7 +132,7 @@ def render_queue(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
 
 
 def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iterator[Printable]:
-    """Render a document's decision, segments, model usage and issues, worst issue first."""
+    """Render a document's decision, segments, usage and issues, worst issue first."""
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
 
@@ -294,7 +294,7 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
 
 
 def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
-    """Render the tables of the report's first two sections; name the file with the rest."""
+    """Render the tables of the report's first two sections; say where the rest is."""
     from evalkit.evaluation.report import format_cell
 
     for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
@@ -314,7 +314,7 @@ def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printabl
 
 
 def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
-    """Render decisions, types and documents that differ between two runs, and accuracy."""
+    """Render decisions, types and documents that differ between two runs; accuracy."""
     from evalkit.evaluation.run_comparison import convert_to_records
     from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 

@@ -149,7 +149,7 @@ def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str
 
 
 def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
-    """Print failures, problems and copies on standard error; exit with the run's status."""
+    """Print failures, problems and copies on standard error; exit with the status."""
     failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
     print_notes(*failures, *summary.problems, *summary.copies)
     raise typer.Exit(summary.exit_status)

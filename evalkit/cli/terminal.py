@@ -44,14 +44,14 @@ def print_blocks(*blocks: Printable) -> None:
 
 
 def print_json(content: Any) -> None:
-    """Print the content as indented JSON; escape bytes of file names that are not text."""
+    """Print the content as indented JSON; escape file names that are not text."""
     text = json.dumps(content, ensure_ascii=False, indent=2)
     # Python keeps bytes of a file name that are not text as lone surrogates; they are written as \udcff.
     typer.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def print_notes(*lines: str) -> None:
-    """Print lines on standard error, ignoring write errors; replace control characters."""
+    """Print lines on standard error; ignore write errors, replace control characters."""
     for line in lines:
         with suppress(OSError):
             typer.echo(_replace_control_characters(line), err=True)

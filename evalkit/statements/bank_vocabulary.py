@@ -1,4 +1,4 @@
-"""Patterns of the words that bank statements print (``wording.toml``), and matching."""
+"""Patterns of the words that bank statements print (``wording.toml``)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def load_bank_vocabulary() -> BankVocabulary:
 
 @lru_cache(maxsize=16384)  # the builder matches the same lines for every hypothesis
 def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
-    """Match the pattern at the start of the text, ignoring leading symbols and accents.
+    """Match the pattern at the start of the text; ignore leading symbols and accents.
 
     UsageError TEMPLATE-SLOW if matching takes more than a second. The package ``regex`` is used because matching with ``re``
     cannot be stopped.

@@ -36,7 +36,7 @@ class ConvergenceState:
 
     @property
     def convergence_score(self) -> float:
-        """Share of fixed issues minus share of new issues, −1 to 1; 0 on the first attempt."""
+        """Share of fixed minus share of new issues, −1 to 1; 0 on the first attempt."""
         if self.attempt == 1:
             return 0.0
         fixed_share = self.issues_fixed_from_prior / max(1, self.prior_total_issues)

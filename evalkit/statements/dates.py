@@ -70,7 +70,10 @@ def has_year(date_format: str) -> bool:
 
 
 def validate_date_format(date_format: str) -> str:
-    """Return the format unchanged. ValueError if it lacks day or month, or has other codes."""
+    """Return a valid format unchanged.
+
+    ValueError if the format lacks day or month, or has a code other than day, month and year.
+    """
     codes = re.findall(r"%.", date_format)
     if sorted(code.lower().replace("b", "m") for code in codes if code.lower() != "%y") != ["%d", "%m"] or not set(
         codes
@@ -100,7 +103,7 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
 
 
 def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
-    """Find the dates in ``text`` in any of the formats, from the left, without overlap."""
+    """Find the dates in ``text`` in any format, from the left, without overlap."""
     date_spans = sorted(
         (
             (match.start(), -match.end(), day)

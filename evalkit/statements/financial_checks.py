@@ -1,4 +1,4 @@
-"""Checks of the reviewer ``semantic_financial``: the data is interpreted correctly."""
+"""Checks of the reviewer ``semantic_financial``: data is interpreted correctly."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFi
 
 
 def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report amounts that are in no column, mostly because the balance's is too narrow."""
+    """Report amounts that are in no column, mostly beside a too narrow balance column."""
     decimal_separator = applied_template.template.amounts.decimal
     leftovers = [
         leftover

@@ -106,7 +106,7 @@ class LayoutSurvey:
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
-    """Find columns, headers and sums on the pages; None without date or amount columns."""
+    """Find columns, headers and sums; None if dates or amounts form no column."""
     decimal_separator = _detect_decimal_separator(lines_by_page)
     cents_optional = _is_without_cents(lines_by_page, decimal_separator)
     dates_before_amounts = [
@@ -228,7 +228,7 @@ def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tupl
 
 
 def _detect_date_formats(text: str) -> tuple[str, ...]:
-    """Return the formats with year that fit most dates in the text, then yearless formats."""
+    """Return formats with a year that fit most dates in the text, then yearless ones."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     match_counts = {
         date_format: len(list(find_dates_in_text(text, [date_format]))) for date_format in formats_with_year
@@ -292,7 +292,7 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Return True if a date follows an amount, as in lists of daily balances or checks."""
+    """Return True if a date follows an amount, as in lists of daily balances."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
@@ -312,7 +312,7 @@ def _find_dates_before_amounts(
 
 
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    """Return True if further dates form a column: titled, or mostly alone in their cells."""
+    """Return True if the column has a title for dates, or most dates fill their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
     cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(

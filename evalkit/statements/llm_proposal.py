@@ -97,9 +97,10 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
 
 
 def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
-    """Return True if the proposed template reads the statement as well as the reference.
+    """Return True if the proposed template reads the statement at least as well.
 
-    It must have no more severe issues, no fewer transactions and no fewer met sums.
+    Its issues must not be worse than the reference's (compared by number, critical first), and it must read no fewer
+    transactions and meet no fewer sums.
     """
     return (
         _count_findings_by_severity(proposed) <= _count_findings_by_severity(reference)

@@ -88,7 +88,7 @@ def _check_closing_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _find_opening_balance(account: _AccountRowsAndSums) -> Decimal | None:
-    """Return the balance before the first row: printed or brought forward; None if neither."""
+    """Return the opening balance, printed or brought forward; None if neither."""
     carried_sums = [
         printed_sum for printed_sum in account.sums if printed_sum.kind == "carried" and printed_sum.after == 0
     ]
@@ -100,7 +100,7 @@ def _select_sums(account: _AccountRowsAndSums, kind: str) -> list[PrintedSum]:
 
 
 def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each row's printed balance against the previous balance plus the amounts since."""
+    """Check each row's balance against the previous balance plus the amounts since."""
     rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
     balance = _find_opening_balance(account)
     compared_count, broken_rows = 0, []

@@ -1,4 +1,4 @@
-"""Stored records of a template's review: attempts, cost, and the case for a person.
+"""Stored records of a template's review: attempts, cost, case for a person.
 
 Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
 """

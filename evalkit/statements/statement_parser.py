@@ -345,7 +345,7 @@ class _StatementParser:
         return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_column_totals(self, row: TableRow) -> bool:
-        """Read the totals below the columns of debits and credits; False if none are there."""
+        """Read the totals below the columns of debits and credits; False without any."""
         labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
         if not any(match_at_line_start(label, row.line.text) for label in labels):
             return False

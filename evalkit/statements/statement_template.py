@@ -226,7 +226,7 @@ def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
 
 
 def render_template_toml(template: StatementTemplate) -> str:
-    """Render the template as TOML with comments; ``parse_template_toml`` reads it back."""
+    """Render the template as commented TOML, which ``parse_template_toml`` reads."""
     return str(_load_toml_layout().render(template.model_dump(mode="json")))
 
 
@@ -240,7 +240,7 @@ def _load_toml_layout() -> Any:
 
 
 def _format_toml_value(value: Any) -> str:
-    """Render a value as TOML; strings with backslashes as literal strings, if possible."""
+    """Render a value as TOML; strings with backslashes become literal strings."""
     if isinstance(value, list):
         return f"[{', '.join(map(_format_toml_value, value))}]"
     if isinstance(value, str) and "\\" in value and "'" not in value and value.isprintable():

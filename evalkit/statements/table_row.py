@@ -25,7 +25,7 @@ class TableRow:
 
     @cached_property
     def words_by_column(self) -> dict[ColumnName | None, tuple[PageWord, ...]]:
-        """The line's words by the column that contains their middle; key None: in no column."""
+        """The words by the column that contains their middle; key None: in no column."""
         words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
         for word in self.line.words:
             column_name = next(

@@ -57,7 +57,7 @@ class ConsolidatedIssue(LazyStrictRecord):
 
 
 class BuilderRetryInput(LazyStrictRecord):
-    """The builder's input after a template was rejected: specification 004, "Retry Input"."""
+    """The builder's input after a rejected template: specification 004, "Retry Input"."""
 
     retry_attempt: int = Field(ge=2)
     prior_template: str

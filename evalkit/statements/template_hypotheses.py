@@ -55,7 +55,7 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
 def generate_hypotheses(
     layout: LayoutSurvey, complaints: Mapping[TemplateIssueCategory, float]
 ) -> Iterator[TemplateHypothesis]:
-    """Generate all combinations of possible meanings of columns, signs, dates and rows.
+    """Generate all combinations of possible meanings of columns, signs and dates.
 
     ``complaints``: weights of the reviewers' issues by category; some categories add wider regions or larger line gaps.
     """

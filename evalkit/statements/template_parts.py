@@ -256,7 +256,7 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
 
 
 def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
-    """Return patterns of the headings that name an account; empty for a single account.
+    """Return patterns of headings that name an account; empty for a single account.
 
     Only headings with transactions below them count.
     """
@@ -348,7 +348,7 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
 
 
 def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
-    """Return True if the line is a sum, a heading, or a known line without transaction."""
+    """Return True if the line is a sum, a heading, or a known non-transaction line."""
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
     return (
@@ -359,7 +359,7 @@ def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
 
 
 def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_row_position: int) -> int:
-    """Return the position of the table's last line, including lines after its last row.
+    """Return the position of the table's last line, which may follow its last row.
 
     Continuation lines, sums and known lines without a transaction still belong to the table.
     """
@@ -406,7 +406,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region, ...]:
-    """Build one region for the first page and one for later pages, as wide as the columns."""
+    """Build regions for the first page and for later pages, as wide as the columns."""
     x0, x1 = columns[0].x[0], columns[-1].x[1]
     last_page = max(box_by_page)
 

@@ -78,7 +78,7 @@ _FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReviewLoopConfig:
-    """Limits, time limits and temperatures of the review: specification 004, "Configuration"."""
+    """Limits and temperatures of the review: specification 004, "Configuration"."""
 
     is_dual_review_enabled: bool = True
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
@@ -170,7 +170,7 @@ class TemplateReviewLoop:
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
     ) -> ReviewCycle:
-        """Review one template and decide it; failures of reviewers become part of the record."""
+        """Review one template and decide it; the record includes failures of reviewers."""
         attempt.times["began_at"] = self._clock()
         roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
         try:
@@ -275,7 +275,7 @@ class TemplateReviewLoop:
     async def _await_role(
         self, attempt: _ReviewAttempt, role: ReviewerRole, seconds: float, call: Awaitable[CallT]
     ) -> CallT | None:
-        """Await the call of a role and return its result; None after a timeout or an error.
+        """Await the call of a role, return its result; None after a timeout or an error.
 
         Start and end, and the reason for a failure, are recorded in ``attempt``. StoreError is raised again.
         """
@@ -406,7 +406,7 @@ class TemplateReviewLoop:
     async def _build_next_template(
         self, attempt: _ReviewAttempt, cycle: ReviewCycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
     ) -> tuple[StatementTemplate | None, Usage]:
-        """Build the next attempt's template; return it with its usage, None if that failed."""
+        """Build the next attempt's template, or None on failure; return the usage too."""
         retry = build_retry_input(
             attempt.number, cycle, attempt.layout_and_semantic_reports, self._config, attempt.scenario
         )
