@@ -28,7 +28,7 @@ class AppliedTemplate:
         return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
     def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
-        """Read the same pages with another template."""
+        """Read the same pages with another template and check the printed sums."""
         return self._apply_to_lines(template, self.lines_by_page)
 
     @classmethod

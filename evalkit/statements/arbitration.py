@@ -54,7 +54,7 @@ class Resolution(LazyStrictRecord):
 
 
 class ArbitrationReport(LazyStrictRecord):
-    """The decision about a template with all issues that only one reviewer reported."""
+    """The decision to approve or reject a template on which the reviewers disagree."""
 
     arbitration_id: str
     template_id: str
@@ -123,7 +123,7 @@ def arbitrate_reports(
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
     model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
-    """Decide each issue that only one reviewer reported, and approve or reject.
+    """Decide each issue of only one reviewer, then approve or reject the template.
 
     ``measured_issue_ids``: ids of the issues that the program measured; they are never dismissed. ``model_answer``: the
     arbitrating model's answer; None decides by the rules alone.

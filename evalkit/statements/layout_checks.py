@@ -54,7 +54,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report columns of which the region cuts off words."""
+    """Report columns with words that the region cuts off."""
     region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
     for column in applied_template.template.columns:
         if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):

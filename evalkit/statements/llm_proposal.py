@@ -97,7 +97,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
 
 
 def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
-    """Return True if the proposed template reads the statement at least as well.
+    """Return True if ``proposed`` reads as much as ``reference``, and as correctly.
 
     Its issues must not be worse than the reference's (compared by number, critical first), and it must read no fewer
     transactions and meet no fewer sums.

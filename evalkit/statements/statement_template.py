@@ -200,7 +200,7 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
         return next((column for column in self.columns if column.name == name), None)
 
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
-        """Return the boxes of the regions for a page, in order."""
+        """Return the boxes of the regions for a page (from 1), in the order of the file."""
         return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:

@@ -209,7 +209,7 @@ class _TemplateAssembler:
         )
 
     def score_addressed_issues(self, template: StatementTemplate) -> float:
-        """Score the template by the criticised parts it changes, 0 to 0.9; a sum scores 1."""
+        """Score changes to the criticised parts, 0 to 0.9; a met sum scores 1."""
         complained_aspects = [
             (_ASPECT_BY_CATEGORY[category], weight)
             for category, weight in self._complaints.items()

@@ -230,7 +230,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
 
 @dataclass(frozen=True)
 class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
-    """The question to the builder: a better template than the program built."""
+    """The question to the builder: propose a better template than the program's."""
 
     retry: Mapping[str, Any] | None = field(kw_only=True)
     """The rejected template and its issues (specification 004, "Retry Input"); None for the first template."""
@@ -265,7 +265,7 @@ def merge_model_answer_into_report(
     carried_issues: Sequence[TemplateIssue] = (),
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """Add a model's issues to the report of measured issues, and decide it again.
+    """Add a model's issues to the report of measured issues; update the verdict.
 
     ``carried_issues``: the model's issues in an earlier attempt with the same template; they stay even if the model does not
     repeat them. ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is not one of them.
