@@ -20,7 +20,7 @@ audit = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="COMMAND [ARGS]…",
     rich_markup_mode=None,
-    help="Check the records, and export who decided what.",
+    help="Check and export the records of decisions.",
 )
 
 
