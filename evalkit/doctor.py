@@ -56,9 +56,9 @@ class DoctorCheck:
 def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[DoctorCheck]:
     """Run every check of the installation and settings; return one result per check.
 
-    Writes nothing. Connects to the database, bucket and cluster that the settings name. ``asks_models``: also send one test
-    question to each language model in the settings, and one request to Document AI if the settings choose it as reader; no
-    document is sent.
+    Writes nothing. Connects to the database, bucket and cluster that the settings name. ``asks_models``: also send one
+    test question to each language model in the settings, and one request to Document AI if the settings choose it as
+    reader; no document is sent.
     """
     return [
         DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),

@@ -21,8 +21,8 @@ quote a document's text.
 class EvalkitError(Exception):
     """Base of all errors that evalkit raises on purpose.
 
-    ``code`` identifies the kind of error and never changes, so that programs may test for it; ``remedy`` is a sentence that
-    tells the reader what to do.
+    ``code`` identifies the kind of error and never changes, so that programs may test for it; ``remedy`` is a sentence
+    that tells the reader what to do.
     """
 
     def __init__(self, message: str, *, code: str, remedy: str) -> None:
@@ -78,8 +78,9 @@ class ReviewConflict(ReviewRefused):
 class CaseTaken(ReviewRefused):
     """The case is open in another session: another reviewer's, or another tab.
 
-    ``holder``: the reviewer who has it open. ``since``: when it was opened (ISO 8601, UTC). ``same_reviewer``: the holder
-    is the reviewer who tried to open the case. The message gives the time in UTC; screens show ``since`` in local time.
+    ``holder``: the reviewer who has it open. ``since``: when it was opened (ISO 8601, UTC). ``same_reviewer``: the
+    holder is the reviewer who tried to open the case. The message gives the time in UTC; screens show ``since`` in
+    local time.
     """
 
     def __init__(self, holder: str, since: str, same_reviewer: bool) -> None:

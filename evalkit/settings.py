@@ -1,6 +1,7 @@
 """The settings; no other module reads the environment or ``evalkit.toml``.
 
-The first source that sets a value counts: arguments > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` > ``./evalkit.toml`` > default.
+The first source that sets a value counts: arguments > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` >
+``./evalkit.toml`` > default.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _ModelName = Annotated[str, Field(min_length=1)]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-#: ``postgresql://USER:PASSWORD@HOST:PORT/NAME?OPTIONS``; all parts after ``//`` are optional, a password has no ``@`` or ``/``.
+#: ``postgresql://USER:PASSWORD@HOST:PORT/NAME?OPTIONS``; all parts after ``//`` are optional, a password has no ``@``
+#: or ``/``.
 _DATABASE_URL_PATTERN = re.compile(
     r"postgresql(\+psycopg)?://([^@:/\s]+(:[^@/\s]*)?@)?(\[[0-9a-fA-F:.]+\]|[^@:/?\s]*)(:[0-9]{1,5})?(/[^@/?\s]*)?(\?\S*)?"
 )
@@ -73,7 +75,7 @@ class ModelSettings(StrictRecord):
     """
 
     default: _ModelName = "embedded"
-    """The model for every task below that is not set."""
+    """The model for every task for which no model is set below."""
     classifier: _ModelName | None = None
     """The model that divides a file into documents and names their types. If not set, here and below: ``default``."""
     v2: _ModelName | None = None
@@ -109,15 +111,15 @@ class LimitSettings(StrictRecord):
     """
 
     calls_per_document: int = Field(40, ge=0)
-    """Most calls for one document, including repeated calls. 0, here and below: no limit."""
+    """Maximum number of calls for one document, including repeated calls. 0, here and below: no limit."""
     tokens_per_document: int = Field(0, ge=0)
-    """Most tokens for one document: input and output, including reasoning and cached tokens."""
+    """Maximum number of tokens for one document: input and output, including reasoning and cached tokens."""
     usd_per_document: Decimal = Field(Decimal(0), ge=0)
     """Highest cost of one document in US dollars, by the provider's list prices."""
     calls_per_run: int = Field(0, ge=0)
-    """Most calls in one run."""
+    """Maximum number of calls in one run."""
     tokens_per_run: int = Field(0, ge=0)
-    """Most tokens in one run."""
+    """Maximum number of tokens in one run."""
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
     """Highest cost of one run in US dollars."""
 
@@ -131,14 +133,15 @@ class ReliabilityLoopSettings(StrictRecord):
     enabled: bool = True
     """False: extract the fields once and evaluate them, without further attempts. ``MARC_RELIABILITY_LOOP_ENABLED``."""
     profile: Literal["real-time", "batch", "clinical"] = "batch"
-    """Quality threshold and most attempts: 0.85 and 2 (``real-time``), 0.95 and 3 (``batch``), 0.98 and 5 (``clinical``); the
-    settings below override them."""
+    """Quality threshold and maximum number of attempts: 0.85 and 2 (``real-time``), 0.95 and 3 (``batch``), 0.98 and 5
+    (``clinical``); the settings below override them."""
     quality_threshold: float | None = Field(None, ge=0, le=1)
     """The quality score, 0 to 1, at which no further attempt is made. ``MARC_QUALITY_THRESHOLD``."""
     max_iterations: int | None = Field(None, ge=1, le=20)
-    """Most attempts for one report. ``MARC_MAX_ITERATIONS``."""
+    """Maximum number of attempts for one report. ``MARC_MAX_ITERATIONS``."""
     min_improvement: float | None = Field(None, ge=0, le=1)
-    """No further attempt is made if the last one improved the quality score by less than this. ``MARC_MIN_IMPROVEMENT``."""
+    """No further attempt is made if the last one improved the quality score by less than this.
+    ``MARC_MIN_IMPROVEMENT``."""
     timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
     """Milliseconds that all attempts for one report may take together. ``MARC_TIMEOUT_MS``."""
     ensemble: tuple[_ModelName, ...] = ()
@@ -153,7 +156,8 @@ class ReviewServerSettings(StrictRecord):
     """``[review]``: limits of the review server, and a proxy that logs reviewers in."""
 
     pages: int = Field(64, ge=0)
-    """Most browser pages that all reviewers together may have open; each needs one process. 0: no limit."""
+    """Maximum number of browser pages that all reviewers together may have open; each needs one process. 0: no
+    limit."""
     page_memory_mb: int = Field(1024, ge=0, le=1_048_576)
     """Megabytes of memory that the process of one open page may use before the server ends it. 0: no limit."""
     user_header: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9-]*$")
@@ -179,7 +183,8 @@ class RetentionSettings(StrictRecord):
     """``[retention]``: the time after which finished documents may be deleted."""
 
     days: int = Field(0, ge=0, le=36_525)
-    """`evalkit purge --expired --yes` deletes documents that were finished at least this many days ago. 0: no document."""
+    """`evalkit purge --expired --yes` deletes documents that were finished at least this many days ago. 0: no
+    document."""
 
 
 class TemplateReviewerSettings(StrictRecord):
@@ -222,54 +227,56 @@ class TemplateReviewTimeoutSettings(StrictRecord):
     arbitration_seconds: float = Field(45, gt=0, le=3_600)
     """Seconds that the arbitrator may take."""
     total_cycle_seconds: float = Field(180, gt=0, le=3_600)
-    """Seconds that the review of one template may take, with all questions; building another template afterwards may take as
-    long again."""
+    """Seconds that the review of one template may take, with all questions; building another template afterwards may
+    take as long again."""
 
 
 class TemplateReviewRetrySettings(StrictRecord):
     """``[vllm_review.retry]``: when another template is built after a rejected one."""
 
     max_attempts: int = Field(3, ge=0, le=20)
-    """Most further templates after the first; fewer (at most 2) after an arbitration or if the issues do not decrease."""
+    """Maximum number of further templates after the first; fewer (at most 2) after an arbitration or if the issues do
+    not decrease."""
     convergence_threshold: float = Field(-0.2, ge=-1, le=0)
-    """If a template's convergence score (-1: only new issues, 1: all issues fixed) is below this, a person decides at once."""
+    """If a template's convergence score (-1: only new issues, 1: all issues fixed) is below this, a person decides at
+    once."""
 
 
 class TemplatePassCriteria(StrictRecord):
-    """``[vllm_review.pass_criteria]``: the most issues that a template may have."""
+    """``[vllm_review.pass_criteria]``: the maximum number of issues for acceptance."""
 
     max_critical: int = Field(0, ge=0)
-    """Most critical issues."""
+    """Maximum number of critical issues."""
     max_high: int = Field(0, ge=0)
-    """Most issues of high severity."""
+    """Maximum number of issues of high severity."""
     max_medium: int = Field(3, ge=0)
-    """Most issues of medium severity."""
+    """Maximum number of issues of medium severity."""
     max_low: int = Field(10, ge=0)
-    """Most issues of low severity."""
+    """Maximum number of issues of low severity."""
 
 
 class TemplateIssueCaps(StrictRecord):
-    """``[vllm_review.issue_caps]``: the most issues of each category that are shown.
+    """``[vllm_review.issue_caps]``: the maximum number of issues shown per category.
 
     The worst are shown; the hidden issues count for the pass criteria too.
     """
 
     bbox_accuracy: int = Field(5, ge=1)
-    """Most issues about regions that miss or cut off rows."""
+    """Maximum number of issues about regions that miss or cut off rows."""
     column_mapping: int = Field(3, ge=1)
-    """Most issues about columns with wrong names."""
+    """Maximum number of issues about columns with wrong names."""
     sign_logic: int = Field(2, ge=1)
-    """Most issues about inverted signs."""
+    """Maximum number of issues about inverted signs."""
     date_format: int = Field(3, ge=1)
-    """Most issues about dates that cannot be read."""
+    """Maximum number of issues about dates that cannot be read."""
     multiline_handling: int = Field(3, ge=1)
-    """Most issues about transactions that are printed in several lines."""
+    """Maximum number of issues about transactions that are printed in several lines."""
     reconciliation_strategy: int = Field(2, ge=1)
-    """Most issues about printed sums that the transactions do not add up to."""
+    """Maximum number of issues about printed sums that the transactions do not add up to."""
     provenance: int = Field(5, ge=1)
-    """Most issues about values that were read differently from how they are printed."""
+    """Maximum number of issues about values that were read differently from how they are printed."""
     other: int = Field(5, ge=1)
-    """Most issues about anything else."""
+    """Maximum number of issues about anything else."""
 
 
 class TemplateReviewSettings(StrictRecord):
@@ -297,28 +304,32 @@ class Settings(BaseSettings):
     )
 
     output: str = Field("output", min_length=1)
-    """The output folder; if ``database`` is set, also a folder in a bucket: ``s3://BUCKET/PREFIX`` or ``gs://BUCKET/PREFIX``."""
+    """The output folder; if ``database`` is set, also a folder in a bucket: ``s3://BUCKET/PREFIX`` or
+    ``gs://BUCKET/PREFIX``."""
     database: Annotated[str | None, BeforeValidator(_validate_database_url)] = Field(None, repr=False)
-    """The PostgreSQL database of open cases, drafts, stored model answers and the index: ``postgresql://USER@HOST/NAME``.
-    None: ``evalkit.sqlite`` in the output folder."""
+    """The PostgreSQL database of open cases, drafts, stored model answers and the index:
+    ``postgresql://USER@HOST/NAME``. None: ``evalkit.sqlite`` in the output folder."""
     workers: int = Field(0, ge=0, le=256)
     """Number of processes that read PDFs; 0: one per processor core."""
     executor: Annotated[str, AfterValidator(_validate_executor)] = LOCAL_EXECUTOR
-    """The machines that read PDFs: ``local`` (this machine), or the workers of a Dask scheduler, ``dask://HOST:PORT``."""
+    """The machines that read PDFs: ``local`` (this machine), or the workers of a Dask scheduler,
+    ``dask://HOST:PORT``."""
     log_format: Literal["text", "json"] = "text"
     """The format of the log of the command line; ``json``: one JSON object in each line."""
     read_seconds: int = Field(300, ge=1, le=86_400)
-    """Seconds that reading one PDF may take; with OCR, seconds from one recognised page to the next."""
+    """Seconds that reading one PDF may take; with OCR, the limit applies from each recognised page to the next."""
     read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
     """Megabytes of address space that the process reading one PDF may use; 0: no limit."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
-    """The OCR engine for scanned pages; ``auto``: tesseract, or RapidOCR if tesseract is not installed; ``none``: no OCR."""
+    """The OCR engine for scanned pages; ``auto``: tesseract, or RapidOCR if tesseract is not installed; ``none``: no
+    OCR."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
     """Seconds that OCR of one page may take each time that the page is recognised."""
     reader: Literal["local", "documentai"] = "local"
     """The reader of PDFs: ``local`` (evalkit's own reader) or ``documentai`` (Google Document AI)."""
     documentai_processor: str | None = None
-    """The Document AI processor: ``projects/P/locations/L/processors/ID``; append ``/processorVersions/V`` to fix its version."""
+    """The Document AI processor: ``projects/P/locations/L/processors/ID``; append ``/processorVersions/V`` to fix its
+    version."""
     documentai_endpoint: str | None = None
     """The address of Document AI. None: the standard address for the processor's location."""
     documentai_transport: Literal["grpc", "rest"] = "grpc"
@@ -327,14 +338,16 @@ class Settings(BaseSettings):
     """Seconds that one call of Document AI, for up to 15 pages, may take; with retries twice as many."""
     models: ModelSettings = ModelSettings()
     profile: Literal["full", "lean"] = "full"
-    """``full``: one question each for V2, V3 and V4, four calls a document; ``lean``: one question for all three, two calls."""
+    """``full``: one question each for V2, V3 and V4, four calls a document; ``lean``: one question for all three, two
+    calls."""
     limits: LimitSettings = LimitSettings()
     calls_in_flight: int = Field(16, ge=1, le=1_000)
-    """Most simultaneous calls of language models; fewer are made while a provider limits the rate."""
+    """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds that one question to a language model may take, including retries and the waits between them."""
     window_characters: int = Field(400_000, ge=1_000)
-    """Most characters of a document in one question; a longer document is sent in parts, one question each."""
+    """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
+    each."""
     gemini_base_url: str | None = None
     """The address for Gemini models. None: Google's own; set it for a proxy or a test server."""
     openai_base_url: str | None = None
@@ -346,17 +359,18 @@ class Settings(BaseSettings):
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
-    """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``; the
-    shipped traps stay in force."""
+    """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``;
+    the shipped traps stay in force."""
     verifiers: tuple[_EntryPointName, ...] = ()
     """A site's own verifiers, which run after V4: names of entry points in the group ``evalkit.verifiers``."""
     verifier_seconds: float = Field(10, gt=0, le=600)
     """Seconds that a site's own verifier may take for one step of one document."""
     lossless_repair: bool = False
-    """True: repair errors that need no judgement (counts, missing types, sums of shares) before the arbiter counts issues."""
+    """True: repair errors that need no judgement (counts, missing types, sums of shares) before the arbiter counts
+    issues."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
-    """The effect of a verifier that could not answer. ``escalate``: an issue, so that a person decides; ``ignore``: no issue,
-    the result only names the verifier in ``unanswered`` (meant only for comparisons with older systems)."""
+    """The effect of a verifier that could not answer. ``escalate``: an issue, so that a person decides; ``ignore``: no
+    issue, the result only names the verifier in ``unanswered`` (meant only for comparisons with older systems)."""
     audit_rate_start: float = Field(0.20, ge=0, le=1)
     """Share (0 to 1) of accepted documents that are drawn for audit until ``audit_target`` audits are done."""
     audit_rate: float = Field(0.05, ge=0, le=1)
@@ -368,8 +382,8 @@ class Settings(BaseSettings):
     foreign_types: dict[str, DocumentTypeName] = {}
     """The document type that each label of the production classifier stands for."""
     patients: Literal["one", "several"] = "one"
-    """The number of patients that a file may be about. ``several``: documents of several patients in one file are only a MINOR
-    issue."""
+    """The number of patients that a file may be about. ``several``: documents of several patients in one file are only
+    a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
     review: ReviewServerSettings = ReviewServerSettings()

@@ -38,8 +38,8 @@ def verify(
 ) -> None:
     """Check that no record was changed.
 
-    Checks the hash chains of reviews, and the packets, ground truth, draws and purge records. Exit status 1 if a record was
-    changed or is missing.
+    Checks the hash chains of reviews, and the packets, ground truth, draws and purge records. Exit status 1 if a record
+    was changed or is missing.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
@@ -140,13 +140,13 @@ def purge(
 ) -> None:
     """Delete documents and all derived files.
 
-    Of reviews only hashes are kept, without any text or name. Deleting cannot be undone. Source PDFs, exports, reports and
-    backups outside the output folder stay. If the purge was interrupted, run the same command again to finish it; without
-    any DOC_ID, the command finishes every purge that was begun.
+    Of reviews only hashes are kept, without any text or name. Deleting cannot be undone. Source PDFs, exports, reports
+    and backups outside the output folder stay. If the purge was interrupted, run the same command again to finish it;
+    without any DOC_ID, the command finishes every purge that was begun.
 
-    Documents that are selected by age (--older-than, --expired) or by patient (--patient-key) are only listed, unless --yes
-    is given. A DOC_ID or --patient-key cannot be combined with --older-than or --expired. A file with several patients is
-    deleted as a whole.
+    Documents that are selected by age (--older-than, --expired) or by patient (--patient-key) are only listed, unless
+    --yes is given. A DOC_ID or --patient-key cannot be combined with --older-than or --expired. A file with several
+    patients is deleted as a whole.
 
     Example: evalkit purge doc2_6 --dry-run
     """

@@ -159,8 +159,8 @@ def sample(
 ) -> None:
     """Draw accepted documents for expert review.
 
-    Each document is drawn with a known probability and put into the experts' queue. With --seeded, decided documents with a
-    planted fault are queued instead.
+    Each document is drawn with a known probability and put into the experts' queue. With --seeded, decided documents
+    with a planted fault are queued instead.
 
     Example: evalkit sample 50 --by production
     """
@@ -262,10 +262,11 @@ def challenge(
 
     Plants faults into correct answers, one at a time, and checks each answer. Nothing is written.
 
-    A fault is caught if a new BLOCKER or MAJOR issue sends the document to a person, or if a repair undoes the fault. "By
-    another": caught, but by none of the verifiers or issue codes that are meant for this kind of fault; these may have
-    stopped working. A verifier that could not answer has caught nothing; the setting on_agent_failure counts as "escalate"
-    here. False alarms are counted on answers that another system gave, or that an expert validated or corrected.
+    A fault is caught if a new BLOCKER or MAJOR issue sends the document to a person, or if a repair undoes the fault.
+    "By another": caught, but by none of the verifiers or issue codes that are meant for this kind of fault; these may
+    have stopped working. A verifier that could not answer has caught nothing; the setting on_agent_failure counts as
+    "escalate" here. False alarms are counted on answers that another system gave, or that an expert validated or
+    corrected.
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """

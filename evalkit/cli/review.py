@@ -160,8 +160,9 @@ def appoint(
 ) -> None:
     """Change the role of a reviewer.
 
-    The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers; analysts
-    can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of them may.
+    The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers;
+    analysts can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of
+    them may.
 
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
@@ -177,8 +178,8 @@ def remove(
     """Remove a reviewer.
 
     The reviewer's code and logins stop working at once, an open page within half a minute. Reviews stay, with the
-    reviewer's name. Others can open a case that the reviewer had open when that page has ended, or take it over at once.
-    `evalkit reviewers add` lets the reviewer log in again, in the same role.
+    reviewer's name. Others can open a case that the reviewer had open when that page has ended, or take it over at
+    once. `evalkit reviewers add` lets the reviewer log in again, in the same role.
 
     Example: evalkit reviewers remove dr_lee
     """

@@ -183,8 +183,8 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
 def _read_template_text_and_file_name(template: Path, output: str | None) -> tuple[str, str]:
     """Return a template's text and file name without folder.
 
-    ``template``: a path, or the name of a template in the output folder. UsageError if there is none, or the file is too
-    large.
+    ``template``: a path, or the name of a template in the output folder. UsageError if there is none, or the file is
+    too large.
     """
     from evalkit.core.safe_io import FileTooLarge, read_regular_file
     from evalkit.store import template_file_name

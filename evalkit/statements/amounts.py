@@ -47,7 +47,8 @@ class Amount(NamedTuple):
     def compute_signed_balance(self, *, is_debt_if_unmarked: bool) -> Decimal:
         """Return the amount as a balance: negative if it is a debt.
 
-        ``is_debt_if_unmarked``: True on credit cards, where an amount without a mark is a debt, and one with a minus is not.
+        ``is_debt_if_unmarked``: True on credit cards, where an amount without a mark is a debt, and one with a minus is
+        not.
         """
         is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses", "dr")
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
@@ -64,9 +65,9 @@ def parse_amount(
 ) -> Amount | None:
     """Parse ``text`` as an amount; None if the text is not exactly one amount.
 
-    ``cents_optional``: accept amounts without cents. ``is_ocr_text``: correct letters that stand for digits, and a misread
-    decimal separator; with ``is_in_column`` also restore a missing decimal separator. ``is_ocr_corrected`` of the result says
-    if anything was corrected.
+    ``cents_optional``: accept amounts without cents. ``is_ocr_text``: correct letters that stand for digits, and a
+    misread decimal separator; with ``is_in_column`` also restore a missing decimal separator. ``is_ocr_corrected`` of
+    the result says if anything was corrected.
 
     >>> parse_amount("$1,234.56", ".")
     Amount(magnitude=Decimal('1234.56'), sign_mark=None, is_ocr_corrected=False)

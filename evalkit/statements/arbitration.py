@@ -1,9 +1,9 @@
 """Resolve disagreements between the two template reviewers, by rules or a model.
 
 "Layout issues defer to Reviewer 1, financial logic issues to Reviewer 2; if uncertainty remains, err on the side of
-caution." Issues that the program measured are never dismissed; only a model's opinion can be. A model that arbitrates may
-keep issues that the rules dismiss, raise the severity of issues that the rules keep, and decide alone about categories that
-belong to neither reviewer.
+caution." Issues that the program measured are never dismissed; only a model's opinion can be. A model that arbitrates
+may keep issues that the rules dismiss, raise the severity of issues that the rules keep, and decide alone about
+categories that belong to neither reviewer.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ def _resolve_disputed_issue(
         model_resolution for model_resolution in model_answer.resolutions if model_resolution.issue_id == issue.issue_id
     ]
     if len(model_resolutions) != 1 or model_resolutions[0].confidence <= _MAX_UNCERTAIN_CONFIDENCE:
-        # The model gave no answer about the issue, several, or an unsure one: the issue is kept, whatever the rules say.
+        # The model gave no answer about the issue, several, or an unsure one: the issue is kept, whatever the rules
+        # say.
         return Resolution(
             issue_id=issue.issue_id,
             winning_reviewer=reporting_reviewer,

@@ -91,8 +91,8 @@ def load_bank_vocabulary() -> BankVocabulary:
 def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     """Match the pattern at the start of the text; ignore leading symbols and accents.
 
-    UsageError TEMPLATE-SLOW if matching takes more than a second. The package ``regex`` is used because matching with ``re``
-    cannot be stopped.
+    UsageError TEMPLATE-SLOW if matching takes more than a second. The package ``regex`` is used because matching with
+    ``re`` cannot be stopped.
     """
     try:
         return _compile_line_pattern(pattern).match(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)

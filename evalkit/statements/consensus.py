@@ -75,7 +75,8 @@ def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> Consensus
 def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     """Return True if both issues report the same fault.
 
-    Same fault: the same category and a similar message; the pages, and the locations, must be equal if both issues have one.
+    Same fault: the same category and a similar message; the pages, and the locations, must be equal if both issues have
+    one.
     """
     if issue.category != other_issue.category:
         return False

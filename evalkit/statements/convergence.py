@@ -63,7 +63,8 @@ CONVERGENCE_BANDS = (
     ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled"),
     ConvergenceBand(lambda score, diverging_below: True, "diverging"),
 )
-#: Most attempts after the first one. The specification lists 1 for ``diverging``, but also that a person decides at once.
+#: Most attempts after the first one. The specification lists 1 for ``diverging``, but also that a person decides at
+#: once.
 MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
 

@@ -41,8 +41,8 @@ async def build_best_template(
 ) -> ProposalResult:
     """Build a template by rules, and use a model's proposal instead if it is as good.
 
-    If the model does not answer, or its proposal is invalid or reads the statement worse, the template built by rules is
-    used. ``timeout_seconds``: for the model's answer.
+    If the model does not answer, or its proposal is invalid or reads the statement worse, the template built by rules
+    is used. ``timeout_seconds``: for the model's answer.
 
     Raises the errors of ``build_draft_template``, and StoreError if the answer could not be stored.
     """
@@ -75,8 +75,8 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
     """Parse the template that a model proposed; None if it is not valid.
 
     Template id, version and schema version are taken from ``measured_template``; the status is draft. Patterns that
-    ``measured_template`` does not contain are matched as plain words, because a model's regular expression could take too
-    long.
+    ``measured_template`` does not contain are matched as plain words, because a model's regular expression could take
+    too long.
     """
     try:
         parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")

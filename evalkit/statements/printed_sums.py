@@ -43,8 +43,8 @@ def find_labelled_amounts(
 ) -> Iterator[LabelledAmount]:
     """Find the labels of a line, each with the amount after or below it.
 
-    ``patterns_by_kind``: patterns of labels by kind of sum. Labels without an amount are left out. Amounts without cents
-    count only with ``cents_optional``, and only if there is no amount with cents.
+    ``patterns_by_kind``: patterns of labels by kind of sum. Labels without an amount are left out. Amounts without
+    cents count only with ``cents_optional``, and only if there is no amount with cents.
     """
     cells = line.cells
     label_positions = [
@@ -74,8 +74,8 @@ def find_date_labels_and_nearby_texts(
 ) -> Iterator[tuple[str, str]]:
     """Find labels at the start of cells, with the texts that may contain their dates.
 
-    Each label comes twice: with the text from its cell to the line's end, and with the cells of the line below that begin
-    with a date.
+    Each label comes twice: with the text from its cell to the line's end, and with the cells of the line below that
+    begin with a date.
     """
     for position, cell in enumerate(line.cells):
         if label := next(

@@ -145,8 +145,8 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Check printed totals of deposits and withdrawals against the transactions.
 
-    A total inside a section is checked against the section's rows, any other against the account's. Totals that are printed
-    in parts are added up first.
+    A total inside a section is checked against the section's rows, any other against the account's. Totals that are
+    printed in parts are added up first.
     """
     sections = {row.section for row in account.rows if row.section}
     computed_by_kind = {
@@ -202,8 +202,8 @@ def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 def find_rows_repeated_across_pages(rows: Sequence[Transaction]) -> list[Transaction]:
     """Return the rows that repeat a row of an earlier page word for word.
 
-    Two transactions of one day may be equal by chance. Rows without a balance and without a number of six or more digits
-    in the description count only if at least three in sequence are repeated.
+    Two transactions of one day may be equal by chance. Rows without a balance and without a number of six or more
+    digits in the description count only if at least three in sequence are repeated.
     """
     first_page_by_key: dict[tuple[object, ...], int] = {}
     runs: list[list[Transaction]] = [[]]

@@ -36,8 +36,9 @@ class ReportedIssue(LazyStrictRecord):
 def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ReportedIssue]:
     """Merge issues of different reviewers that report the same fault.
 
-    The order is that of the first report of each fault. A merged issue has the highest severity, all suggested fixes and
-    all reporting reviewers. Similar issues of one reviewer stay separate; only those with identical messages are merged.
+    The order is that of the first report of each fault. A merged issue has the highest severity, all suggested fixes
+    and all reporting reviewers. Similar issues of one reviewer stay separate; only those with identical messages are
+    merged.
     """
     merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:

@@ -62,7 +62,8 @@ class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias
     summary: dict[str, Any] = {}
     """Keys ``strengths`` and ``weaknesses`` (lists of sentences) and ``overall_quality_score`` (0..1)."""
     review_duration_ms: int | None = Field(None, ge=0, exclude_if=lambda duration: duration is None)
-    """Always None in evalkit's files: ``times`` of the cycle has the times, so that repeated runs differ nowhere else."""
+    """Always None in evalkit's files: ``times`` of the cycle has the times, so that repeated runs differ nowhere
+    else."""
     tokens_used: dict[str, int] = {}
     reviewed_at: str
     """Time of the report, ISO 8601, UTC."""

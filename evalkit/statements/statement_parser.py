@@ -138,7 +138,8 @@ def find_statement_period(
 ) -> StatementPeriod | None:
     """Return the statement's period; None if no page prints it.
 
-    ``closing_labels``: label patterns of closing balances, whose date is the end of the period if no period is labelled.
+    ``closing_labels``: label patterns of closing balances, whose date is the end of the period if no period is
+    labelled.
     """
     date_formats = dates.period_formats or dates.formats
     if not dates.period:
@@ -156,8 +157,8 @@ def _find_unlabelled_period(
 ) -> StatementPeriod | None:
     """Return the period by dates without a label; None if there are no dates.
 
-    Two dates of one line of page 1 if they are 5 to 99 days apart, else only the end: the latest date at a closing balance,
-    or else the latest date on page 1.
+    Two dates of one line of page 1 if they are 5 to 99 days apart, else only the end: the latest date at a closing
+    balance, or else the latest date on page 1.
     """
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
@@ -489,7 +490,8 @@ class _StatementParser:
             kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
         else:
             kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
-            # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the closing one.
+            # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the
+            # closing one.
             matches_both_labels = kind == "opening" and any(
                 match_at_line_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
             )

@@ -94,11 +94,11 @@ class DateRules(LazyStrictRecord):
     """The formats of dates, and where to find the year of dates printed without it."""
 
     formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
-    """Formats of the transactions' dates, with the codes ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first
-    format that fits counts."""
+    """Formats of the transactions' dates, with the codes ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``;
+    the first format that fits counts."""
     period: tuple[LinePattern, ...] = ()
-    """Labels of the lines that print the statement's period or its end. Without any, a line of the first page with two dates
-    a period apart counts, else the latest date at a closing balance or on the first page."""
+    """Labels of the lines that print the statement's period or its end. Without any, a line of the first page with two
+    dates a period apart counts, else the latest date at a closing balance or on the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
     """Formats of the dates of the period; empty: ``formats``."""
 
@@ -112,9 +112,11 @@ class AmountRules(LazyStrictRecord):
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
     unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
-    """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above it."""
+    """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
+    it."""
     balance: Literal["held", "owed"] = "held"
-    """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit cards."""
+    """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
+    cards."""
 
     @model_validator(mode="after")
     def _reject_ambiguous_marks(self) -> Self:

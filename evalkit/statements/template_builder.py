@@ -1,8 +1,8 @@
 """Build a template from one bank statement, without a language model.
 
 The builder tries hypotheses about the layout (the meaning of each column, the sign of unmarked amounts, date formats),
-reads the statement with each, and keeps the hypothesis with which the transactions best add up to the printed sums. If no
-hypothesis meets all sums, the result's reconciliation report shows which sums differ.
+reads the statement with each, and keeps the hypothesis with which the transactions best add up to the printed sums. If
+no hypothesis meets all sums, the result's reconciliation report shows which sums differ.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class BuilderRetryInput(LazyStrictRecord):
     def weigh_issues_by_category(self) -> dict[TemplateIssueCategory, float]:
         """Weigh each category of issue by its most severe issue, 0.1 (low) to 1.
 
-        Counts the consolidated issues, and all issues of reviewers that rejected the template. Categories without an issue
-        are missing.
+        Counts the consolidated issues, and all issues of reviewers that rejected the template. Categories without an
+        issue are missing.
         """
         reported_issues = [
             (consolidated_issue.category, consolidated_issue.severity)
@@ -117,9 +117,9 @@ def build_draft_template(
 ) -> TemplateBuildResult:
     """Build the template that reads the statement best, even if sums differ.
 
-    ``template_id``: None takes the id of the prior template, or derives one from the bank's name. ``retry``: the rejected
-    template and its issues; templates that change the criticised parts score higher. DocumentError STATEMENT-NO-TABLE if
-    the pages have no columns of dates and amounts; UsageError if the prior template is invalid.
+    ``template_id``: None takes the id of the prior template, or derives one from the bank's name. ``retry``: the
+    rejected template and its issues; templates that change the criticised parts score higher. DocumentError
+    STATEMENT-NO-TABLE if the pages have no columns of dates and amounts; UsageError if the prior template is invalid.
     """
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
     layout = survey_layout(lines_by_page)

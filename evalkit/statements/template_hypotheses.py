@@ -37,8 +37,8 @@ class TemplateHypothesis:
 _TITLE_WEIGHT = 0.4
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
-#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a score
-#: for how usual each convention is.
+#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
+#: score for how usual each convention is.
 _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
     (AmountRules(), 0.2),
     (AmountRules(unmarked="withdrawal"), 0.0),
@@ -150,8 +150,8 @@ def _generate_date_hypotheses(
 ) -> Iterator[tuple[tuple[str, ...], Literal["oldest_first", "newest_first"], float]]:
     """Generate date formats with an order of the rows and its score.
 
-    Formats that read the most dates are tried. If day and month could be exchanged, the format counts with which dates are
-    in order and inside the statement's period.
+    Formats that read the most dates are tried. If day and month could be exchanged, the format counts with which dates
+    are in order and inside the statement's period.
     """
     date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
     labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)

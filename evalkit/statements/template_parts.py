@@ -27,7 +27,8 @@ from evalkit.statements.statement_template import (
 )
 from evalkit.statements.text_lines import TextLine
 
-#: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers criticised it.
+#: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
+#: criticised it.
 CONTINUATION_GAPS = (2.2, 3.4)
 #: Space left beside a column's outermost words, so that longer words fit too, in page widths.
 _COLUMN_MARGIN = 0.03
@@ -287,8 +288,9 @@ def _is_account_heading(line: TextLine) -> bool:
 def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[int, Box]:
     """Find the table's box on each page that has rows, in full page width.
 
-    The box reaches from the first row down to the footer, because other statements have more rows; the template's ``ends``
-    mark the end of the table within the box. ``has_wide_regions``: extend the box by 3 % of the page up and down.
+    The box reaches from the first row down to the footer, because other statements have more rows; the template's
+    ``ends`` mark the end of the table within the box. ``has_wide_regions``: extend the box by 3 % of the page up and
+    down.
     """
     box_by_page: dict[int, Box] = {}
     for page_number, lines in enumerate(layout.lines_by_page, 1):

@@ -267,9 +267,9 @@ def merge_model_answer_into_report(
 ) -> ReviewerReport:
     """Add a model's issues to the report of measured issues; update the verdict.
 
-    ``carried_issues``: the model's issues in an earlier attempt with the same template; they stay even if the model does not
-    repeat them. ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is not one of them.
-    ``unseen_pages``: pages of which the model saw no image; they raise one issue of low severity.
+    ``carried_issues``: the model's issues in an earlier attempt with the same template; they stay even if the model
+    does not repeat them. ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is
+    not one of them. ``unseen_pages``: pages of which the model saw no image; they raise one issue of low severity.
     """
     issues = list(report.issues)
     for issue in (

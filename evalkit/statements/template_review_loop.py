@@ -118,8 +118,8 @@ class TemplateReviewLoop:
     ) -> None:
         """``get_model`` returns the model for a role.
 
-        Roles: ``layout_geometry``, ``semantic_financial``, ``arbitrator``, ``builder``. ``clock`` returns the time in ISO
-        8601, UTC.
+        Roles: ``layout_geometry``, ``semantic_financial``, ``arbitrator``, ``builder``. ``clock`` returns the time in
+        ISO 8601, UTC.
         """
         self._get_model = get_model
         self._config = config or ReviewLoopConfig()
@@ -136,9 +136,9 @@ class TemplateReviewLoop:
     ) -> TemplateReviewResult:
         """Review a template; build and review others until one is approved or escalated.
 
-        ``page_images``: images of the statement's pages, for models that see images. ``first_cycle_number``: number of the
-        first attempt's record, greater than 1 if an earlier review of the template left records. ``on_cycle``: called with
-        each finished attempt's record and its number. StoreError if a model's answer could not be stored.
+        ``page_images``: images of the statement's pages, for models that see images. ``first_cycle_number``: number of
+        the first attempt's record, greater than 1 if an earlier review of the template left records. ``on_cycle``:
+        called with each finished attempt's record and its number. StoreError if a model's answer could not be stored.
         """
         identity_hash = hash_canonical_json(
             [template.template_id, render_template_toml(template), bundle.sha256, first_cycle_number]
@@ -298,7 +298,8 @@ class TemplateReviewLoop:
     ) -> None:
         """Let the arbitrator decide a template on which the reviewers disagree.
 
-        Nothing is done if both verdicts agree, or if a person must decide because of a critical issue of only one reviewer.
+        Nothing is done if both verdicts agree, or if a person must decide because of a critical issue of only one
+        reviewer.
         """
         config = self._config
         layout_report, semantic_report = attempt.layout_and_semantic_reports
@@ -360,7 +361,8 @@ class TemplateReviewLoop:
             if len(attempt.report_by_role) > 1
             else None
         )
-        # Without both reviewers' reports there is no consensus; without the arbitrator's answer there is no arbitration.
+        # Without both reviewers' reports there is no consensus; without the arbitrator's answer there is no
+        # arbitration.
         is_approved = consensus_rule is not None and (
             consensus_rule.outcome == "approved"
             or (arbitration is not None and arbitration.final_decision == "approve")

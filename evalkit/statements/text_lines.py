@@ -1,7 +1,7 @@
 """Group the words of a page into lines and cells, as a person sees them.
 
-Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed: their words are grouped by their height after
-deskewing, but keep their boxes on the page as displayed.
+Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed: their words are grouped by their height
+after deskewing, but keep their boxes on the page as displayed.
 """
 
 from __future__ import annotations
