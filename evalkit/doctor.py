@@ -1,4 +1,4 @@
-"""The checks of `evalkit doctor`, each with the fix of what is missing."""
+"""The checks of `evalkit doctor`: installation, settings, models, output folder."""
 
 from __future__ import annotations
 
@@ -38,28 +38,27 @@ _REQUIRED_PACKAGES = (
     "jupyterlab",
     "voila",
 )
+#: Below this much free disk space, the check of the output folder fails.
 _MIN_FREE_BYTES = 1 << 30
-"""Bytes of free disk that a run needs to finish."""
 
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One line of the report."""
+    """The outcome of one check: its name, result, finding and remedy."""
 
     name: str
     is_fine: bool
     found: str
     remedy: str = ""
-    """The command or step that fixes it."""
+    """The command or step that fixes the problem; may be set although the check is fine."""
 
 
 def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[DoctorCheck]:
-    """Run all checks, in reading order.
+    """Run every check of the installation and settings; return one result per check.
 
-    Nothing is written; the database, bucket and cluster that are set are connected to.
-
-    With ``asks_models`` each language model that is set, and Document AI if it is the reader, is asked once, without any
-    document.
+    Writes nothing. Connects to the database, bucket and cluster that the settings name. ``asks_models``: also send one
+    test question to each language model in the settings, and one request to Document AI if the settings choose it as
+    reader; no document is sent.
     """
     return [
         DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
@@ -86,7 +85,7 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
 
 
 def _run_check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
-    """Run one check: what ``describe`` returns, or the error and its remedy."""
+    """Run ``describe`` and return its result; an EvalkitError is a failed check."""
     try:
         found = describe()
     except EvalkitError as error:
@@ -105,13 +104,11 @@ def _describe_ocr(settings: Settings) -> str | DoctorCheck:
     from evalkit.documents.ocr import resolve_ocr_engine
 
     if settings.ocr == "none":
-        return "switched off: scanned pages go to a person"
+        return "switched off: a person decides documents with scanned pages"
     ocr_engine = resolve_ocr_engine(settings.ocr)
     if ocr_engine is None:
-        remedy = (
-            f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without it scanned pages go to a person"
-        )
-        return DoctorCheck("OCR", False, "no engine is installed", remedy)
+        remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without an engine a person decides documents with scanned pages"
+        return DoctorCheck("OCR", False, "no OCR engine is installed", remedy)
     return ocr_engine.name_and_version
 
 
@@ -136,7 +133,7 @@ def _describe_executor(settings: Settings) -> str:
 
 
 def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCheck]:
-    """Check each language model, and the vision of those that review templates."""
+    """Check each model in the settings, and that template reviewers can see images."""
     reviewer_settings = settings.vllm_review.reviewers
     reviewer_models = (
         reviewer_settings.layout_model,
@@ -151,14 +148,14 @@ def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCh
         yield check
         if model_name in reviewing_models:
             vision_check = _check_vision(model_name, answer_text)
-            # A model that is set for documents alone needs no vision.
+            # If [vllm_review.reviewers] does not name the model, a lack of vision is reported but is no failure.
             yield vision_check if model_name in reviewer_models else replace(vision_check, is_fine=True)
 
 
 def _check_model(
     model_name: str, settings: Settings, *, asks_model: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
-    """Check that a model can be asked; return its answer too, if it was."""
+    """Check that a model can be used; return its answer too, None if not asked."""
     from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
 
@@ -173,22 +170,22 @@ def _check_model(
             else None
         )
         return DoctorCheck(
-            check_name, True, f"{model_name} {'answers' if asks_model else '(--live asks it)'}"
+            check_name, True, f"{model_name} {'answers' if asks_model else '(not asked; --live sends a test question)'}"
         ), answer_text
     except EvalkitError as error:
         return DoctorCheck(check_name, False, f"{model_name}: {error.message}", error.remedy), None
 
 
 def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
-    """Check that a model can review templates.
+    """Check that a model sees images and reads prompts long enough for templates.
 
-    ``answer_text``: its answer to an image; None if it was not asked.
+    ``answer_text``: the model's answer to the test image; None if no question was sent.
     """
     from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME
 
     check_name, remedy = "template reviewer", "Set a model that sees images in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
-        return DoctorCheck(check_name, True, "embedded: measured checks only, without images")
+        return DoctorCheck(check_name, True, "embedded: the program's own checks only; no images are looked at")
     capabilities = find_model_capabilities(model_name)
     if answer_text is not None and TEST_IMAGE_TEXT not in answer_text:
         return DoctorCheck(check_name, False, f"{model_name} did not read the number on a test image", remedy)
@@ -210,7 +207,10 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
 
 
 async def _send_test_request(provider: Provider, time_limit_seconds: float, *, is_reviewer: bool) -> str:
-    """Ask a short test question, of a reviewer with an image. ModelCallError."""
+    """Ask a model a short test question and return its answer.
+
+    ``is_reviewer``: ask about a number on a test image. ModelCallError if there is no answer.
+    """
     properties: dict[str, Any] = {"ready": {"type": "boolean"}}
     prompt = 'Answer with JSON: {"ready": true}'
     if is_reviewer:
@@ -231,17 +231,19 @@ def _describe_prompts_and_tables() -> str | DoctorCheck:
         f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
         f"lexicon {load_lexicon().version}, weights {load_embedded_weights().version}, traps {load_shipped_traps().version}"
     )
-    return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Install evalkit again.")
+    return DoctorCheck(
+        "prompts and tables", bool(list_prompt_names()), versions, "Reinstall evalkit: its prompt files are missing."
+    )
 
 
 def _describe_own_traps(path: str) -> str | DoctorCheck:
-    """Check that a site's traps are readable, fast enough, and fit their examples."""
+    """Summarise a site's own traps; a failed check if one misses its examples."""
     failed_examples = describe_failing_examples(load_shipped_and_site_traps(path))
     own_traps = parse_traps(read_regular_file(path).decode(), path)
     if failed_examples:
         more_note = f" and {len(failed_examples) - 3} more" * (len(failed_examples) > 3)
         found = f"{path}: {'; '.join(failed_examples[:3])}{more_note}"
-        return DoctorCheck("own traps", False, found, "Correct these rows or examples.")
+        return DoctorCheck("own traps", False, found, "Correct these rows of the traps file, or their examples.")
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
     summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
     return "; ".join([summary, *describe_weakened_traps(load_shipped_traps(), own_traps)])
@@ -255,16 +257,18 @@ def _describe_own_verifier(name: str, time_limit_seconds: float) -> str:
 def _describe_output_folder(output: str) -> str | DoctorCheck:
     folder = parse_output_location(output)
     if isinstance(folder, str):
-        return folder if open_output_folder(folder).has_folder() else f"{folder}; it is still empty"
+        return folder if open_output_folder(folder).has_folder() else f"{folder}; nothing is stored there yet"
     if folder.exists() and not folder.is_dir():
-        return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another with --output.")
+        return DoctorCheck("output folder", False, f"{folder} is not a folder", "Choose another folder with --output.")
     existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
     if not os.access(existing_folder, os.W_OK):
-        return DoctorCheck("output folder", False, f"{folder} cannot be written", "Choose another with --output.")
+        return DoctorCheck(
+            "output folder", False, f"{folder} cannot be written", "Choose another folder with --output."
+        )
     free_bytes = shutil.disk_usage(existing_folder).free
     return DoctorCheck(
         "output folder",
         free_bytes >= _MIN_FREE_BYTES,
         f"{folder}, {free_bytes / 2**30:.0f} GiB free",
-        "Free some space.",
+        "Free some space on this disk.",
     )

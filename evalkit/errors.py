@@ -5,13 +5,13 @@
     EvalkitError
     ├── UsageError          change the call, an option or a setting; nothing was done (exit status 2)
     ├── DocumentError       fix or replace this document; the others are processed (exit status 1)
-    ├── ModelError          the model gave no usable answer; the case goes to a person
+    ├── ModelError          a language model gave no usable answer; a person decides the document
     ├── ExecutorError       the reading machines are unreachable; start again later, finished documents are kept
     ├── StoreError          fix the output folder (space, rights, a newer schema), then start again
-    │   └── NotFound        nothing of that name is stored
-    └── ReviewRefused       the rules forbid the review; change it and save again
-        ├── ReviewConflict  somebody else has saved since; load the case again
-        └── CaseTaken       the case is open elsewhere; take it over on purpose, or open another
+    │   └── NotFound        the output folder has no document, case or file of this name (exit status 2)
+    └── ReviewRefused       the rules forbid this review; correct the review and save it again
+        ├── ReviewConflict  somebody else saved a review of the case meanwhile; load the case again
+        └── CaseTaken       the case is open in another session; take the case over, or open another case
 
 Every message is one line: what is wrong and which value; ``remedy`` says what to do. Messages may name files, but never
 quote a document's text.
@@ -21,7 +21,8 @@ quote a document's text.
 class EvalkitError(Exception):
     """Base of all errors that evalkit raises on purpose.
 
-    ``code`` is stable, so that programs may rely on it; ``remedy`` is a sentence for the person who reads it.
+    ``code`` identifies the kind of error and never changes, so that programs may test for it; ``remedy`` is a sentence
+    that tells the reader what to do.
     """
 
     def __init__(self, message: str, *, code: str, remedy: str) -> None:
@@ -47,7 +48,7 @@ class UsageError(EvalkitError):
 
 
 class DocumentError(EvalkitError):
-    """One document cannot be read; the others are not affected."""
+    """One document cannot be read; the run continues with the other documents."""
 
 
 class ModelError(EvalkitError):
@@ -55,7 +56,7 @@ class ModelError(EvalkitError):
 
 
 class ExecutorError(EvalkitError):
-    """The machines that read documents cannot be reached; finished documents are kept."""
+    """The machines that read PDFs are unreachable; finished documents are kept."""
 
 
 class StoreError(EvalkitError):
@@ -63,29 +64,30 @@ class StoreError(EvalkitError):
 
 
 class NotFound(StoreError):
-    """Nothing of that name is stored."""
+    """The output folder has no document, case or file of the requested name."""
 
 
 class ReviewRefused(EvalkitError):
-    """A review would put something into the ground truth that the rules forbid."""
+    """A review was not saved, because the rules forbid its content or its reviewer."""
 
 
 class ReviewConflict(ReviewRefused):
-    """Another review was saved since this one was begun."""
+    """Somebody else saved a review of the case while this review was being written."""
 
 
 class CaseTaken(ReviewRefused):
-    """The case is open elsewhere, with another reviewer or in another tab.
+    """The case is open in another session: another reviewer's, or another tab.
 
-    ``holder``: the reviewer who has it open. ``since``: when it was opened (ISO 8601, UTC). ``same_reviewer``: the holder
-    is the reviewer who asks. The message's time is UTC; screens show ``since`` in local time.
+    ``holder``: the reviewer who has it open. ``since``: when it was opened (ISO 8601, UTC). ``same_reviewer``: the
+    holder is the reviewer who tried to open the case. The message gives the time in UTC; screens show ``since`` in
+    local time.
     """
 
     def __init__(self, holder: str, since: str, same_reviewer: bool) -> None:
         super().__init__(
             f"open by {holder} since {since[11:16]}",
             code="REVIEW-CASE-TAKEN",
-            remedy="Take it over on purpose, or open another case.",
+            remedy="Take the case over if you are sure, or open another case.",
         )
         self.holder = holder
         self.since = since

@@ -1,6 +1,7 @@
-"""The settings, and the only reader of the environment and of ``evalkit.toml``.
+"""The settings; no other module reads the environment or ``evalkit.toml``.
 
-Precedence: arguments > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` > ``./evalkit.toml`` > default.
+The first source that sets a value counts: arguments > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` >
+``./evalkit.toml`` > default.
 """
 
 from __future__ import annotations
@@ -25,29 +26,33 @@ from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import open_regular_file
 from evalkit.errors import UsageError
 
+#: The setting ``executor`` for reading PDFs on this machine.
 LOCAL_EXECUTOR = "local"
-"""The executor of this machine."""
 
+#: A larger ``evalkit.toml`` is refused.
 _MAX_FILE_BYTES = 16 * 1024**2
-"""The largest ``evalkit.toml``, in bytes."""
 
+#: The five document types; ``classification/types.toml`` defines them.
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
-"""The five document types; ``classification/types.toml`` defines them."""
 _ModelName = Annotated[str, Field(min_length=1)]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
-#: A user without ``:``, a password without ``@`` and ``/``, an optional host, a port, a name.
+#: ``postgresql://USER:PASSWORD@HOST:PORT/NAME?OPTIONS``; all parts after ``//`` are optional, a password has no ``@``
+#: or ``/``.
 _DATABASE_URL_PATTERN = re.compile(
     r"postgresql(\+psycopg)?://([^@:/\s]+(:[^@/\s]*)?@)?(\[[0-9a-fA-F:.]+\]|[^@:/?\s]*)(:[0-9]{1,5})?(/[^@/?\s]*)?(\?\S*)?"
 )
 
 
 def _validate_database_url(url: object) -> object:
-    """Check a database address; the error does not repeat it: it may have a password."""
+    """Return a valid database address; ValueError, which does not quote it, otherwise.
+
+    The address may contain a password.
+    """
     if isinstance(url, str) and not _DATABASE_URL_PATTERN.fullmatch(url):
         raise ValueError(
-            "write postgresql://USER@HOST:PORT/NAME; put the password into ~/.pgpass, or write %40 and %2F for its @ and /"
+            "write postgresql://USER@HOST:PORT/NAME; put the password into ~/.pgpass, or write %40 and %2F for @ and / in the password"
         )
     return url
 
@@ -57,145 +62,153 @@ _CLUSTER_URL_PATTERN = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0
 
 def _validate_executor(executor: str) -> str:
     if executor != LOCAL_EXECUTOR and not _CLUSTER_URL_PATTERN.fullmatch(executor):
-        raise ValueError(f"{executor!r} is no executor: write local, or a scheduler's address, dask://HOST:PORT")
+        raise ValueError(
+            f"{executor!r} is not an executor: write local, or the address of a Dask scheduler, dask://HOST:PORT"
+        )
     return executor
 
 
 class ModelSettings(StrictRecord):
-    """``[models]``: the model of each role.
+    """``[models]``: the model for each task.
 
-    ``embedded``, or provider and model such as ``gemini:gemini-2.5-flash``.
+    ``embedded`` (the built-in model, offline), or provider and model such as ``gemini:gemini-2.5-flash``.
     """
 
     default: _ModelName = "embedded"
-    """The model of every role that has none of its own."""
+    """The model for every task for which no model is set below."""
     classifier: _ModelName | None = None
-    """Finds documents and their types. Not set, here and below: ``default``."""
+    """The model that divides a file into documents and names their types. If not set, here and below: ``default``."""
     v2: _ModelName | None = None
-    """Answers V2's question: do text and label agree?"""
+    """The model that verifier V2 asks if the text agrees with the type it was given."""
     v3: _ModelName | None = None
-    """Answers V3's question: is it one of the known traps?"""
+    """The model that verifier V3 asks if the document is one of the known traps (look-alikes of another type)."""
     v4: _ModelName | None = None
-    """Answers V4's question: is the evidence convincing?"""
+    """The model that verifier V4 asks if the quoted evidence is convincing."""
     verifier: _ModelName | None = None
-    """Answers V2, V3 and V4 in one question, with ``profile = "lean"``."""
+    """The model that answers V2, V3 and V4 in one question; used with ``profile = "lean"`` only."""
     extractor: _ModelName | None = None
-    """Extracts the fields of reports and forms."""
+    """The model that extracts the fields of reports and forms."""
     evaluator: _ModelName | None = None
-    """Judges the values that were extracted from reports."""
+    """The model that judges the values extracted from reports."""
     grader: _ModelName | None = None
-    """Judges forms that the rules have passed."""
+    """The model that judges extracted forms in which the rules found no fault."""
 
     @property
     def model_name_by_role(self) -> dict[str, str]:
-        """The models of the roles that have one of their own."""
+        """The model names of the roles that do not use ``default``."""
         return {role: name for role, name in self.model_dump(exclude={"default"}).items() if name is not None}
 
     @property
     def all_model_names(self) -> set[str]:
-        """The models of all roles."""
+        """The names of all models that these settings use, each once."""
         return {self.default, *self.model_name_by_role.values()}
 
 
 class LimitSettings(StrictRecord):
-    """``[limits]``: limits of calls, tokens and costs.
+    """``[limits]``: limits of calls, tokens and costs of language models.
 
-    A document that would exceed one goes to a person.
+    A person decides each document that would exceed a limit.
     """
 
     calls_per_document: int = Field(40, ge=0)
-    """Calls, repeated ones included. 0, here and below: no limit."""
+    """Maximum number of calls for one document, including repeated calls. 0, here and below: no limit."""
     tokens_per_document: int = Field(0, ge=0)
-    """Tokens of input and output, with reasoning and cached ones."""
+    """Maximum number of tokens for one document: input and output, including reasoning and cached tokens."""
     usd_per_document: Decimal = Field(Decimal(0), ge=0)
-    """US dollars by the provider's list prices."""
+    """Highest cost of one document in US dollars, by the provider's list prices."""
     calls_per_run: int = Field(0, ge=0)
-    """Calls of one run."""
+    """Maximum number of calls in one run."""
     tokens_per_run: int = Field(0, ge=0)
-    """Tokens of one run."""
+    """Maximum number of tokens in one run."""
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
-    """US dollars of one run."""
+    """Highest cost of one run in US dollars."""
 
 
 class ReliabilityLoopSettings(StrictRecord):
-    """``[reliability_loop]``: attempts at the fields of clinical reports.
+    """``[reliability_loop]``: repeated extraction of a clinical report's fields.
 
-    The variables ``MARC_…`` set it as well.
+    The variables ``MARC_…`` set the same values; a variable ``EVALKIT_…`` takes precedence.
     """
 
     enabled: bool = True
-    """False: a single attempt, which is evaluated. ``MARC_RELIABILITY_LOOP_ENABLED``."""
+    """False: extract the fields once and evaluate them, without further attempts. ``MARC_RELIABILITY_LOOP_ENABLED``."""
     profile: Literal["real-time", "batch", "clinical"] = "batch"
-    """Threshold and most attempts: ``real-time`` 0.85 and 2, ``batch`` 0.95 and 3, ``clinical`` 0.98 and 5; the settings below
-    override them."""
+    """Quality threshold and maximum number of attempts: 0.85 and 2 (``real-time``), 0.95 and 3 (``batch``), 0.98 and 5
+    (``clinical``); the settings below override them."""
     quality_threshold: float | None = Field(None, ge=0, le=1)
-    """The score at which the loop stops. ``MARC_QUALITY_THRESHOLD``."""
+    """The quality score, 0 to 1, at which no further attempt is made. ``MARC_QUALITY_THRESHOLD``."""
     max_iterations: int | None = Field(None, ge=1, le=20)
-    """The most attempts at one report. ``MARC_MAX_ITERATIONS``."""
+    """Maximum number of attempts for one report. ``MARC_MAX_ITERATIONS``."""
     min_improvement: float | None = Field(None, ge=0, le=1)
-    """The loop stops if an attempt improves the score by less. ``MARC_MIN_IMPROVEMENT``."""
+    """No further attempt is made if the last one improved the quality score by less than this.
+    ``MARC_MIN_IMPROVEMENT``."""
     timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
-    """Milliseconds for all attempts at one report. ``MARC_TIMEOUT_MS``."""
+    """Milliseconds that all attempts for one report may take together. ``MARC_TIMEOUT_MS``."""
     ensemble: tuple[_ModelName, ...] = ()
-    """Models that judge the values together; the median counts. Empty: the evaluator's model only."""
+    """Models that each score the extracted values; the median score counts. Empty: only the evaluator's model."""
 
 
+#: Memory in megabytes that a review page needs to open.
 _MIN_PAGE_MB = 256
 
 
 class ReviewServerSettings(StrictRecord):
-    """``[review]``: limits of the experts' screen, and a proxy that logs reviewers in."""
+    """``[review]``: limits of the review server, and a proxy that logs reviewers in."""
 
     pages: int = Field(64, ge=0)
-    """The most open pages of all reviewers together; each is a process. 0: no limit."""
+    """Maximum number of browser pages that all reviewers together may have open; each needs one process. 0: no
+    limit."""
     page_memory_mb: int = Field(1024, ge=0, le=1_048_576)
-    """The megabytes that one page may use before it is ended. 0: no limit."""
+    """Megabytes of memory that the process of one open page may use before the server ends it. 0: no limit."""
     user_header: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9-]*$")
-    """The header in which a proxy on this machine names the reviewer that it has logged in. It must remove this header from
-    its clients' requests. None: no proxy logs reviewers in."""
+    """The HTTP header in which a proxy on this machine names the reviewer that the proxy has logged in. The proxy must
+    remove this header from the requests of its clients. None: no proxy logs reviewers in."""
     proxies: tuple[IPv4Address, ...] = ()
-    """The addresses that the proxy connects from; the header of others is ignored."""
+    """The addresses that the proxy connects from; the header is ignored in requests from any other address."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> ReviewServerSettings:
         if (self.user_header is None) != (not self.proxies):
-            raise ValueError("user_header and proxies belong together: set both, or neither")
+            raise ValueError("user_header and proxies depend on each other: set both of them, or neither")
         if any(not proxy.is_loopback for proxy in self.proxies):
-            raise ValueError("proxies must be on this machine: use an address such as 127.0.0.1")
+            raise ValueError("every address in proxies must be of this machine, such as 127.0.0.1")
         if 0 < self.page_memory_mb < _MIN_PAGE_MB:
-            raise ValueError(f"page_memory_mb is too small: a page needs {_MIN_PAGE_MB} to open; 0 sets no limit")
+            raise ValueError(
+                f"page_memory_mb is {self.page_memory_mb}, but a page needs {_MIN_PAGE_MB} to open: set at least that, or 0 for no limit"
+            )
         return self
 
 
 class RetentionSettings(StrictRecord):
-    """``[retention]``: how long documents are kept."""
+    """``[retention]``: the time after which finished documents may be deleted."""
 
     days: int = Field(0, ge=0, le=36_525)
-    """Days after a document was finished when `evalkit purge --expired --yes` deletes it. 0: never."""
+    """`evalkit purge --expired --yes` deletes documents that were finished at least this many days ago. 0: no
+    document."""
 
 
 class TemplateReviewerSettings(StrictRecord):
     """``[vllm_review.reviewers]``: the models that review bank-statement templates.
 
-    None: ``[models] default``.
+    A model that is not set is ``default`` of ``[models]``.
     """
 
     layout_model: _ModelName | None = None
-    """Reviews regions and columns; `evalkit doctor` tells if it can see pictures."""
+    """The model that reviews the template's regions and columns; `evalkit doctor` says if this model can see images."""
     semantic_model: _ModelName | None = None
-    """Reviews signs, dates and sums."""
+    """The model that reviews the template's signs, dates and sums."""
     arbitrator_model: _ModelName | None = None
-    """Decides if the two disagree."""
+    """The model that decides if the two reviewers disagree."""
     layout_temperature: float = Field(0.1, ge=0, le=2)
-    """Low, for precise and consistent answers."""
+    """Sampling temperature of the layout reviewer: low, for consistent answers."""
     semantic_temperature: float = Field(0.2, ge=0, le=2)
-    """Slightly higher, for a second view."""
+    """Sampling temperature of the semantic reviewer: slightly higher, for a second view."""
     arbitrator_temperature: float = Field(0.0, ge=0, le=2)
-    """Zero: the same answer each time, as far as the model can."""
+    """Sampling temperature of the arbitrator: zero, for the same answer each time as far as the model can."""
 
     @property
     def model_name_by_role(self) -> dict[str, str]:
-        """The models of the roles that have one of their own."""
+        """The model names of the roles for which a model is set."""
         model_names = {
             "layout_geometry": self.layout_model,
             "semantic_financial": self.semantic_model,
@@ -205,69 +218,72 @@ class TemplateReviewerSettings(StrictRecord):
 
 
 class TemplateReviewTimeoutSettings(StrictRecord):
-    """``[vllm_review.timeouts]``: seconds."""
+    """``[vllm_review.timeouts]``: time limits of a template's review, in seconds."""
 
     single_reviewer_seconds: float = Field(60, gt=0, le=3_600)
-    """One reviewer."""
+    """Seconds that one reviewer may take."""
     both_reviewers_seconds: float = Field(90, gt=0, le=3_600)
-    """Both in parallel, and reading the statement for them."""
+    """Seconds that both reviewers, who work in parallel, may take, including reading the statement."""
     arbitration_seconds: float = Field(45, gt=0, le=3_600)
-    """The arbitrator."""
+    """Seconds that the arbitrator may take."""
     total_cycle_seconds: float = Field(180, gt=0, le=3_600)
-    """One attempt with all questions about it; building another template may take as long again."""
+    """Seconds that the review of one template may take, with all questions; building another template afterwards may
+    take as long again."""
 
 
 class TemplateReviewRetrySettings(StrictRecord):
-    """``[vllm_review.retry]``: attempts at a template."""
+    """``[vllm_review.retry]``: when another template is built after a rejected one."""
 
     max_attempts: int = Field(3, ge=0, le=20)
-    """The most attempts after the first; fewer after arbitration, or without improvement."""
+    """Maximum number of further templates after the first; fewer (at most 2) after an arbitration or if the issues do
+    not decrease."""
     convergence_threshold: float = Field(-0.2, ge=-1, le=0)
-    """An attempt with a lower score sends the template to a person at once."""
+    """If a template's convergence score (-1: only new issues, 1: all issues fixed) is below this, a person decides at
+    once."""
 
 
 class TemplatePassCriteria(StrictRecord):
-    """``[vllm_review.pass_criteria]``: the most issues with which a template passes."""
+    """``[vllm_review.pass_criteria]``: the maximum number of issues for acceptance."""
 
     max_critical: int = Field(0, ge=0)
-    """Critical issues."""
+    """Maximum number of critical issues."""
     max_high: int = Field(0, ge=0)
-    """Issues of high severity."""
+    """Maximum number of issues of high severity."""
     max_medium: int = Field(3, ge=0)
-    """Issues of medium severity."""
+    """Maximum number of issues of medium severity."""
     max_low: int = Field(10, ge=0)
-    """Issues of low severity."""
+    """Maximum number of issues of low severity."""
 
 
 class TemplateIssueCaps(StrictRecord):
-    """``[vllm_review.issue_caps]``: the most issues shown of a category.
+    """``[vllm_review.issue_caps]``: the maximum number of issues shown per category.
 
-    The worst come first; all of them count.
+    The worst are shown; the hidden issues count for the pass criteria too.
     """
 
     bbox_accuracy: int = Field(5, ge=1)
-    """Boxes that miss or cut off rows."""
+    """Maximum number of issues about regions that miss or cut off rows."""
     column_mapping: int = Field(3, ge=1)
-    """Columns with wrong names."""
+    """Maximum number of issues about columns with wrong names."""
     sign_logic: int = Field(2, ge=1)
-    """Inverted signs."""
+    """Maximum number of issues about inverted signs."""
     date_format: int = Field(3, ge=1)
-    """Dates that cannot be read."""
+    """Maximum number of issues about dates that cannot be read."""
     multiline_handling: int = Field(3, ge=1)
-    """Rows of several lines."""
+    """Maximum number of issues about transactions that are printed in several lines."""
     reconciliation_strategy: int = Field(2, ge=1)
-    """Sums that are not met."""
+    """Maximum number of issues about printed sums that the transactions do not add up to."""
     provenance: int = Field(5, ge=1)
-    """Values that are not printed as they were read."""
+    """Maximum number of issues about values that were read differently from how they are printed."""
     other: int = Field(5, ge=1)
-    """All others."""
+    """Maximum number of issues about anything else."""
 
 
 class TemplateReviewSettings(StrictRecord):
     """``[vllm_review]``: the two reviewers of bank-statement templates."""
 
     enabled: bool = True
-    """False: one reviewer, and a person decides in any case."""
+    """False: only one reviewer checks each template, and a person always decides."""
     reviewers: TemplateReviewerSettings = TemplateReviewerSettings()
     timeouts: TemplateReviewTimeoutSettings = TemplateReviewTimeoutSettings()
     retry: TemplateReviewRetrySettings = TemplateReviewRetrySettings()
@@ -276,7 +292,7 @@ class TemplateReviewSettings(StrictRecord):
 
 
 class Settings(BaseSettings):
-    """All settings, by their names in ``evalkit.toml``."""
+    """All settings; the field names are the names in ``evalkit.toml``."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -288,79 +304,88 @@ class Settings(BaseSettings):
     )
 
     output: str = Field("output", min_length=1)
-    """The output folder; with ``database`` also one in a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
+    """The output folder; if ``database`` is set, also a folder in a bucket: ``s3://BUCKET/PREFIX`` or
+    ``gs://BUCKET/PREFIX``."""
     database: Annotated[str | None, BeforeValidator(_validate_database_url)] = Field(None, repr=False)
-    """The database of claims, drafts, journal and index: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the
-    output folder."""
+    """The PostgreSQL database of open cases, drafts, stored model answers and the index:
+    ``postgresql://USER@HOST/NAME``. None: ``evalkit.sqlite`` in the output folder."""
     workers: int = Field(0, ge=0, le=256)
-    """Processes that read PDFs; 0: one per core."""
+    """Number of processes that read PDFs; 0: one per processor core."""
     executor: Annotated[str, AfterValidator(_validate_executor)] = LOCAL_EXECUTOR
-    """Where PDFs are read: ``local``, or a Dask scheduler, ``dask://HOST:PORT``."""
+    """The machines that read PDFs: ``local`` (this machine), or the workers of a Dask scheduler,
+    ``dask://HOST:PORT``."""
     log_format: Literal["text", "json"] = "text"
-    """The format of the command line's log; ``json``: one object a line."""
+    """The format of the log of the command line; ``json``: one JSON object in each line."""
     read_seconds: int = Field(300, ge=1, le=86_400)
-    """Seconds that reading one PDF may take; with OCR, seconds from one recognised page to the next."""
+    """Seconds that reading one PDF may take; with OCR, the limit applies from each recognised page to the next."""
     read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
-    """Megabytes of address space that reading one PDF may take; 0: no limit."""
+    """Megabytes of address space that the process reading one PDF may use; 0: no limit."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
-    """The OCR engine of scanned pages; ``auto``: tesseract, or RapidOCR if tesseract is not installed."""
+    """The OCR engine for scanned pages; ``auto``: tesseract, or RapidOCR if tesseract is not installed; ``none``: no
+    OCR."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
-    """Seconds that one recognition of one page may take."""
+    """Seconds that OCR of one page may take each time that the page is recognised."""
     reader: Literal["local", "documentai"] = "local"
-    """The reader of PDFs: this machine, or Google Document AI."""
+    """The reader of PDFs: ``local`` (evalkit's own reader) or ``documentai`` (Google Document AI)."""
     documentai_processor: str | None = None
-    """``projects/P/locations/L/processors/ID``; append ``/processorVersions/V`` to fix the version."""
+    """The Document AI processor: ``projects/P/locations/L/processors/ID``; append ``/processorVersions/V`` to fix its
+    version."""
     documentai_endpoint: str | None = None
-    """The address of Document AI; None: that of the processor's location."""
+    """The address of Document AI. None: the standard address for the processor's location."""
     documentai_transport: Literal["grpc", "rest"] = "grpc"
-    """``rest``: for networks whose proxy does not let gRPC through."""
+    """The protocol for Document AI; choose ``rest`` in networks whose proxy does not let gRPC through."""
     documentai_seconds: int = Field(120, ge=1, le=3_600)
-    """Seconds that one call for up to 15 pages may take; with retries twice as many."""
+    """Seconds that one call of Document AI, for up to 15 pages, may take; with retries twice as many."""
     models: ModelSettings = ModelSettings()
     profile: Literal["full", "lean"] = "full"
-    """``lean``: V2, V3 and V4 in one question, two calls a document instead of four."""
+    """``full``: one question each for V2, V3 and V4, four calls a document; ``lean``: one question for all three, two
+    calls."""
     limits: LimitSettings = LimitSettings()
     calls_in_flight: int = Field(16, ge=1, le=1_000)
-    """The most simultaneous calls of language models; fewer while a provider limits the rate."""
+    """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
-    """Seconds that one question may take, including retries and the waits between them."""
+    """Seconds that one question to a language model may take, including retries and the waits between them."""
     window_characters: int = Field(400_000, ge=1_000)
-    """The most characters of a document in one question; longer documents are asked about in parts."""
+    """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
+    each."""
     gemini_base_url: str | None = None
     """The address of Gemini, if it is not Google's: a gateway, a test server."""
     openai_base_url: str | None = None
-    """The address of any server that speaks OpenAI's protocol."""
+    """The address for models ``openai:…``: any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
-    """The address of Anthropic, if it is not its own: a gateway."""
+    """The address for Anthropic's models. None: Anthropic's own; set it for a gateway."""
     ollama_base_url: str | None = None
-    """The address of an Ollama server. Not set: ``http://127.0.0.1:11434/v1``."""
+    """The address of the Ollama server. None: ``http://127.0.0.1:11434/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
-    """A file with a site's own traps, in the form of ``classification/traps.toml``, in addition to the shipped ones."""
+    """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``;
+    the shipped traps stay in force."""
     verifiers: tuple[_EntryPointName, ...] = ()
-    """A site's own verifiers, run after V4: names of entry points in the group ``evalkit.verifiers``."""
+    """A site's own verifiers, which run after V4: names of entry points in the group ``evalkit.verifiers``."""
     verifier_seconds: float = Field(10, gt=0, le=600)
-    """Seconds that an own verifier may take for one step of one document."""
+    """Seconds that a site's own verifier may take for one step of one document."""
     lossless_repair: bool = False
-    """Apply lossless repairs (counts, missing types, share sums) before the arbiter counts issues."""
+    """True: repair errors that need no judgement (counts, missing types, sums of shares) before the arbiter counts
+    issues."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
-    """``ignore``: a verifier that could not answer raises no issue, and is only named in the result's ``unanswered``. Meant
-    only for comparisons with older systems."""
+    """The effect of a verifier that could not answer. ``escalate``: an issue, so that a person decides; ``ignore``: no
+    issue, the result only names the verifier in ``unanswered`` (meant only for comparisons with older systems)."""
     audit_rate_start: float = Field(0.20, ge=0, le=1)
-    """Share of accepted documents drawn for audit until ``audit_target`` audits are done."""
+    """Share (0 to 1) of accepted documents that are drawn for audit until ``audit_target`` audits are done."""
     audit_rate: float = Field(0.05, ge=0, le=1)
-    """Share drawn for audit after that."""
+    """Share (0 to 1) of accepted documents that are drawn for audit once ``audit_target`` audits are done."""
     audit_target: int = Field(300, ge=0)
-    """Audits after which ``audit_rate`` applies."""
+    """Number of finished audits from which on ``audit_rate`` applies instead of ``audit_rate_start``."""
     audit_seed: str = "evalkit"
-    """The seed of the draws: another one draws other documents."""
+    """Seed of the random draws for audit; another seed draws other documents."""
     foreign_types: dict[str, DocumentTypeName] = {}
-    """The type of each label of the production classifier."""
+    """The document type that each label of the production classifier stands for."""
     patients: Literal["one", "several"] = "one"
-    """Patients that a file may be about; with ``several``, documents of several patients in one file are a MINOR issue."""
+    """The number of patients that a file may be about. ``several``: documents of several patients in one file are only
+    a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
-    """The same by source folder, for the files in and below it; the innermost folder counts."""
+    """The setting ``patients`` for all files in and below a source folder, by folder; the innermost folder counts."""
     review: ReviewServerSettings = ReviewServerSettings()
     retention: RetentionSettings = RetentionSettings()
 
@@ -373,14 +398,14 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - one file is enough
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Order the sources: arguments, environment, the specification's variables, file."""
+        """Order the sources, first wins: arguments, ``EVALKIT_…``, ``MARC_…``, file."""
         return init_settings, env_settings, _MarcSettingsSource(settings_cls), TomlConfigSettingsSource(settings_cls)
 
     @classmethod
     def load(cls, **overrides: Any) -> Settings:
-        """Load the settings; arguments that are None count as missing.
+        """Load the settings from all sources; arguments that are None are ignored.
 
-        UsageError names the wrong setting.
+        UsageError if a setting is invalid, which the message names, or if the file or a variable cannot be read.
         """
         _require_readable_file_if_present(str(cls.model_config["toml_file"]))
         try:
@@ -390,7 +415,7 @@ class Settings(BaseSettings):
             raise UsageError(
                 f"setting {'.'.join(str(part) for part in first_error['loc'])}: {first_error['msg'].removeprefix('Value error, ')}",
                 code="SETTINGS",
-                remedy="Correct the option, the EVALKIT_… variable or the line in evalkit.toml.",
+                remedy="Correct this setting where you set it: option, EVALKIT_… variable or evalkit.toml.",
             ) from error
         except (
             ValueError,
@@ -399,12 +424,12 @@ class Settings(BaseSettings):
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",
-                remedy="Correct it; `evalkit docs settings` lists every setting.",
+                remedy="Correct its syntax; `evalkit docs settings` lists every setting.",
             ) from error
 
 
 def _require_readable_file_if_present(name: str) -> None:
-    """Raise UsageError for an unreadable file, which would be ignored silently."""
+    """Raise UsageError if the file exists but cannot be read; do not ignore it."""
     try:
         open_regular_file(name, _MAX_FILE_BYTES).close()
     except OSError as error:
@@ -412,11 +437,13 @@ def _require_readable_file_if_present(name: str) -> None:
             return
         reason = "it is a broken link" if isinstance(error, FileNotFoundError) else error.strerror
         raise UsageError(
-            f"{name} in this folder cannot be read: {reason}", code="SETTINGS", remedy="Fix or remove the file."
+            f"{name} in this folder cannot be read: {reason}",
+            code="SETTINGS",
+            remedy="Make the file readable or remove it.",
         ) from error
 
 
-#: Specification 002, section 4.3.
+#: Field of ``[reliability_loop]`` by the variable that sets it: specification 002, section 4.3.
 _MARC_FIELDS = {
     "MARC_RELIABILITY_LOOP_ENABLED": "enabled",
     "MARC_QUALITY_THRESHOLD": "quality_threshold",
@@ -438,25 +465,28 @@ class _MarcSettingsSource(PydanticBaseSettingsSource):
 
 
 PATIENT_SALT_VARIABLE = "EVALKIT_PATIENT_SALT"
+#: The fewest characters of a salt, so that nobody can guess it.
 _MIN_SALT_LENGTH = 16
-"""The fewest characters of a salt, so that nobody can guess it."""
 
 
 def read_patient_salt() -> str | None:
-    """Read the salt of patients' keys from the environment; it is never in a file.
+    """Read the secret salt of patients' keys from the environment; None if not set.
 
-    UsageError if it is too short.
+    UsageError if the salt is too short. The salt is never stored in a file.
     """
     salt = os.environ.get(PATIENT_SALT_VARIABLE, "").strip()
     if salt and len(salt) < _MIN_SALT_LENGTH:
         raise UsageError(
             f"{PATIENT_SALT_VARIABLE} has fewer than {_MIN_SALT_LENGTH} characters",
             code="PATIENT-SALT",
-            remedy="Set a random one, for example the output of `openssl rand -hex 32`.",
+            remedy="Set it to a random text, for example the output of `openssl rand -hex 32`.",
         )
     return salt or None
 
 
 def read_environment_variables(names: Iterable[str]) -> dict[str, str]:
-    """Read the variables that are set: providers' keys and projects, never in a file."""
+    """Return those of the named environment variables that are set.
+
+    They hold the providers' keys and projects, which are never stored in a file.
+    """
     return {name: value for name in names if (value := os.environ.get(name))}

@@ -1,4 +1,4 @@
-"""The command line: one file per group of commands, and the tables they print."""
+"""The command line: one module per group of commands; ``render`` prints results."""
 
 from evalkit.cli.app import app, main
 

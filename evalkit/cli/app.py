@@ -1,4 +1,4 @@
-"""The ``evalkit`` command: its list of commands, its errors and exit statuses."""
+"""The program ``evalkit``: its commands, error messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 if TYPE_CHECKING:
     from evalkit.core.log_events import LogLineFormat
 
+#: Exit status after Ctrl-C, as Typer and shells use it.
 _EXIT_INTERRUPTED = 130
-"""Exit status after Ctrl-C, of Typer and of the shell."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help drawn by rich would cost half a second
     help="Check an AI's reading of clinical documents before anyone relies on it.\n\n"
-    "evalkit reads PDFs, checks their classification, decides what may be accepted, and keeps the rest for an expert. "
+    "evalkit reads PDFs, checks their classification, decides which answers may be accepted, and queues the others for an expert. "
     "`evalkit docs` lists the documentation.",
 )
 for command in (
@@ -45,10 +45,12 @@ app.add_typer(audit.audit, name="audit")
 @app.callback()
 def _configure_logging(
     context: typer.Context,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Write a log of each step to standard error.")
+    ] = False,
     log_format: Annotated[
         Literal["text", "json"] | None,
-        typer.Option(help="The form of the log; json: one object a line.", show_default="text"),
+        typer.Option(help="Format of the log; json: one JSON object in each line.", show_default="text"),
     ] = None,
 ) -> None:
     from evalkit.core.log_events import EventFormatter
@@ -62,14 +64,14 @@ def _configure_logging(
 def _load_log_format() -> LogLineFormat:
     try:
         return load_settings().log_format
-    except UsageError:  # the command itself reports it, if it needs settings at all
+    except UsageError:  # a command that needs settings reports the error itself
         return "text"
 
 
 def main() -> NoReturn:
-    """Run the ``evalkit`` command and exit with the contract's status.
+    """Run the command line and exit: 0 success, 1 failure, 2 wrong use, 130 Ctrl-C.
 
-    An error is one line on standard error.
+    An error is printed as one line on standard error.
     """
     redirect_closed_streams_to_null()
     try:
@@ -78,9 +80,11 @@ def main() -> NoReturn:
         print_notes(f"evalkit: {error}")
         exit_status = 2 if isinstance(error, UsageError | NotFound) else 1
     except OSError as error:
-        if error.filename is not None:  # a file's, and not of what is printed
+        if error.filename is not None:  # the error is about a file, not about standard output
             raise
-        print_notes(f"evalkit: the output cannot be written ({error.strerror}). Send it elsewhere.")
+        print_notes(
+            f"evalkit: standard output cannot be written ({error.strerror}). Send it to another file or program."
+        )
         discard_pending_output()
         exit_status = 1
     except Exception as error:
@@ -89,5 +93,5 @@ def main() -> NoReturn:
         print_notes(f"evalkit: {error.format_message()} See `evalkit --help`.")
         exit_status = 2
     if exit_status == _EXIT_INTERRUPTED:
-        print_notes("evalkit: interrupted; run the same command again to go on")
+        print_notes("evalkit: interrupted; run the same command again to continue")
     sys.exit(exit_status or 0)

@@ -1,4 +1,4 @@
-"""Commands about records: audit verify, audit export, purge."""
+"""The commands ``audit verify``, ``audit export`` and ``purge``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evalkit.cli.options import JsonOption, OutputOption, load_settings, open_existing_output
+from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_purge, render_purge_preview
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_json, print_notes, print_outcome
 from evalkit.errors import UsageError
@@ -20,7 +20,7 @@ audit = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="COMMAND [ARGS]…",
     rich_markup_mode=None,
-    help="Check and export who decided what.",
+    help="Check and export the records of decisions.",
 )
 
 
@@ -28,14 +28,18 @@ audit = typer.Typer(
 def verify(
     against: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="An earlier `audit export` as JSON; all its events must still be there."),
+        typer.Option(
+            metavar="FILE",
+            help="JSON file of an earlier `audit export`; report each of its events that is now missing or changed.",
+        ),
     ] = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to check; nothing is changed")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that no record was changed.
 
-    Checks every chain of reviews, packets, ground truth, draws and purges. The exit status is 1 if anything was changed.
+    Checks the hash chains of reviews, and the packets, ground truth, draws and purge records. Exit status 1 if a record
+    was changed or is missing.
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
@@ -55,14 +59,19 @@ def verify(
 def export(
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="The file to write: FILE.csv or FILE.json.", show_default="a table"),
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="File to write: CSV if the name ends in .csv, JSON otherwise.",
+            show_default="a table",
+        ),
     ] = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket whose records are exported")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Export who decided, opened or purged what.
 
-    Each decision has its time, outcome, versions and duration.
+    Each event has its time, person, outcome, versions and duration.
 
     Example: evalkit audit export --to decisions.csv
     """
@@ -90,7 +99,9 @@ def export(
 def purge(
     doc_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DOC_ID…", help="The documents, as `run` names them.", show_default=False),
+        typer.Argument(
+            metavar="DOC_ID…", help="Documents to delete: the doc_ids that `run` printed.", show_default=False
+        ),
     ] = None,
     older_than: Annotated[
         int | None,
@@ -98,33 +109,44 @@ def purge(
             metavar="DAYS",
             min=0,
             max=36_525,
-            help="Delete every document that was finished so many days ago and has no waiting case.",
+            help="Delete every document that was finished at least this many days ago and has no waiting case.",
         ),
     ] = None,
     is_expired: Annotated[
-        bool, typer.Option("--expired", help="As --older-than, with the days of the setting [retention] days.")
+        bool,
+        typer.Option("--expired", help="As --older-than, with the number of days from the setting [retention] days."),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Really delete what --older-than, --expired or --patient-key lists.")
+        bool,
+        typer.Option(
+            "--yes",
+            help="Delete the documents that --older-than, --expired or --patient-key would only list without this.",
+        ),
     ] = False,
     patient_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Delete every document of the patient with this key (see `show`).")
+        str | None,
+        typer.Option(
+            metavar="KEY", help="Delete every document of the patient with this key (`evalkit show` prints the keys)."
+        ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--recorded", help="Delete purged documents that a backup has brought back.")
+        bool, typer.Option("--recorded", help="Delete again purged documents that were restored from a backup.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the files that would be deleted.")] = False,
-    output: OutputOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files that would be deleted; delete nothing.")
+    ] = False,
+    output: Annotated[str | None, create_output_option("Folder or bucket to delete from")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Delete documents and all derived files.
 
-    Only hashes of reviews are kept, without a word or a name. This cannot be undone. Source PDFs, exports, reports and
-    backups outside of the output folder are not touched. If it was interrupted, the same command finishes it; without a
-    name it finishes whatever was begun.
+    Of reviews only hashes are kept, without any text or name. Deleting cannot be undone. Source PDFs, exports, reports
+    and backups outside the output folder stay. If the purge was interrupted, run the same command again to finish it;
+    without any DOC_ID, the command finishes every purge that was begun.
 
-    Documents that are selected by age (--older-than, --expired) or by patient (--patient-key) are only listed, unless --yes
-    is given. Names cannot be combined with --older-than or --expired. A file with several patients is deleted as a whole.
+    Documents that are selected by age (--older-than, --expired) or by patient (--patient-key) are only listed, unless
+    --yes is given. A DOC_ID or --patient-key cannot be combined with --older-than or --expired. A file with several
+    patients is deleted as a whole.
 
     Example: evalkit purge doc2_6 --dry-run
     """
@@ -136,7 +158,7 @@ def purge(
         raise UsageError(
             "document names or --patient-key cannot be combined with --older-than or --expired",
             code="PURGE-NAMED",
-            remedy="Purge the named ones first, and the old ones in a second call.",
+            remedy="Purge the named documents first, and the old documents with a second command.",
         )
     output_folder, now = open_existing_output(output), utc_now()
     requested_ids = [
@@ -152,7 +174,9 @@ def purge(
         expired_ids = _find_expired_ids_and_print_others(output_folder, expired_before)
     if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError(
-            "no document is named", code="PURGE-NOTHING", remedy="Name one, or select several with --older-than."
+            "no document to delete is named",
+            code="PURGE-NOTHING",
+            remedy="Give a DOC_ID, --patient-key or --older-than DAYS.",
         )
     if dry_run or ((expired_before or patient_key is not None) and not yes):
         files_by_document = map_purge_file_names_by_doc_id(output_folder, [*requested_ids, *expired_ids])
@@ -167,7 +191,9 @@ def purge(
         expired_before=expired_before,
     )
     reopened_ids = sorted({*expired_ids} - {purged.doc_id for purged in purged_documents})
-    print_notes(*(f"{doc_id} is as old, but is kept: somebody has returned to it meanwhile" for doc_id in reopened_ids))
+    print_notes(
+        *(f"{doc_id} is old enough, but is kept: it was used again while this command ran" for doc_id in reopened_ids)
+    )
     print_outcome(
         render_purge(purged_documents), lambda: [purged.to_json() for purged in purged_documents], as_json=as_json
     )
@@ -185,25 +211,25 @@ def _find_patient_and_restored_doc_ids(
 
 
 def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
-    """Find the documents finished before a time; print why others as old are kept."""
+    """Find documents finished before a time; print why other old documents are kept."""
     from evalkit.pipeline.purge import find_expired_documents
 
     expired_documents = find_expired_documents(output_folder, unchanged_since=expired_before)
-    unreadable = "but is kept: one of its reviews cannot be read (`evalkit audit verify` names it)"
+    unreadable = "but is kept: one of its reviews cannot be read (`evalkit audit verify` names the file)"
     print_notes(
-        *(f"{doc_id} is as old, but is kept: a case of it waits" for doc_id in expired_documents.waiting),
-        *(f"{doc_id} may be as old, {unreadable}" for doc_id in expired_documents.unreadable),
+        *(f"{doc_id} is old enough, but is kept: one of its cases still waits" for doc_id in expired_documents.waiting),
+        *(f"{doc_id} may be old enough, {unreadable}" for doc_id in expired_documents.unreadable),
     )
     return expired_documents.finished
 
 
 def _resolve_retention_days(older_than: int | None) -> int:
-    """Read the days of [retention]; UsageError without any, or with --older-than."""
+    """Read the setting [retention] days. UsageError if not set, or with --older-than."""
     days = load_settings().retention.days
     if not days or older_than is not None:
         raise UsageError(
-            "--expired uses the days of [retention], "
-            + (f"but --older-than gives {older_than}" if days else "but none are set there"),
+            "--expired uses the setting [retention] days, "
+            + (f"but --older-than gives {older_than}" if days else "but it is not set"),
             code="RETENTION",
             remedy="Give --older-than DAYS alone." if days else "Set [retention] days, or give --older-than DAYS.",
         )

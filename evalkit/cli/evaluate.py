@@ -1,4 +1,4 @@
-"""Commands about accuracy: export, report, sample, compare, challenge."""
+"""The commands ``export``, ``report``, ``sample``, ``compare`` and ``challenge``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import typer
 from evalkit.cli.options import (
     JsonOption,
     ModelOption,
-    OutputOption,
     ProfileOption,
     TruthOption,
+    create_output_option,
     format_queue_command,
     load_settings,
     open_existing_output,
@@ -35,31 +35,45 @@ if TYPE_CHECKING:
 def export(
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="PATH", help="The file or folder to write.", show_default="standard output"),
+        typer.Option(
+            "--to",
+            metavar="PATH",
+            help="File to write, or folder to write with --format folder.",
+            show_default="standard output",
+        ),
     ] = None,
     file_format: Annotated[
         Literal["jsonl", "csv", "parquet", "folder"],
-        typer.Option("--format", help="The format; folder: a data card, and JSON Lines by part."),
+        typer.Option("--format", help="Format of the data; folder: a data card and one JSON Lines file per part."),
     ] = "jsonl",
     level: Annotated[
-        Literal["document", "segment", "page"], typer.Option(help="Write one row for each of these.")
+        Literal["document", "segment", "page"],
+        typer.Option(help="Unit of a row: write one row per document, segment or page."),
     ] = "document",
     silver: Annotated[
-        bool, typer.Option("--silver", help="Also export AUTO_ACCEPTED records, which no expert has seen.")
+        bool, typer.Option("--silver", help="Also export AUTO_ACCEPTED answers, which no expert has seen.")
     ] = False,
     deidentify: Annotated[
-        bool, typer.Option("--deidentify", help="Mask what identifies patients, by patterns; without guarantee.")
+        bool,
+        typer.Option(
+            "--deidentify", help="Mask text that identifies patients, as far as patterns find it; some may remain."
+        ),
     ] = False,
     split: Annotated[
         float | None,
-        typer.Option(min=0, max=1, metavar="SHARE", help="Divide into train (this share) and test, by patient."),
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share (0 to 1) of the data for training; the rest is for testing. A patient is never in both.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of the split.")] = 0,
-    with_text: Annotated[bool, typer.Option("--with-text", help="Also export the text of the pages.")] = False,
-    output: OutputOption = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random split; another seed divides differently.")] = 0,
+    with_text: Annotated[bool, typer.Option("--with-text", help="Also export the text of each page.")] = False,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run to export")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export the ground truth as data.
+    """Export the ground truth as a data set.
 
     Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
     """
@@ -84,22 +98,25 @@ def export(
 
 def report(
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write the whole report as one HTML file.")
+        Path | None, typer.Option("--to", metavar="FILE", help="Write the whole report to this HTML file.")
     ] = None,
     truth: TruthOption = None,
     production: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV or JSON with the production classifier's labels, if no run had them."),
+        typer.Option(
+            metavar="FILE",
+            help="CSV or JSON file with the production classifier's labels, if `run` was not given them.",
+        ),
     ] = None,
     rate: Annotated[
-        float, typer.Option(min=0.001, max=0.5, help="The share of wrong acceptances that is tolerated.")
+        float, typer.Option(min=0.001, max=0.5, help="Tolerated share of wrong answers among the accepted documents.")
     ] = 0.05,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run to report on")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate the accuracy over all documents.
 
-    Every estimate has an interval.
+    Every estimate is given with its confidence interval.
 
     Example: evalkit report --to report.html
     """
@@ -120,23 +137,30 @@ def report(
 
 
 def sample(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of documents.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="Number of documents to draw.")],
     by: Annotated[
         Literal["production", "type", "decision"] | None,
         typer.Option(
-            "--by", help="Draw evenly by production's labels, the program's types, or decisions.", show_default="type"
+            "--by",
+            help="Property by whose values the draw is evenly divided: production's label, the program's type, or the decision.",
+            show_default="type",
         ),
     ] = None,
     seeded: Annotated[
-        bool, typer.Option("--seeded", help="Instead queue cases with a planted fault, which experts should notice.")
+        bool,
+        typer.Option(
+            "--seeded", help="Instead of a sample, queue N cases with a planted fault that experts should notice."
+        ),
     ] = False,
-    output: OutputOption = None,
+    output: Annotated[
+        str | None, create_output_option("Folder or bucket of the run; the drawn cases are queued there")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw accepted documents for expert review.
 
-    Each is drawn with a known probability and put into the queue. With --seeded, decided documents with a planted fault
-    are put there instead.
+    Each document is drawn with a known probability and put into the experts' queue. With --seeded, decided documents
+    with a planted fault are queued instead.
 
     Example: evalkit sample 50 --by production
     """
@@ -147,9 +171,9 @@ def sample(
     if seeded:
         if by is not None:
             raise UsageError(
-                "--by does not apply to cases with a planted fault (--seeded)",
+                "--by cannot be used for cases with a planted fault (--seeded)",
                 code="SAMPLE-BY",
-                remedy="Give --seeded or --by, not both.",
+                remedy="Give either --seeded or --by.",
             )
         _draw_attention_checks(output_folder, number, drawn_at=drawn_at, as_json=as_json)
         return
@@ -177,19 +201,23 @@ def _draw_attention_checks(output_folder: OutputFolder, number: int, *, drawn_at
         print_json({"cases": cases, "nobody": list(check_draw.unassignable_case_ids)})
         return
     print_blocks(*render_attention_checks(rows, number))
-    unassignable = ", because every reviewer knows its document"
-    print_notes(*(f"{case_id}: nobody may take it{unassignable}" for case_id in check_draw.unassignable_case_ids))
+    unassignable = ", because every reviewer has seen its document before"
+    print_notes(
+        *(f"{case_id}: no reviewer may answer the case{unassignable}" for case_id in check_draw.unassignable_case_ids)
+    )
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="The output folder of a run.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The output folder of another run over the same documents.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="Output folder or bucket of a run.")],
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="Output folder or bucket of another run over the same documents.")
+    ],
     truth: TruthOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, document by document.
 
-    Prints what changed, why, and which run was right more often.
+    Prints which decisions, types and issues changed, and which run was right more often.
 
     Example: evalkit compare output output_lean
     """
@@ -209,29 +237,36 @@ def compare(
 def challenge(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of PDFs."),
+        typer.Argument(
+            metavar="PATH…", help="Output folders with accepted documents, PDF files, or folders of PDF files."
+        ),
     ],
     model: ModelOption = None,
     profile: ProfileOption = None,
     classifications: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder of {doc_id}.json: right answers for the PDFs.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder with the correct classification {doc_id}.json of each PDF."),
     ] = None,
     kinds: Annotated[
         str | None,
-        typer.Option(metavar="KIND,…", help="Plant only these kinds: names, structural, quote, semantic."),
+        typer.Option(
+            metavar="KIND,…",
+            help="Kinds of fault to plant, separated by commas: names, structural, quote, semantic. Without it, all.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The largest number of cases of each kind.")] = 40,
-    seed: Annotated[int, typer.Option(help="The same seed plants the same faults.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="Most planted faults of each kind.")] = 40,
+    seed: Annotated[int, typer.Option(help="Seed of the random choice; the same seed plants the same faults.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Plant faults and count which are caught.
 
-    Plants faults into right answers, one at a time. Nothing is written.
+    Plants faults into correct answers, one at a time, and checks each answer. Nothing is written.
 
-    Caught: a new BLOCKER or MAJOR issue sends the document to a person, or a repair undoes the fault. "By another":
-    caught, but by none of the verifiers or codes that should see that kind of fault, which may have stopped working. A
-    verifier that could not answer has caught nothing; the setting on_agent_failure counts as "escalate" here. False alarms
-    are counted on answers that another system gave, or that an expert validated or corrected.
+    A fault is caught if a new BLOCKER or MAJOR issue sends the document to a person, or if a repair undoes the fault.
+    "By another": caught, but by none of the verifiers or issue codes that are meant for this kind of fault; these may
+    have stopped working. A verifier that could not answer has caught nothing; the setting on_agent_failure counts as
+    "escalate" here. False alarms are counted on answers that another system gave, or that an expert validated or
+    corrected.
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """

@@ -1,4 +1,4 @@
-"""Commands about the installation: samples, doctor, docs, schema, databases."""
+"""The commands ``samples``, ``doctor``, ``docs``, ``schema`` and for databases."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from evalkit.cli.options import ExecutorOption, JsonOption, OutputOption, load_settings, open_existing_output
+from evalkit.cli.options import ExecutorOption, JsonOption, create_output_option, load_settings, open_existing_output
 from evalkit.cli.render import render_doctor_checks
 from evalkit.cli.terminal import print_blocks, print_json, print_outcome
 from evalkit.errors import UsageError
 
 
-def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to draw them in.")]) -> None:
-    """Draw the demo's documents (no real patient).
+def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write the PDFs to.")]) -> None:
+    """Create the demo's PDFs (invented patients).
 
     Example: evalkit samples .demo
     """
@@ -26,23 +26,34 @@ def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="The fold
         sample_paths = write_demo_folder(folder)
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be written ({error.strerror})", code="SAMPLES", remedy="Name another folder."
+            f"{folder} cannot be written ({error.strerror})",
+            code="SAMPLES",
+            remedy="Choose a folder that you may write to.",
         ) from error
-    print_blocks(f"{len(sample_paths)} documents drawn in {folder}")
+    print_blocks(f"{len(sample_paths)} documents written to {folder}")
 
 
 def doctor(
     live: Annotated[
-        bool, typer.Option("--live", help="Ask each language model, and Document AI, once; a few tokens.")
+        bool,
+        typer.Option(
+            "--live", help="Also send one short test question to each language model, and one request to Document AI."
+        ),
     ] = False,
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="The language model, such as gemini:MODEL.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Model for every task without a model of its own in the settings, such as gemini:MODEL.",
+        ),
+    ] = None,
     executor: ExecutorOption = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to check; nothing is written")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check what is installed and configured.
 
-    Prints the command or step that fixes what is missing.
+    Prints, for each problem, the command or step that fixes it.
 
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
@@ -55,7 +66,9 @@ def doctor(
 
 
 def docs(
-    page: Annotated[str | None, typer.Argument(metavar="PAGE", help="The page; without it, list the pages.")] = None,
+    page: Annotated[
+        str | None, typer.Argument(metavar="PAGE", help="Name of the page; without it, list all pages.")
+    ] = None,
 ) -> None:
     """Print a page of the documentation.
 
@@ -75,7 +88,7 @@ def docs(
         )
 
 
-#: The model of each of evalkit's files, by its import path: to load them all takes a second.
+#: Import path of the class that describes each kind of evalkit's files; importing all of them would take a second.
 _SCHEMA_MODELS = {
     "arbitration_report": "evalkit.statements.arbitration:ArbitrationReport",
     "bundle": "evalkit.documents.bundle:DocumentBundle",
@@ -100,9 +113,11 @@ _SCHEMA_MODELS = {
 
 
 def schema(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The file; without it, list the names.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Kind of file; without it, list the kinds.")
+    ] = None,
 ) -> None:
-    """Print the JSON Schema of a file.
+    """Print the JSON Schema of an evalkit file.
 
     Example: evalkit schema packet
     """
@@ -116,8 +131,10 @@ def schema(
         )
 
 
-def reindex(output: OutputOption = None) -> None:
-    """Rebuild the index from the files.
+def reindex(
+    output: Annotated[str | None, create_output_option("Folder or bucket whose index is rebuilt")] = None,
+) -> None:
+    """Rebuild the index from the stored files.
 
     Example: evalkit reindex
     """
@@ -127,10 +144,13 @@ def reindex(output: OutputOption = None) -> None:
     print_blocks(f"{documents} documents and {cases} cases indexed")
 
 
-def move_database(output: OutputOption = None) -> None:
+def move_database(
+    output: Annotated[str | None, create_output_option("Folder whose SQLite database is moved")] = None,
+) -> None:
     """Move the SQLite database to PostgreSQL.
 
-    Claims, drafts, journal and index move from evalkit.sqlite to the database that is set.
+    Moves open cases, drafts, stored model answers and the index from evalkit.sqlite to the database of the setting
+    `database`.
 
     Example: EVALKIT_DATABASE=postgresql://db/evalkit evalkit move-database
     """
@@ -146,4 +166,4 @@ def move_database(output: OutputOption = None) -> None:
         )
     moved_rows = move(open_existing_output(output), url)
     row_count = sum(moved_rows.values())
-    print_blocks(f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is a backup now")
+    print_blocks(f"{row_count} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is the backup")

@@ -1,4 +1,4 @@
-"""Options of several commands, and the settings and folders that they name."""
+"""Options that several commands share, and the settings and folders they select."""
 
 from __future__ import annotations
 
@@ -14,46 +14,66 @@ if TYPE_CHECKING:
     from evalkit.store import OutputFolder
 
 PathsArgument = Annotated[
-    list[Path], typer.Argument(metavar="PATH…", help="PDF files, and folders to search for them.")
-]
-OutputOption = Annotated[
-    str | None,
-    typer.Option("--output", metavar="DIR|URL", help="The output folder, or s3://… or gs://….", show_default="output"),
+    list[Path], typer.Argument(metavar="PATH…", help="PDF files, and folders whose PDF files are all read.")
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The language model, such as gemini:MODEL.", show_default="embedded"),
+    typer.Option(
+        metavar="NAME",
+        help="Model for every task without a model of its own in the settings, such as gemini:MODEL.",
+        show_default="embedded",
+    ),
 ]
 ReaderOption = Annotated[
-    str | None, typer.Option(help="The reader of the PDFs: local or documentai.", show_default="local")
+    str | None,
+    typer.Option(
+        help="Reader of the PDFs: local (on this machine) or documentai (Google Document AI).", show_default="local"
+    ),
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option(help="full: four model calls a document; lean: two.", show_default="full")
+    str | None,
+    typer.Option(
+        help="Model calls per document: full, four; lean, two, with one question for V2, V3 and V4.",
+        show_default="full",
+    ),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(help="The number of processes that read PDFs.", show_default="one per core")
+    int | None, typer.Option(help="Number of processes that read PDFs on this machine.", show_default="one per core")
 ]
 ExecutorOption = Annotated[
     str | None,
-    typer.Option(help="Where PDFs are read: local, or a Dask scheduler, dask://HOST:PORT.", show_default="local"),
+    typer.Option(
+        help="Machines that read the PDFs: local (this one), or a Dask scheduler, dask://HOST:PORT.",
+        show_default="local",
+    ),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Repeat what an earlier run finished.")]
-EvenPurgedOption = Annotated[bool, typer.Option("--even-purged", help="Re-import documents that were purged.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents again that an earlier run has finished.")]
+EvenPurgedOption = Annotated[
+    bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
+]
 TruthOption = Annotated[
-    Path | None, typer.Option("--truth", metavar="FILE", help="CSV or JSON with labels known to be right.")
+    Path | None,
+    typer.Option(
+        "--truth", metavar="FILE", help="CSV or JSON file with each document's correct labels, to compare answers with."
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def create_output_option(purpose: str) -> Any:
+    """Create the option --output; ``purpose`` says what the command does there."""
+    return typer.Option("--output", metavar="DIR|URL", help=f"{purpose}: DIR, s3://… or gs://….", show_default="output")
 
 
 def load_settings(**options: Any) -> Settings:
-    """Load the settings, with these options in place of some; None changes nothing."""
+    """Load the settings; options that are not None replace the settings of that name."""
     from evalkit.settings import Settings
 
     return Settings.load(**options)
 
 
 def open_output(output: str | None) -> OutputFolder:
-    """Open the output folder of the option or the settings, with its database."""
+    """Open the folder that --output names, or the one of the settings if it is None."""
     from evalkit.store import open_output_folder
 
     settings = load_settings(output=output)
@@ -61,7 +81,7 @@ def open_output(output: str | None) -> OutputFolder:
 
 
 def open_existing_output(output: str | None) -> OutputFolder:
-    """Open the output folder of a run. UsageError if it is none."""
+    """Open the output folder of an earlier run. UsageError if there is none."""
     from evalkit.store import require_evalkit_output_folder
 
     output_folder = open_output(output)
@@ -70,12 +90,12 @@ def open_existing_output(output: str | None) -> OutputFolder:
 
 
 def format_queue_command(output: str) -> str:
-    """Write the command that lists the waiting cases of an output folder."""
+    """Return the ``evalkit queue`` command for an output folder, quoted for a shell."""
     return "evalkit queue" if output == str(open_output(None).root) else f"evalkit queue --output {shlex.quote(output)}"
 
 
 def open_roster(output: str | None) -> ReviewerRoster:
-    """Open the list of reviewers of an output folder."""
+    """Open the list of reviewers in the output folder of an earlier run."""
     from evalkit.review.roster import ReviewerRoster
 
     return ReviewerRoster(open_existing_output(output))

@@ -1,4 +1,4 @@
-"""The texts and tables that commands print: pure functions of a summary."""
+"""Render the results of commands as texts and tables; nothing is read or printed."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _TRUTH_ORIGIN_LABELS = {
     "B": "from reviews of B alone",
     "both": "from both",
 }
+#: Tables with more rows are left out or cut.
 _MAX_TABLE_ROWS = 60
-"""Rows of a table; longer ones are counted instead, or cut."""
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
-    """Render a run: a row a document, the decisions counted, usage, hints and times."""
+    """Render a run: a row per document, counts of decisions, usage, hints and times."""
     documents = summary.documents
     if len(documents) <= _MAX_TABLE_ROWS:
         rows = [
@@ -73,7 +73,7 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
 
 
 def render_extract_summary(summary: ExtractSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:
-    """Render an extraction: a row a report or form, the decisions counted, and usage."""
+    """Render an extraction: a row per report or form, counts of decisions, usage."""
     extractions = [
         (document.doc_id, extraction) for document in summary.documents for extraction in document.extractions
     ]
@@ -114,7 +114,7 @@ def _render_usages(usage_by_agent: Mapping[str, Usage | UsageTotal]) -> Iterator
 
 
 def format_usage(usage: Usage | UsageTotal) -> str:
-    """Format calls, tokens and price in one line."""
+    """Format model usage in one line: calls, input and output tokens, price."""
     price = "price unknown" if usage.cost_usd is None else f"{Decimal(usage.cost_usd):.4f} US dollars"
     return f"{usage.calls} call{'s' * (usage.calls != 1)}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
 
@@ -123,7 +123,7 @@ def format_usage(usage: Usage | UsageTotal) -> str:
 
 
 def render_queue(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
-    """Render the waiting cases, in their order."""
+    """Render the waiting cases as a table, in the given order."""
     columns = ("case_id", "pages", "blocker", "major", "minor", "review_reason", "review_status", "decision_reason")
     if rows:
         yield ConsoleTable(columns, [[str(row[name]) for name in columns] for row in rows])
@@ -132,7 +132,7 @@ def render_queue(rows: Sequence[Mapping[str, Any]]) -> Iterator[Printable]:
 
 
 def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iterator[Printable]:
-    """Render a document's decision, answer and issues, the worst first."""
+    """Render a document's decision, segments, usage and issues, worst issue first."""
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
 
@@ -158,7 +158,7 @@ def render_result(doc_id: str, result: DocumentResult | DocumentFailure) -> Iter
 
 
 def render_fields_or_template_case(packet: SMEPacket) -> Iterator[Printable]:
-    """Render a case of fields or of a template, with its issues."""
+    """Render a case about extracted fields or a template: answer and issues."""
     from evalkit.review.kinds import CASE_KINDS
 
     yield f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}"
@@ -177,7 +177,7 @@ def _render_issues(issues: Iterable[Issue]) -> Iterator[str]:
 
 
 def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) -> Iterator[Printable]:
-    """Render a drawn sample: a row a stratum."""
+    """Render a drawn sample: a row per stratum, and the number of queued documents."""
     rows = [
         (
             stratum.value,
@@ -193,19 +193,19 @@ def render_sample(draw: Draw, by: str, format_queue_command: Callable[[], str]) 
 
 
 def render_attention_checks(rows: Sequence[Sequence[str]], requested_count: int) -> Iterator[Printable]:
-    """Render queued cases with a planted fault; rows are case, document, kind, fault."""
+    """Render cases with a planted fault; a row: case_id, doc_id, kind, fault."""
     yield ConsoleTable(("case", "document", "kind", "planted fault"), rows)
     shortfall = f"; no other document can take a planted fault yet ({requested_count} were requested)"
-    yield f"{len(rows)} cases with a planted fault wait in the queue among the others" + shortfall * (
+    yield f"{len(rows)} cases with a planted fault wait in the queue among the other cases" + shortfall * (
         len(rows) < requested_count
     )
-    yield "Your experts should know that such cases exist; the screen says after each answer whether it was one."
+    yield "Your experts should know that there are cases with planted faults; after each answer the screen says if the case was one."
 
 
 def render_purge_preview(
     files_by_document: Mapping[str, Iterable[str]], *, is_confirmable: bool
 ) -> Iterator[Printable]:
-    """Render the files that a purge would remove."""
+    """Render the files that a purge would delete; say how, if ``is_confirmable``."""
     for names in files_by_document.values():
         yield from names
     hint = "; give --yes to remove them" * is_confirmable
@@ -213,7 +213,7 @@ def render_purge_preview(
 
 
 def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printable]:
-    """Render what a purge removed, and what it had to leave."""
+    """Render a row per purged document, and the traces that could not be deleted."""
     rows = [
         (
             purged.doc_id,
@@ -226,12 +226,12 @@ def render_purge(purged_documents: Sequence[PurgedDocument]) -> Iterator[Printab
     ]
     if rows:
         yield ConsoleTable(("purged", "files", "rows", "reviews", "was open"), rows)
-    yield from (f"Left: {line}" for purged in purged_documents for line in purged.remaining_traces)
+    yield from (f"Not deleted: {line}" for purged in purged_documents for line in purged.remaining_traces)
     yield f"{len(purged_documents)} documents purged"
 
 
 def render_doctor_checks(checks: Iterable[DoctorCheck]) -> Iterator[Printable]:
-    """Render a row a check, with its remedy if it is not fine."""
+    """Render a row per check, with its remedy if the check failed."""
     rows = [
         ("ok" if check.is_fine else "missing", check.name, check.found, "" if check.is_fine else check.remedy)
         for check in checks
@@ -243,7 +243,7 @@ def render_doctor_checks(checks: Iterable[DoctorCheck]) -> Iterator[Printable]:
 
 
 def render_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> Iterator[Printable]:
-    """Render transactions, checks against the printed sums, and lines left over."""
+    """Render transactions, checks of printed sums, and lines not read."""
     from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS
 
     rows = [
@@ -259,7 +259,7 @@ def render_statement(statement: ParsedStatement, reconciliation: ReconciliationR
     if checks:
         yield ConsoleTable(("", "check", "account", ""), checks[:_MAX_TABLE_ROWS])
     else:
-        yield "The statement prints no sum that its transactions could be checked by."
+        yield "The statement prints no sum to check the transactions with."
     for line in (*statement.left_over, *statement.outside)[:_MAX_TABLE_ROWS]:
         origin = "left over" if line in statement.left_over else "outside of the regions"
         yield f"{origin}, page {line.page}: {line.text} ({line.reason})"
@@ -271,7 +271,7 @@ def render_statement(statement: ParsedStatement, reconciliation: ReconciliationR
 
 
 def render_template_review(template_review: TemplateReviewSummary) -> Iterator[Printable]:
-    """Render each attempt at a template with its issues, and what became of it."""
+    """Render each reviewed template with its issues, and the final outcome."""
     for cycle in template_review.review_result.cycles:
         yield f"Attempt {cycle.attempt}: {cycle.because}"
         yield from (f"  {role}: {reason}" for role, reason in cycle.failures.items())
@@ -285,7 +285,7 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
         escalation = template_case.escalation
         yield f"{template_id} stays a draft; a person decides ({escalation.escalation_reason}): {escalation.recommendation}"
     elif template_review.is_case_frozen:
-        yield f"{template_id} passed both reviewers; a person's decision about it counts"
+        yield f"{template_id} passed both reviewers, but a person has decided or will decide this template"
     else:
         yield f"{template_id} is approved and stable: {template_review.template_path}"
 
@@ -294,17 +294,17 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
 
 
 def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
-    """Render the tables of the report's first two sections."""
+    """Render the tables of the report's first two sections; say where the rest is."""
     from evalkit.evaluation.report import format_cell
 
     for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
         rows = [[format_cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         yield ConsoleTable([str(name) for name in table.frame.columns], rows)
-    yield f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html"
+    yield f"The whole report is in {to}" if to else "To write the whole report: evalkit report --to report.html"
 
 
 def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
-    """Render how many planted faults of each kind were caught."""
+    """Render a table of planted and caught faults by kind, and model usage."""
     from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
     head, rows, tail = format_report_table_and_summary(challenge_outcome)
@@ -314,7 +314,7 @@ def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printabl
 
 
 def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
-    """Render what differs between two runs, and which was right more often."""
+    """Render decisions, types and documents that differ between two runs; accuracy."""
     from evalkit.evaluation.run_comparison import convert_to_records
     from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 
@@ -365,7 +365,7 @@ def _render_truth_origins(comparison: RunComparison) -> Iterator[str]:
 
 
 def _format_change(row: dict[str, Any]) -> list[str]:
-    """Format a document's row: each value of A, followed by that of B if it differs."""
+    """Format a document as table cells: the value of run A, and of B if it differs."""
     from evalkit.evaluation.run_comparison import CANNOT_TELL_LABEL
 
     scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")

@@ -1,4 +1,4 @@
-"""Commands about review: queue, show, review, reviewers."""
+"""The commands ``queue``, ``show``, ``review`` and ``reviewers …``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Annotated, Literal
 
 import typer
 
-from evalkit.cli.options import JsonOption, OutputOption, load_settings, open_existing_output, open_roster
+from evalkit.cli.options import JsonOption, create_output_option, load_settings, open_existing_output, open_roster
 from evalkit.cli.render import render_fields_or_template_case, render_queue, render_result
 from evalkit.cli.terminal import ConsoleTable, print_blocks, print_outcome
 
 RoleName = Literal["expert", "adjudicator", "analyst"]
-ReviewerArgument = Annotated[str, typer.Argument(metavar="NAME", help="A reviewer.")]
+ReviewerArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the reviewer.")]
 
 
-def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
+def queue(
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the cases that wait for an expert.
 
-    The worst come first.
+    The cases with the worst issues come first.
 
     Example: evalkit queue
     """
@@ -32,12 +35,18 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 
 def show(
     doc_id: Annotated[
-        str, typer.Argument(metavar="DOC_ID", help="A document as `run` names it, or a case of its fields.")
+        str,
+        typer.Argument(
+            metavar="DOC_ID", help="The doc_id that `run` printed, or the case_id of a case about fields or a template."
+        ),
     ],
     why: Annotated[
-        bool, typer.Option("--why", help="Also show what speaks for and against each type, by the built-in model.")
+        bool,
+        typer.Option(
+            "--why", help="Also show which words speak for and against each type, according to the built-in model."
+        ),
     ] = False,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket of the run")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a document's decision and issues.
@@ -68,24 +77,30 @@ def show(
 
 
 def review(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port on this machine; 0: any that is free.")] = 8866,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of this machine to listen on; 0: any free port.")
+    ] = 8866,
     public_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The address that experts type, if a TLS proxy is in front.")
+        str | None,
+        typer.Option(metavar="URL", help="Address that experts open, if they reach the server through a TLS proxy."),
     ] = None,
     jupyterhub: Annotated[
-        bool, typer.Option("--jupyterhub", help="Run as a service that JupyterHub started; the hub logs reviewers in.")
+        bool,
+        typer.Option(
+            "--jupyterhub", help="Run as a service of JupyterHub, which starts the server and logs reviewers in."
+        ),
     ] = False,
     example: Annotated[
         Literal["nginx", "jupyterhub"] | None,
-        typer.Option(help="Print an example configuration of nginx or JupyterHub, and exit."),
+        typer.Option(help="Print an example configuration for nginx or JupyterHub and exit."),
     ] = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket whose cases are answered and saved")] = None,
     *,
     context: typer.Context,
 ) -> None:
     """Serve the experts' screen, behind a login.
 
-    It is served on this machine only, until Ctrl-C.
+    The server accepts connections from this machine only and runs until Ctrl-C.
 
     Example: evalkit review --port 8866
     """
@@ -115,36 +130,39 @@ reviewers = typer.Typer(
 
 @reviewers.command()
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="1 to 40 letters, digits, '.', '_' or '-'.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the reviewer: 1 to 40 letters, digits, '.', '_' or '-'.")
+    ],
     role: Annotated[
         RoleName | None,
-        typer.Option(help="The reviewer's role.", show_default="expert, or the role that they had before"),
+        typer.Option(help="Role of the reviewer.", show_default="expert, or the role that they had before"),
     ] = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers may log in")] = None,
 ) -> None:
-    """Add a reviewer, or give one a new code.
+    """Add a reviewer, or replace a login code.
 
-    The code is printed once; the reviewer's old code stops working.
+    Prints the login code, which is not shown again. A code that the reviewer had before stops working.
 
     Example: evalkit reviewers add dr_lee
     """
     code = open_roster(output).add_reviewer_or_replace_code(name, role=role)
     print_blocks(
         f"{name}'s code: {code}",
-        "It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.",
+        "The code is not shown again. To log in: start `evalkit review`, open the address that it prints, and type the code.",
     )
 
 
 @reviewers.command()
 def appoint(
     name: ReviewerArgument,
-    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="expert, adjudicator or analyst.")],
-    output: OutputOption = None,
+    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="New role: expert, adjudicator or analyst.")],
+    output: Annotated[str | None, create_output_option("Folder or bucket of the reviewer")] = None,
 ) -> None:
-    """Give a reviewer another role, at once.
+    """Change the role of a reviewer.
 
-    Experts answer cases; adjudicators also decide between two answers; analysts only look. While no adjudicator can decide
-    between two answers, any expert who gave neither may.
+    The change takes effect at once. Experts answer cases; adjudicators also decide between two experts' answers;
+    analysts can only read. As long as no adjudicator may decide between two answers, any expert who gave neither of
+    them may.
 
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
@@ -153,21 +171,27 @@ def appoint(
 
 
 @reviewers.command()
-def remove(name: ReviewerArgument, output: OutputOption = None) -> None:
+def remove(
+    name: ReviewerArgument,
+    output: Annotated[str | None, create_output_option("Folder or bucket whose reviewer is removed")] = None,
+) -> None:
     """Remove a reviewer.
 
-    Their code and logins end at once, an open page within half a minute. Their reviews stay, with their name. A case that
-    they had open can be opened by others when that page has ended, or at once by taking it over. `evalkit reviewers add`
-    lets them in again, in the same role.
+    The reviewer's code and logins stop working at once, an open page within half a minute. Reviews stay, with the
+    reviewer's name. Others can open a case that the reviewer had open when that page has ended, or take it over at
+    once. `evalkit reviewers add` lets the reviewer log in again, in the same role.
 
     Example: evalkit reviewers remove dr_lee
     """
     open_roster(output).remove_reviewer(name)
-    print_blocks(f"{name} is no longer a reviewer here")
+    print_blocks(f"{name} is no longer a reviewer of this output folder")
 
 
 @reviewers.command("list")
-def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> None:
+def list_reviewers(
+    output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers are listed")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the reviewers and their roles.
 
     Example: evalkit reviewers list
@@ -175,5 +199,7 @@ def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> 
     roles = open_roster(output).read_roles()
     table = ConsoleTable(("reviewer", "role"), [*roles.items()])
     print_outcome(
-        [table if roles else "There is no reviewer yet: evalkit reviewers add NAME"], lambda: roles, as_json=as_json
+        [table if roles else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
+        lambda: roles,
+        as_json=as_json,
     )

@@ -1,4 +1,4 @@
-"""``evalkit run`` and ``evalkit extract``: from PDFs to decisions and fields."""
+"""The commands ``run`` (PDFs to decisions) and ``extract`` (PDFs to fields)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evalkit.cli.options import (
     FreshOption,
     JsonOption,
     ModelOption,
-    OutputOption,
     PathsArgument,
     ProfileOption,
     ReaderOption,
     WorkersOption,
+    create_output_option,
     format_queue_command,
 )
 from evalkit.cli.render import render_extract_summary, render_run_summary
@@ -33,32 +33,38 @@ if TYPE_CHECKING:
 
 def run(
     paths: PathsArgument,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     model: ModelOption = None,
     reader: ReaderOption = None,
     profile: ProfileOption = None,
     production: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with the production classifier's labels.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="CSV or JSON file with the labels that the production classifier gave the documents."
+        ),
     ] = None,
     patients: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with the patient of each document.")
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON file that names the patient of each document.")
     ] = None,
     classifications: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Check the answers {doc_id}.json in this folder instead of asking a model."),
+        typer.Option(
+            metavar="DIR",
+            help="Check the classifications {doc_id}.json in this folder instead of asking a model for one.",
+        ),
     ] = None,
     workers: WorkersOption = None,
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
     with_fields: Annotated[
-        bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
+        bool, typer.Option("--extract", help="After the classification, also extract the fields of reports and forms.")
     ] = False,
     even_purged: EvenPurgedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, check and decide PDFs.
 
-    The same command resumes a run that was stopped.
+    To resume a run that was stopped, give the same command again.
 
     Example: evalkit run records/ --production labels.csv
     """
@@ -88,13 +94,18 @@ def run(
 def extract(
     paths: PathsArgument,
     template: Annotated[
-        str, typer.Option(metavar="NAME", help="The template of every document; auto: by its contents.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Field template for every document; auto: choose it by the document's contents."
+        ),
     ] = "auto",
     tax_year: Annotated[
-        int | None, typer.Option(metavar="YEAR", help="The tax year needed; forms of other years go to an expert.")
+        int | None,
+        typer.Option(metavar="YEAR", help="Tax year that you need; an expert decides forms of any other year."),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Also write all fields as a table (CSV).")
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="Also write all extracted fields as a table to this CSV file."),
     ] = None,
     model: ModelOption = None,
     reader: ReaderOption = None,
@@ -102,12 +113,12 @@ def extract(
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
     even_purged: EvenPurgedOption = False,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Extract the fields of reports and forms.
 
-    Each field comes with its place on the page.
+    Each field is stored with its position on the page.
 
     Example: evalkit extract taxes/ --tax-year 2020
     """
@@ -138,7 +149,7 @@ def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str
 
 
 def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
-    """Name what failed on standard error, and exit."""
+    """Print failures, problems and copies on standard error; exit with the status."""
     failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
     print_notes(*failures, *summary.problems, *summary.copies)
     raise typer.Exit(summary.exit_status)

@@ -1,4 +1,4 @@
-"""Commands about templates: build-template, review-template, apply-template."""
+"""The commands ``build-template``, ``review-template`` and ``apply-template``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalkit.cli.options import EvenPurgedOption, JsonOption, ModelOption, OutputOption, load_settings, open_output
+from evalkit.cli.options import (
+    EvenPurgedOption,
+    JsonOption,
+    ModelOption,
+    create_output_option,
+    load_settings,
+    open_output,
+)
 from evalkit.cli.render import format_usage, render_statement, render_template_review
 from evalkit.cli.terminal import print_blocks, print_json, print_notes, print_outcome
 from evalkit.errors import NotFound, UsageError
@@ -20,28 +27,32 @@ if TYPE_CHECKING:
     from evalkit.statements.statement_parser import ParsedStatement
 
 TemplateArgument = Annotated[
-    Path, typer.Argument(metavar="T.toml", help="A template file, or its name in the output folder.")
+    Path, typer.Argument(metavar="T.toml", help="Template: a file, or the name of a template in the output folder.")
 ]
 StatementArgument = Annotated[
-    Path, typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="A statement of the template's bank.")
+    Path,
+    typer.Argument(
+        metavar="PDF", exists=True, dir_okay=False, help="Bank statement of the bank that the template is for."
+    ),
 ]
 
 
 def build_template(
-    pdf: Annotated[Path, typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="A bank statement.")],
+    pdf: Annotated[
+        Path,
+        typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="Bank statement to build the template from."),
+    ],
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to", metavar="T.toml", help="The file to write.", show_default="templates/ in the output folder"
-        ),
+        typer.Option("--to", metavar="T.toml", help="File to write.", show_default="templates/ in the output folder"),
     ] = None,
     model: ModelOption = None,
-    output: OutputOption = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to write to without --to")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draft a template from a bank statement.
 
-    Prints the transactions that the draft reads, and which of the statement's printed sums they add up to.
+    Prints the transactions that the draft reads, and for each printed sum if the transactions add up to it.
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
@@ -58,7 +69,7 @@ def build_template(
             raise UsageError(
                 f"{target} is an approved template",
                 code="TEMPLATE",
-                remedy="Name another file with --to, or compare that one with this statement: `evalkit review-template`.",
+                remedy="Give another file with --to, or check that template with this statement: `evalkit review-template`.",
             )
         output_folder.write_text(name, render_template_toml(proposed.template))
     else:
@@ -68,7 +79,7 @@ def build_template(
                 create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
-                f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file with --to."
+                f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Give another file with --to."
             ) from error
     if as_json:
         print_json({"template": target, **_convert_statement_to_json(proposed.statement, proposed.reconciliation)})
@@ -86,12 +97,15 @@ def review_template(
     pdf: StatementArgument,
     model: ModelOption = None,
     even_purged: EvenPurgedOption = False,
-    output: OutputOption = None,
+    output: Annotated[
+        str | None, create_output_option("Folder or bucket to write the template and its reviews to")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Have two reviewers check a template.
 
-    They compare it with a statement. The template becomes stable, or another one is tried, or a person decides.
+    The reviewers compare the template with a statement. An accepted template becomes stable; after a rejection further
+    templates are built and reviewed, until one is accepted or a person has to decide.
 
     Example: evalkit review-template bank.toml statement.pdf
     """
@@ -105,7 +119,7 @@ def review_template(
     if template_review.is_case_frozen:
         print_notes(
             f"{template_review.review_result.template.template_id}: an earlier case of this template is open or decided; "
-            "that case and the template in the output folder are unchanged"
+            "that case and the template in the output folder were not changed"
         )
 
 
@@ -113,14 +127,17 @@ def apply_template(
     template: TemplateArgument,
     pdf: StatementArgument,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="OUT.csv", help="Write the transactions as a table (CSV).")
+        Path | None,
+        typer.Option("--to", metavar="OUT.csv", help="Also write the transactions as a table to this CSV file."),
     ] = None,
-    output: OutputOption = None,
+    output: Annotated[
+        str | None, create_output_option("Folder or bucket that holds the template, if T.toml is a name")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read a bank statement with a template.
 
-    Prints its transactions, the lines left over, and which of the printed sums the transactions add up to.
+    Prints the transactions, the lines that belong to none, and for each printed sum if the transactions add up to it.
 
     Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
     """
@@ -138,7 +155,9 @@ def apply_template(
         rows = [transaction.model_dump(include=set(TRANSACTION_CSV_COLUMNS)) for transaction in statement.transactions]
         write_private_csv(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
     if statement_template.status is TemplateStatus.DRAFT:
-        print_notes(f"{statement_template.template_id} is a draft: nobody has approved it yet")
+        print_notes(
+            f"{statement_template.template_id} is a draft: neither the reviewers nor a person approved this template"
+        )
     status = {"status": statement_template.status.value}
     print_outcome(
         render_statement(statement, reconciliation),
@@ -148,7 +167,7 @@ def apply_template(
 
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
-    """Read one PDF in a process of its own. DocumentError if it cannot be read."""
+    """Read one PDF in a separate process. DocumentError if the PDF cannot be read."""
     from evalkit.core.clocks import format_zulu_now
     from evalkit.pipeline.document_discovery import sanitise_file_stem
     from evalkit.pipeline.event_loop import run_sync
@@ -162,7 +181,11 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
 
 
 def _read_template_text_and_file_name(template: Path, output: str | None) -> tuple[str, str]:
-    """Read a template's text and bare file name, from a path or the output folder."""
+    """Return a template's text and file name without folder.
+
+    ``template``: a path, or the name of a template in the output folder. UsageError if there is none, or the file is
+    too large.
+    """
     from evalkit.core.safe_io import FileTooLarge, read_regular_file
     from evalkit.store import template_file_name
 
@@ -172,13 +195,15 @@ def _read_template_text_and_file_name(template: Path, output: str | None) -> tup
         text = (read_regular_file(template) if is_file else open_output(output).read_bytes(name)).decode()
     except FileTooLarge as error:
         raise UsageError(
-            f"{template} is not a template: {error.strerror}", code="TEMPLATE", remedy="Name another file."
+            f"{template} is not a template: {error.strerror}",
+            code="TEMPLATE",
+            remedy="Give a file that `evalkit build-template` wrote.",
         ) from error
     except (OSError, NotFound, UnicodeDecodeError) as error:
         raise UsageError(
             f"there is no template {template}",
             code="TEMPLATE",
-            remedy="Name a file that `evalkit build-template` wrote.",
+            remedy="Give a file that `evalkit build-template` wrote, or the name of a template in the output folder.",
         ) from error
     return text, name.rpartition("/")[2]
 

@@ -1,4 +1,4 @@
-"""Printing: text, tables, JSON, and one-line notes on standard error."""
+"""Print text, tables and JSON on standard output, notes on standard error."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any, NamedTuple
 
 import typer
 
+#: Width of a table in characters if standard output is not a terminal.
 _PIPE_WIDTH = 160
-"""Characters of a table's line in a pipe, which has no width of its own."""
 
 
 class ConsoleTable(NamedTuple):
-    """Rows of text under the names of their columns."""
+    """A table to print: the names of its columns, and rows of cells as text."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
+#: A text of one or more lines, or a table.
 Printable = str | ConsoleTable
-"""A text of one or more lines, or a table."""
 
 
 def print_outcome(blocks: Iterable[Printable], build_json: Callable[[], Any], *, as_json: bool) -> None:
-    """Print the blocks, or only the JSON if it is requested."""
+    """Print the result of ``build_json`` if ``as_json``, otherwise the blocks."""
     if as_json:
         print_json(build_json())
     else:
@@ -35,7 +35,7 @@ def print_outcome(blocks: Iterable[Printable], build_json: Callable[[], Any], *,
 
 
 def print_blocks(*blocks: Printable) -> None:
-    """Print texts and tables, without control characters of documents and file names."""
+    """Print texts and tables; replace control characters, which documents may contain."""
     for block in blocks:
         if isinstance(block, ConsoleTable):
             _print_table(block)
@@ -44,23 +44,23 @@ def print_blocks(*blocks: Printable) -> None:
 
 
 def print_json(content: Any) -> None:
-    """Print indented JSON."""
+    """Print the content as indented JSON; escape file names that are not text."""
     text = json.dumps(content, ensure_ascii=False, indent=2)
-    # A file name may have bytes that are no text; Python has them as halves of characters, which JSON writes as \udcff.
+    # Python keeps bytes of a file name that are not text as lone surrogates; they are written as \udcff.
     typer.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def print_notes(*lines: str) -> None:
-    """Print lines on standard error, if it can be written, without control characters."""
+    """Print lines on standard error; ignore write errors, replace control characters."""
     for line in lines:
         with suppress(OSError):
             typer.echo(_replace_control_characters(line), err=True)
 
 
 def redirect_closed_streams_to_null() -> None:
-    """Open closed standard streams on the null device.
+    """Connect standard streams that were closed at the start to the null device.
 
-    A file that is opened later would otherwise take their descriptors, and reading processes could not start.
+    Otherwise the next opened file would get their descriptors, and the processes that read PDFs could not start.
     """
     for descriptor in range(3):
         try:
@@ -73,7 +73,7 @@ def redirect_closed_streams_to_null() -> None:
 
 
 def discard_pending_output() -> None:
-    """Discard buffered output: Python would try to write it again when it ends."""
+    """Discard output that could not be written, so that Python does not retry at exit."""
     null_descriptor = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(null_descriptor, descriptor)

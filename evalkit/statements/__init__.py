@@ -1,1 +1,1 @@
-"""Task 3: bank-statement templates: propose, check, decide, revise, escalate."""
+"""Bank-statement templates: build, apply, review, revise, hand over to a person."""

@@ -1,4 +1,4 @@
-"""Amounts on statements: separators, and marks of deposits and withdrawals."""
+"""Parse printed amounts: separators, OCR errors, signs and marks such as CR."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 DecimalSeparator = Literal[".", ","]
+#: The mark of a printed amount: ``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``.
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
-"""``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``."""
 
-#: Codes after an amount; H and S are the German haben and soll.
+#: The mark that a code after an amount means; H and S are German: Haben (credit) and Soll (debit).
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
     "CR": "cr", "C": "cr", "H": "cr",
     "DR": "dr", "DB": "dr", "D": "dr", "S": "dr", "OD": "dr",
@@ -24,7 +24,7 @@ _AMOUNT_PATTERN = re.compile(
     r"\s*(?P<code>CR|DR|DB|OD|C|D|H|S)?\.?",
     re.IGNORECASE,
 )
-#: Letters that OCR reads in place of digits.
+#: The digits for letters that OCR confuses with them.
 _OCR_DIGIT_FIXES = str.maketrans("OoQIl|SBZ", "000111582")
 _MIN_DIGIT_SHARE = 0.5
 _MISREAD_NUMBER_PATTERN = re.compile(
@@ -33,24 +33,28 @@ _MISREAD_NUMBER_PATTERN = re.compile(
 
 
 class Amount(NamedTuple):
-    """An amount as written; column or sign convention give its direction."""
+    """A printed amount without a direction.
+
+    The column, or the template's rules for marks, say if the amount is a deposit or a withdrawal.
+    """
 
     magnitude: Decimal
-    """Never below zero."""
+    """The amount without its sign, never below zero."""
     sign_mark: SignMark | None
     is_ocr_corrected: bool = False
-    """True if a misread character was corrected."""
+    """True if a character misread by OCR was corrected."""
 
     def compute_signed_balance(self, *, is_debt_if_unmarked: bool) -> Decimal:
-        """Compute the balance, debts below zero.
+        """Return the amount as a balance: negative if it is a debt.
 
-        ``is_debt_if_unmarked``: an amount without a mark is a debt.
+        ``is_debt_if_unmarked``: True on credit cards, where an amount without a mark is a debt, and one with a minus is
+        not.
         """
         is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses", "dr")
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
-@lru_cache(maxsize=8192)  # the builder reads the same words with every draft
+@lru_cache(maxsize=8192)  # the builder reads the same words for every hypothesis
 def parse_amount(
     text: str,
     decimal_separator: DecimalSeparator,
@@ -59,10 +63,11 @@ def parse_amount(
     is_ocr_text: bool = False,
     is_in_column: bool = False,
 ) -> Amount | None:
-    """Parse ``text`` as one amount; None if it is not one.
+    """Parse ``text`` as an amount; None if the text is not exactly one amount.
 
-    ``cents_optional``: accept amounts without cents. ``is_ocr_text``: correct letters in place of digits and a misread last
-    separator, or a lost one among aligned amounts (``is_in_column``); the result says if it was corrected.
+    ``cents_optional``: accept amounts without cents. ``is_ocr_text``: correct letters that stand for digits, and a
+    misread decimal separator; with ``is_in_column`` also restore a missing decimal separator. ``is_ocr_corrected`` of
+    the result says if anything was corrected.
 
     >>> parse_amount("$1,234.56", ".")
     Amount(magnitude=Decimal('1234.56'), sign_mark=None, is_ocr_corrected=False)
@@ -106,7 +111,10 @@ def _compile_digits_pattern(decimal_separator: DecimalSeparator) -> re.Pattern[s
 
 
 def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_in_column: bool) -> str | None:
-    """Replace misread letters by digits, remove blanks and restore the last separator."""
+    """Correct an amount misread by OCR; None if it cannot be one.
+
+    Replaces letters by digits, removes blanks and restores the decimal separator before the last two digits.
+    """
     match = _MISREAD_NUMBER_PATTERN.fullmatch(text)
     if not match:
         return None

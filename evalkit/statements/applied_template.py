@@ -1,4 +1,4 @@
-"""A template applied to a statement: the facts that reviewers judge."""
+"""A template and what it reads from a statement: the facts that reviewers check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 @dataclass(frozen=True)
 class AppliedTemplate:
-    """A template and its reading of a statement, the same for both reviewers."""
+    """A template and what it reads from one statement; both reviewers get the same."""
 
     template: StatementTemplate
     lines_by_page: tuple[tuple[TextLine, ...], ...]
@@ -24,11 +24,11 @@ class AppliedTemplate:
 
     @classmethod
     def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
-        """Read the statement with the template."""
+        """Read the statement with the template and check its printed sums."""
         return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
     def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
-        """Read the same pages with another template."""
+        """Read the same pages with another template and check the printed sums."""
         return self._apply_to_lines(template, self.lines_by_page)
 
     @classmethod
@@ -40,21 +40,21 @@ class AppliedTemplate:
 
     @property
     def sum_checks(self) -> list[SumCheck]:
-        """The checks of printed sums, without the check for repeated rows."""
+        """The checks of printed sums, without the check for rows repeated on other pages."""
         return [check for check in self.reconciliation.checks if check.name != "repeated_rows"]
 
     @property
     def has_all_sums_met(self) -> bool:
-        """True if there are printed sums and all of them are met."""
+        """True if there is a printed sum, and the transactions add up to every one."""
         return bool(self.sum_checks) and all(check.is_met for check in self.sum_checks)
 
     def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
-        """Select the leftovers with one of these reasons."""
+        """Return the words in the regions that were not read for one of these reasons."""
         return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
 
 
 class TemplateFinding(NamedTuple):
-    """An issue before it is numbered."""
+    """An issue that a check raises, before it gets an id."""
 
     severity: TemplateIssueSeverity
     category: TemplateIssueCategory

@@ -1,8 +1,9 @@
-"""Arbitration between reviewers: the embedded arbitrator and its report.
+"""Resolve disagreements between the two template reviewers, by rules or a model.
 
 "Layout issues defer to Reviewer 1, financial logic issues to Reviewer 2; if uncertainty remains, err on the side of
-caution." Measured issues are never dismissed: only opinions can be outvoted. A model that arbitrates is bound by the same
-rules: it may keep what they dismiss, raise the severity of what they keep, and decide what is in neither's field.
+caution." Issues that the program measured are never dismissed; only a model's opinion can be. A model that arbitrates
+may keep issues that the rules dismiss, raise the severity of issues that the rules keep, and decide alone about
+categories that belong to neither reviewer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from evalkit.statements.reviewer_report import (
 WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]
 
-#: The expert of each category; an issue in neither's field keeps its severity.
+#: The reviewer whose opinion counts for each category; issues of a category of neither keep their severity.
 EXPERT_BY_CATEGORY: dict[TemplateIssueCategory, WinningReviewer] = {
     "bbox_accuracy": "layout_geometry",
     "multiline_handling": "layout_geometry",
@@ -35,15 +36,15 @@ EXPERT_BY_CATEGORY: dict[TemplateIssueCategory, WinningReviewer] = {
     "reconciliation_strategy": "semantic_financial",
     "other": "neither",
 }
-#: Opinions below this confidence are uncertain.
+#: Resolutions with at most this confidence count as unresolved.
 _MAX_UNCERTAIN_CONFIDENCE = 0.5
 _SEVERITY_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "high", "critical")
-#: Most characters stored of a model's sentence.
+#: Longer sentences of a model are cut to this many characters.
 _MAX_SENTENCE_LENGTH = 500
 
 
 class Resolution(LazyStrictRecord):
-    """The resolution of one disagreement."""
+    """The decision about one issue that only one reviewer reported."""
 
     issue_id: str
     winning_reviewer: WinningReviewer
@@ -53,22 +54,22 @@ class Resolution(LazyStrictRecord):
 
 
 class ArbitrationReport(LazyStrictRecord):
-    """All disagreements of two reports."""
+    """The decision to approve or reject a template on which the reviewers disagree."""
 
     arbitration_id: str
     template_id: str
     input_reports: dict[str, str]
-    """``layout_reviewer_id``, ``semantic_reviewer_id``."""
+    """The ids of the two reports, by the keys ``layout_reviewer_id`` and ``semantic_reviewer_id``."""
     final_decision: Literal["approve", "reject"]
     resolutions: tuple[Resolution, ...]
     unresolved_issues: tuple[str, ...] = ()
     recommendation: str = ""
     arbitrated_at: str
-    """ISO 8601, UTC."""
+    """Time of the decision, ISO 8601, UTC."""
 
     @property
     def unresolved_share(self) -> float:
-        """Share of the disagreements that stayed unresolved, 0..1."""
+        """Share (0..1) of the disagreements that stayed unresolved."""
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
 
 
@@ -94,7 +95,7 @@ class ArbitratorAnswer(BaseModel, frozen=True):
 def find_issues_of_only_one_reviewer(
     layout_report: ReviewerReport, semantic_report: ReviewerReport
 ) -> list[tuple[TemplateIssue, WinningReviewer]]:
-    """List the issues that only one of the two reported, with that reviewer."""
+    """List the issues that only one reviewer reported, each with this reviewer."""
     sides: tuple[tuple[ReviewerReport, ReviewerReport, WinningReviewer], ...] = (
         (layout_report, semantic_report, "layout_geometry"),
         (semantic_report, layout_report, "semantic_financial"),
@@ -108,7 +109,7 @@ def find_issues_of_only_one_reviewer(
 
 
 def has_critical_disagreement(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
-    """Check for a critical disagreement, which a person decides."""
+    """Return True if an issue that only one reviewer reported is critical."""
     return any(issue.severity == "critical" for issue, _ in disputed_issues)
 
 
@@ -122,10 +123,10 @@ def arbitrate_reports(
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
     model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
-    """Resolve all disagreements and build the report.
+    """Decide each issue of only one reviewer, then approve or reject the template.
 
-    ``measured_issue_ids``: ids of issues that were measured, not opinions. ``model_answer``: a model's opinion, if one was
-    asked.
+    ``measured_issue_ids``: ids of the issues that the program measured; they are never dismissed. ``model_answer``: the
+    arbitrating model's answer; None decides by the rules alone.
     """
     disputed_issues = find_issues_of_only_one_reviewer(layout_report, semantic_report)
     resolutions = tuple(
@@ -142,7 +143,7 @@ def arbitrate_reports(
     ]
     is_rejected_by_model = model_answer is not None and model_answer.final_decision == "reject"
     disputed_object_ids = {id(issue) for issue, _ in disputed_issues}
-    # An issue of both counts with the severity of each report: the milder one decides nothing.
+    # If both report an issue with different severities, the pass criteria are checked with either severity.
     agreed_issues_by_report = (
         [candidate for candidate in report.issues if id(candidate) not in disputed_object_ids]
         for report in (layout_report, semantic_report)
@@ -165,7 +166,9 @@ def arbitrate_reports(
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
         unresolved_issues=unresolved_ids,
-        recommendation="" if is_passed else model_recommendation or "Build the template again with the open issues",
+        recommendation=""
+        if is_passed
+        else model_recommendation or "Build another template that avoids the open issues",
         arbitrated_at=arbitrated_at,
     )
 
@@ -181,7 +184,7 @@ def _resolve_disputed_issue(
             resolution_by_rules.final_severity == "dismissed"
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
-            reasoning = "the reviewer of this field did not find it, and it was not resolved: caution keeps it"
+            reasoning = "the reviewer responsible for this category did not report the issue, but the other is sure: the issue is kept"
             cautious_fields = {
                 "winning_reviewer": reporting_reviewer,
                 "final_severity": issue.severity,
@@ -193,13 +196,14 @@ def _resolve_disputed_issue(
         model_resolution for model_resolution in model_answer.resolutions if model_resolution.issue_id == issue.issue_id
     ]
     if len(model_resolutions) != 1 or model_resolutions[0].confidence <= _MAX_UNCERTAIN_CONFIDENCE:
-        # The model gave no answer, several, or a guess: keep the issue, whatever the rule says.
+        # The model gave no answer about the issue, several, or an unsure one: the issue is kept, whatever the rules
+        # say.
         return Resolution(
             issue_id=issue.issue_id,
             winning_reviewer=reporting_reviewer,
             final_severity=issue.severity,
             confidence=model_resolutions[0].confidence if len(model_resolutions) == 1 else 0.0,
-            reasoning="the arbitrator could not tell: caution keeps it",
+            reasoning="the arbitrator gave no clear answer: the issue is kept",
         )
     (model_resolution,) = model_resolutions
     has_no_expert = EXPERT_BY_CATEGORY[issue.category] == "neither"
@@ -226,13 +230,23 @@ def _resolve_by_rules(issue: TemplateIssue, reporting_reviewer: WinningReviewer,
     expert = EXPERT_BY_CATEGORY[issue.category]
     decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:
-        decision = reporting_reviewer, issue.severity, 1.0, "it was measured"
+        decision = reporting_reviewer, issue.severity, 1.0, "the program measured the issue"
     elif expert == reporting_reviewer:
-        decision = reporting_reviewer, issue.severity, issue.confidence, "the reviewer of this field found it"
+        decision = (
+            reporting_reviewer,
+            issue.severity,
+            issue.confidence,
+            "the reviewer responsible for this category reported the issue",
+        )
     elif expert == "neither":
-        decision = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
+        decision = expert, issue.severity, 0.5, "no reviewer is responsible for this category: the issue is kept"
     else:
-        decision = expert, "dismissed", 1 - issue.confidence / 2, "the reviewer of this field did not find it"
+        decision = (
+            expert,
+            "dismissed",
+            1 - issue.confidence / 2,
+            "the reviewer responsible for this category did not report the issue",
+        )
     winner, severity, confidence, reasoning = decision
     return Resolution(
         issue_id=issue.issue_id,

@@ -1,4 +1,4 @@
-"""The words that statements print for columns and totals (``wording.toml``)."""
+"""Patterns of the words that bank statements print (``wording.toml``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from evalkit.errors import UsageError
 if TYPE_CHECKING:
     import regex
 
-#: Time limit for one pattern on one line; a thousandth of it is usually enough.
+#: Time limit for matching one pattern with one line; a match usually takes a millisecond.
 _MATCH_TIMEOUT_SECONDS = 1.0
-#: Lines that are expensive for patterns that can split them in many ways.
+#: Long lines on which patterns with nested repetitions would backtrack for a very long time.
 _BACKTRACKING_PROBES = tuple(
     run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 ")
 )
@@ -26,8 +26,11 @@ _BACKTRACKING_PROBES = tuple(
 
 @lru_cache(maxsize=4096)
 def require_safe_pattern(pattern: str) -> str:
-    """Return the pattern. ValueError if it is invalid, unbounded, or matches all."""
-    import regex  # the expert's kernel seldom opens a template
+    """Return the pattern unchanged. ValueError if it is not safe to use on statements.
+
+    Refused: an invalid regular expression, one that matches every line, and one that takes too long on long lines.
+    """
+    import regex  # imported late: the experts' screen seldom needs it
 
     try:
         compiled_pattern = regex.compile(pattern, regex.IGNORECASE)
@@ -40,23 +43,25 @@ def require_safe_pattern(pattern: str) -> str:
         for probe in _BACKTRACKING_PROBES:
             _compile_line_pattern(pattern).match(probe, timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
-        raise ValueError("takes too long on long lines: bound its repeats") from None
+        raise ValueError(
+            "takes too long on long lines: limit its repetitions, for example .{0,40} instead of .*"
+        ) from None
     return pattern
 
 
+#: A regular expression that is matched at the start of a line or cell, ignoring case.
 LinePattern = Annotated[str, AfterValidator(require_safe_pattern)]
-"""A regular expression that ignores case."""
 
 
 class BankVocabulary(StrictRecord):
-    """Patterns by their meaning."""
+    """Patterns for what statements print, by meaning."""
 
     columns: dict[str, LinePattern]
-    """A column's name in a template → the pattern of its title."""
+    """The pattern of a column's printed title, by the column's name in a template."""
     opening: LinePattern
     closing: LinePattern
     deposits: LinePattern
-    """The sum of all deposits, or a part of it."""
+    """The label of the sum of all deposits, or of a part of them."""
     withdrawals: LinePattern
     deposits_heading: LinePattern
     """A heading above deposits only."""
@@ -67,26 +72,27 @@ class BankVocabulary(StrictRecord):
     bank: LinePattern
     """A line that names a bank."""
     whole: LinePattern
-    """A total of all deposits or withdrawals, not of one kind."""
+    """The label of a total of all deposits or all withdrawals, not only of one kind."""
     subtotal: LinePattern
-    """Any total."""
+    """The label of any total."""
     furniture: tuple[LinePattern, ...]
-    """Lines within a table that are not transactions."""
+    """Lines within a table that are not transactions, such as totals of a page."""
 
 
 @cache
 def load_bank_vocabulary() -> BankVocabulary:
-    """Load the shipped vocabulary."""
+    """Load the patterns that evalkit ships."""
     return BankVocabulary.model_validate(
         tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8"))
     )
 
 
-@lru_cache(maxsize=16384)  # the builder reads the same lines with every draft
+@lru_cache(maxsize=16384)  # the builder matches the same lines for every hypothesis
 def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
-    """Match the pattern at the start of the text, ignoring symbols and accents.
+    """Match the pattern at the start of the text; ignore leading symbols and accents.
 
-    UsageError TEMPLATE-SLOW if it takes a second. Python's own engine could not be stopped and would block everything else.
+    UsageError TEMPLATE-SLOW if matching takes more than a second. The package ``regex`` is used because matching with
+    ``re`` cannot be stopped.
     """
     try:
         return _compile_line_pattern(pattern).match(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
@@ -94,7 +100,7 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
         raise UsageError(
             f"a regular expression of a template takes more than {_MATCH_TIMEOUT_SECONDS:g} s on a line",
             code="TEMPLATE-SLOW",
-            remedy="Bound the repeats in its headings, labels, furniture and ends.",
+            remedy="Limit the repetitions in the template's headings, labels, furniture and ends: .{0,40} instead of .*.",
         ) from None
 
 
@@ -106,7 +112,10 @@ def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
 
 
 def _strip_accents(text: str) -> str:
-    """Remove accents, which capitals are often printed without; keep the length."""
+    """Replace each accented letter by its base letter; the length stays the same.
+
+    Banks often print capital letters without accents.
+    """
     if text.isascii():
         return text
     return "".join(unicodedata.normalize("NFD", character)[0] for character in text)

@@ -1,7 +1,7 @@
-"""Consensus of two reports: pass criteria, verdicts, duplicates, display caps.
+"""Pass criteria of a template, and the consensus of its two reviewers.
 
 Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
-contract: caps limit the display, not the count.
+contract: the caps limit which issues are shown; hidden issues count too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from rapidfuzz import fuzz
 
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
 
-#: Most issues of each severity with which a template passes.
+#: Most issues of each severity with which a template is accepted.
 MAX_ISSUES_BY_SEVERITY: dict[TemplateIssueSeverity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}
-#: Most issues of each category that are displayed, worst first.
+#: Most issues of each category that are shown; the worst are shown.
 SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
     "bbox_accuracy": 5,
     "column_mapping": 3,
@@ -27,14 +27,14 @@ SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
     "provenance": 5,
     "other": 5,
 }
-#: Messages more similar than this are the same.
+#: Messages with a greater similarity (0..1) count as equal.
 _MIN_MESSAGE_SIMILARITY = 0.7
 
 Consensus = Literal["approved", "arbitration", "rejected"]
 
 
 class ConsensusRule(NamedTuple):
-    """The outcome for a pair of verdicts."""
+    """A row of the consensus table: the outcome for a pair of verdicts."""
 
     when: Callable[[bool, bool], bool]
     outcome: Consensus
@@ -59,18 +59,25 @@ def is_template_passing(
     issues: Sequence[TemplateIssue],
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> bool:
-    """Check that a template with these issues passes; hidden issues count too."""
+    """Return True if no severity has more issues than allowed.
+
+    Pass all issues, also those that the caps hide.
+    """
     counts = Counter(issue.severity for issue in issues)
     return all(counts[severity] <= max_count for severity, max_count in max_issues_by_severity.items())
 
 
 def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
-    """Find the first row of the table that applies."""
+    """Return the row of the consensus table for two verdicts."""
     return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
 
 
 def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
-    """Compare two issues; page and location distinguish them only if both have one."""
+    """Return True if both issues report the same fault.
+
+    Same fault: the same category and a similar message; the pages, and the locations, must be equal if both issues have
+    one.
+    """
     if issue.category != other_issue.category:
         return False
     if issue.page and other_issue.page and issue.page != other_issue.page:
@@ -84,7 +91,7 @@ def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool
 def keep_worst_issues_per_category(
     issues: Sequence[TemplateIssue], max_issues_by_category: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
 ) -> list[TemplateIssue]:
-    """Keep each category's worst issues up to its cap, in their order."""
+    """Return the issues to show: each category's worst, up to its cap, in input order."""
     worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
     capped_issues: list[TemplateIssue] = []
     for issue in worst_first:

@@ -1,7 +1,8 @@
-"""Convergence of the builder's attempts: scores, retries, escalation.
+"""Decide after each rejected template: build another one, or let a person decide.
 
-Specification 004, "Convergence Tracking", "Retry Limits", "Escalation Triggers"; ruling 18: retries count after the first
-attempt, the bands are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2, none on attempt 1, and diverging escalates at once.
+Specification 004, "Convergence Tracking", "Retry Limits", "Escalation Triggers". Ruling 18: the first attempt is not a
+retry and has no convergence status; the later bands of the score are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2; in the last
+band (diverging) a person decides at once.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ EscalationReason = Literal[
 
 @dataclass(frozen=True)
 class ConvergenceState:
-    """One attempt compared with the one before."""
+    """The issues of one attempt, compared with those of the previous attempt."""
 
     attempt: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     total_issues: int
     critical_issues: int
     high_issues: int
@@ -35,7 +36,7 @@ class ConvergenceState:
 
     @property
     def convergence_score(self) -> float:
-        """From −1 (diverging) to 1 (converging); 0 on the first attempt."""
+        """Share of fixed minus share of new issues, −1 to 1; 0 on the first attempt."""
         if self.attempt == 1:
             return 0.0
         fixed_share = self.issues_fixed_from_prior / max(1, self.prior_total_issues)
@@ -43,15 +44,15 @@ class ConvergenceState:
         return fixed_share - new_share
 
 
-#: Scores below this are diverging.
+#: An attempt with a lower convergence score is diverging.
 DIVERGING_BELOW = -0.2
 
 
 class ConvergenceBand(NamedTuple):
-    """The status for a range of scores."""
+    """A row of the table: the convergence status for a range of scores."""
 
     when: Callable[[float, float], bool]
-    """Arguments: the score, and the limit below which it is diverging."""
+    """Return True if the row applies. Arguments: the score, and the limit below which an attempt is diverging."""
     status: ConvergenceStatus
 
 
@@ -62,14 +63,18 @@ CONVERGENCE_BANDS = (
     ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled"),
     ConvergenceBand(lambda score, diverging_below: True, "diverging"),
 )
-#: Most attempts after the first one. The specification lists 1 for diverging, but it escalates at once.
+#: Most attempts after the first one. The specification lists 1 for ``diverging``, but also that a person decides at
+#: once.
 MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
 
 def measure_convergence(
     attempt: int, issues: Sequence[TemplateIssue], prior_issues: Sequence[TemplateIssue] = ()
 ) -> ConvergenceState:
-    """Compare an attempt's issues with those of the one before, as in deduplication."""
+    """Count fixed and new issues of an attempt, compared with the previous attempt.
+
+    Two issues are the same if ``is_duplicate_issue`` says so.
+    """
     fixed_count = sum(not any(is_duplicate_issue(old, new) for new in issues) for old in prior_issues)
     new = sum(not any(is_duplicate_issue(old, issue) for old in prior_issues) for issue in issues)
     ranks = [SeverityRank[issue.severity] for issue in issues]
@@ -85,29 +90,29 @@ def measure_convergence(
 
 
 def select_convergence_status(state: ConvergenceState, diverging_below: float = DIVERGING_BELOW) -> ConvergenceStatus:
-    """Select the first band that applies; the first attempt has none."""
+    """Return the status for the attempt's convergence score; ``first`` for attempt 1."""
     if state.attempt == 1:
         return "first"
     return next(band.status for band in CONVERGENCE_BANDS if band.when(state.convergence_score, diverging_below))
 
 
 class EscalationSituation(NamedTuple):
-    """The facts about a template that was not approved."""
+    """The facts by which a rejected template is retried or handed to a person."""
 
     attempt: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     scenario: RetryScenario
     status: ConvergenceStatus
     has_failed_reviewer: bool = False
-    """A reviewer did not answer in time."""
+    """True if a reviewer or the arbitrator gave no usable answer in time."""
     has_critical_disagreement: bool = False
     unresolved_share: float = 0.0
-    """Share of disagreements, 0..1, that arbitration could not resolve."""
+    """Share (0..1) of the reviewers' disagreements that arbitration could not resolve."""
     is_review_enabled: bool = True
 
 
 class EscalationTrigger(NamedTuple):
-    """A condition under which a person decides."""
+    """A row of the table: a condition under which a person decides, and its reason."""
 
     when: Callable[[EscalationSituation, Mapping[RetryScenario, int]], bool]
     reason: EscalationReason
@@ -139,7 +144,7 @@ ESCALATION_TRIGGERS = (
 def find_escalation_reason(
     situation: EscalationSituation, max_retries_by_scenario: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
 ) -> EscalationReason | None:
-    """Find the reason why a person decides; None if the builder tries again."""
+    """Return the reason why a person must decide; None if another attempt is allowed."""
     return next(
         (trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries_by_scenario)), None
     )

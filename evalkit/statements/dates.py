@@ -1,4 +1,4 @@
-"""Dates on statements, and the year of a date without one."""
+"""Parse printed dates, and find the year of a date that is printed without it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-#: Formats that the builder tries, the usual ones first; ``%b`` is a month's name in any of the languages below.
+#: Formats that the builder tries, most usual first; ``%b`` is a month's name in a language of ``_MONTH_BY_NAME``.
 DATE_FORMATS = (
     "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%m/%d", "%d/%m",
     "%d.%m.%Y", "%d.%m.%y", "%d.%m.", "%d.%m",
@@ -37,20 +37,20 @@ _PATTERN_BY_CODE = {
 }
 _CURRENT_CENTURY = 2000
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
-#: Most days that a date may be outside the period: late booking, or a weekend.
+#: A transaction's date may be this much outside the statement's period, because of late booking or a weekend.
 _PERIOD_MARGIN = timedelta(days=7)
 _YEAR_LENGTH = timedelta(days=366)
 
 
 class PartialDate(NamedTuple):
-    """A date as written."""
+    """A date as printed; ``year`` is None if no year is printed."""
 
     year: int | None
     month: int
     day: int
 
     def resolve_in_year(self, year: int) -> date | None:
-        """Resolve the date in a year; None if there is no such day, such as 29 February."""
+        """Return the date in this year; None if the year has no such day (29 February)."""
         try:
             return date(year, self.month, self.day)
         except ValueError:
@@ -58,31 +58,36 @@ class PartialDate(NamedTuple):
 
 
 class StatementPeriod(NamedTuple):
-    """A statement's period, both ends included; ``start`` is None if not printed."""
+    """The period of a statement, first and last day; ``start`` is None if not printed."""
 
     start: date | None
     end: date
 
 
 def has_year(date_format: str) -> bool:
-    """Check that the format contains the year."""
+    """Return True if the format contains a year."""
     return "%Y" in date_format or "%y" in date_format
 
 
 def validate_date_format(date_format: str) -> str:
-    """Return the format. ValueError if it is not of day, month and perhaps year."""
+    """Return a valid format unchanged.
+
+    ValueError if the format lacks day or month, or has a code other than day, month and year.
+    """
     codes = re.findall(r"%.", date_format)
     if sorted(code.lower().replace("b", "m") for code in codes if code.lower() != "%y") != ["%d", "%m"] or not set(
         codes
     ) <= set(_PATTERN_BY_CODE):
-        raise ValueError(f"{date_format!r} is not a format of %d, %m or %b, and perhaps %Y or %y")
+        raise ValueError(
+            f"{date_format!r} is not a date format: it must have %d, and %m or %b, and may have %Y or %y, but no other code"
+        )
     return date_format
 
 
 def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: bool = False) -> PartialDate | None:
-    """Parse ``text`` as one date, in the first format that fits.
+    """Parse ``text`` as a date, in the first format that fits; None if none fits.
 
-    ``is_ocr_text``: ignore dots and lines after it, which OCR sees in dirt and rules.
+    ``is_ocr_text``: ignore punctuation before and after the date, which OCR sees in dirt and printed lines.
 
     >>> parse_partial_date("2/6/2020", ["%m/%d/%Y"]), parse_partial_date("31.12.", ["%d.%m."]), parse_partial_date("5 Mär 24", ["%d %b %y"])
     (PartialDate(year=2020, month=2, day=6), PartialDate(year=None, month=12, day=31), PartialDate(year=2024, month=3, day=5))
@@ -115,7 +120,9 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
 
 
 def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> date | None:
-    """Resolve a date by its own year or by the period; None if the year is unknown.
+    """Complete a date by its printed year, or else by the statement's period.
+
+    None if the year is unknown, or if no year puts the date near the period.
 
     >>> around_new_year = StatementPeriod(date(2023, 12, 10), date(2024, 1, 9))
     >>> resolve_date(PartialDate(None, 12, 28), around_new_year), resolve_date(PartialDate(None, 1, 3), around_new_year)
@@ -150,7 +157,9 @@ def _build_partial_date(parts: dict[str, str | None]) -> PartialDate | None:
     short_year = parts.get("y")
     year = int(parts["Y"] or 0) if parts.get("Y") else _CURRENT_CENTURY + int(short_year) if short_year else None
     day = PartialDate(year, month, int(parts["d"] or 0))
-    return day if month >= 1 and day.resolve_in_year(year or _CURRENT_CENTURY) else None  # 2000 has a 29 February
+    return (
+        day if month >= 1 and day.resolve_in_year(year or _CURRENT_CENTURY) else None
+    )  # without a year: check against 2000, a leap year
 
 
 @cache

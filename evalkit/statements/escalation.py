@@ -1,4 +1,4 @@
-"""Escalation of a template to a person: history, persistent issues, advice."""
+"""Hand over a template to a person: history, persistent issues and advice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueCatego
 
 
 def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
-    """Build the escalation of a review that was not approved."""
+    """Build the information for the person who must decide an escalated template."""
     reason = cycles[-1].escalation_reason
-    assert reason is not None  # noqa: S101 - only escalated reviews come here
+    assert reason is not None  # noqa: S101 - only escalated reviews are passed
     persistent_issues = _find_persistent_issues(cycles)
     return Escalation(
         escalation_reason=reason,
@@ -59,17 +59,17 @@ class _AdviceRule(NamedTuple):
     advice: str
 
 
-#: Advice by the reason and the category of the worst open issue; the first that applies.
+#: Advice for the person, by reason and category of the worst open issue; the first row that applies counts.
 _ADVICE_RULES = (
-    _AdviceRule(lambda reason, category: reason == "reviewer_failed", "Look at the template yourself, or run the review again: a reviewer gave no report"),
-    _AdviceRule(lambda reason, category: reason == "review_disabled" and category is None, "The one reviewer found no fault: compare boxes and rows with the pages"),
+    _AdviceRule(lambda reason, category: reason == "reviewer_failed", "A reviewer gave no report: check the template yourself, or run the review again"),
+    _AdviceRule(lambda reason, category: reason == "review_disabled" and category is None, "The only reviewer found no fault: compare the marked regions and rows with the pages"),
     _AdviceRule(lambda reason, category: category == "bbox_accuracy", "Manual bounding box adjustment may be required"),
-    _AdviceRule(lambda reason, category: category == "column_mapping", "Compare what each column is taken for with the titles above it"),
-    _AdviceRule(lambda reason, category: category == "sign_logic", "Check on the page which amounts came in and which went out"),
+    _AdviceRule(lambda reason, category: category == "column_mapping", "Compare the meaning of each column in the template with the title printed above it"),
+    _AdviceRule(lambda reason, category: category == "sign_logic", "Check on the pages which amounts are deposits and which are withdrawals"),
     _AdviceRule(lambda reason, category: category == "date_format", "Check the order of day, month and year, and where the year is printed"),
-    _AdviceRule(lambda reason, category: category == "multiline_handling", "Check which lines belong to one row"),
-    _AdviceRule(lambda reason, category: category == "reconciliation_strategy", "Check whether the printed sums add up at all, and that no row is missing"),
-    _AdviceRule(lambda reason, category: True, "Compare boxes, columns and rows with the pages"),
+    _AdviceRule(lambda reason, category: category == "multiline_handling", "Check which lines belong to the same transaction"),
+    _AdviceRule(lambda reason, category: category == "reconciliation_strategy", "Check if the printed transactions add up to the printed sums, and if a row is missing"),
+    _AdviceRule(lambda reason, category: True, "Compare the template's regions, columns and rows with the pages"),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Checks of the reviewer ``semantic_financial``: is the data interpreted right?"""
+"""Checks of the reviewer ``semantic_financial``: data is interpreted correctly."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from evalkit.statements.template_parts import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
 
 _OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
-#: Columns that are easily confused.
+#: Pairs of columns that a template may have exchanged by mistake.
 _CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
     ("amount", "balance"),
     ("debit", "balance"),
     ("credit", "balance"),
 )
-#: Two adjacent blanks, one at an end, or one between each letter and the next.
+#: Two adjacent blanks, a blank at either end, or blanks between single letters.
 _EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
-#: Fewest known titles of a table header.
+#: A line with fewer known column titles is not a table header.
 _MIN_KNOWN_TITLES = 3
 
 
@@ -75,7 +75,10 @@ def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report unmet sums, and the cause if other signs or columns would meet them."""
+    """Report printed sums that the transactions do not add up to.
+
+    If exchanged signs or columns would meet all sums, that mistake is reported instead of the sums.
+    """
     yield from _find_unused_sums(applied_template)
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
     for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
@@ -88,7 +91,7 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
 
 
 def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report printed sums that the template does not use; check them too."""
+    """Report printed sums that the template ignores, or that it takes rows for."""
     own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
     sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
     applied_with_all_sums = applied_template.apply_other_template(
@@ -119,7 +122,10 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 
 
 def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
-    """Build templates with one opposite interpretation, each with its finding."""
+    """Build variants of the template that each reverse one assumption.
+
+    Each comes with the issue to raise if the variant meets all sums, such as exchanged debits and credits.
+    """
     message = "signs are inverted: debits are shown as credits"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
@@ -158,7 +164,7 @@ def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFi
 
 
 def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report amounts outside the columns: mostly balances whose column is too narrow."""
+    """Report amounts that are in no column, mostly beside a too narrow balance column."""
     decimal_separator = applied_template.template.amounts.decimal
     leftovers = [
         leftover
@@ -173,7 +179,7 @@ def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[Templa
 
 
 def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report numbers under a check-number title that the rows lack."""
+    """Report numbers below a title of check numbers that no transaction contains."""
     printed_numbers = [
         word
         for lines in applied_template.lines_by_page
@@ -194,7 +200,7 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
-    """Find check-number titles in table headers, not in rows that mention a check."""
+    """Find the boxes of check-number titles in table headers, not in transactions."""
     title_patterns = load_bank_vocabulary().columns
     for line in lines:
         title_cells = [

@@ -1,4 +1,4 @@
-"""Checks of the reviewer ``layout_geometry``: does the template find the data?"""
+"""Checks of the reviewer ``layout_geometry``: the template finds all data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
 
 _NO_TRANSACTION_REASON = "it belongs to no transaction"
-#: Farthest distance of a description's next line, in heights of a line.
+#: Largest distance of a description's next line, in heights of a line.
 _MAX_CONTINUATION_DISTANCE = 2.2
 
 
-#: Reasons for which a found row was not read.
+#: Reasons for which a row was found in the table, but not read as a transaction.
 _UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "its date cannot be read",
     "its year is not known",
@@ -34,7 +34,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
         and not applied_template.statement.transactions
         and not applied_template.select_leftovers(*_UNREAD_ROW_REASONS)
     ):
-        # A template that finds nothing makes no mistakes, but is useless.
+        # A template that finds no rows at all would otherwise raise no issue.
         yield TemplateFinding("critical", "bbox_accuracy", "no transaction is read", None, "region")
     elif rows_outside and not applied_template.statement.transactions:
         yield TemplateFinding(
@@ -54,7 +54,7 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report columns that reach out of a region, so that words are cut off."""
+    """Report columns with words that the region cuts off."""
     region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
     for column in applied_template.template.columns:
         if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
@@ -94,7 +94,7 @@ def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[Tem
 
 
 def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report description lines below a row that no row includes."""
+    """Report lines in the description column that belong to no transaction."""
     column = applied_template.template.find_column("description")
     for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON):
         if (
@@ -109,7 +109,7 @@ def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[
 
 
 def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report lines outside a page's rows that the region need not hold."""
+    """Report regions that include lines above or below the table."""
     for page in range(1, len(applied_template.lines_by_page) + 1):
         count = sum(
             leftover.page == page and not _is_among_rows(applied_template, leftover)
@@ -121,7 +121,7 @@ def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[Templ
 
 
 def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
-    """Check that it is among the page's rows, or just below like a further line."""
+    """Return True if the leftover is between the page's rows, or close below the last."""
     row_boxes = [
         box for row in applied_template.statement.transactions if row.page == leftover.page for box in row.boxes
     ]

@@ -1,6 +1,6 @@
-"""Survey a statement's pages before they can be read: aligned dates and amounts.
+"""Find a statement's columns of dates and amounts, without a template.
 
-Pure facts for the builder, which finds their meaning by matching sums.
+The survey does not say what the columns mean; the builder finds that out by comparing sums.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ _MAX_AMOUNT_WORDS = 3
 _MIN_ALONE_SHARE = 0.7
 #: Most lines of a row before its amount.
 _MAX_ROW_LINES = 4
-#: Most lines between a header and the first row.
+#: Most lines from a table header to a row below it.
 _MAX_HEADER_DISTANCE = 4
 #: Largest distance between a header's lines, in heights of a word.
 _MAX_HEADER_LINE_GAP = 1.9
-#: If a smaller share of dated lines has amounts with cents, the statement has no cents.
+#: If a smaller share of the dated lines with amounts has cents, the statement prints amounts without cents.
 _MIN_CENTS_SHARE = 0.3
-#: Smallest size of a date column, as a share of the largest.
+#: Smallest number of dates in a date column, as a share of the fullest column's dates.
 _MIN_SHARE_OF_FULLEST = 0.5
 LinesByPage = Sequence[Sequence[TextLine]]
 
 
 @dataclass(frozen=True)
 class DateOrAmount:
-    """A date or an amount in a line."""
+    """A date or an amount in a line, with its words and position."""
 
     line: TextLine
     words: tuple[PageWord, ...]
 
     @property
     def text(self) -> str:
-        """Its text as written."""
+        """The date or amount as printed."""
         return " ".join(word.text for word in self.words)
 
     @property
     def x0(self) -> float:
-        """Left edge."""
+        """Left edge, as a fraction of the page's width."""
         return self.words[0].box[0]
 
     @property
     def x1(self) -> float:
-        """Right edge."""
+        """Right edge, as a fraction of the page's width."""
         return self.words[-1].box[2]
 
 
 @dataclass(frozen=True)
 class AlignedColumn:
-    """Dates or amounts aligned below one another."""
+    """A column of dates or amounts that are printed below one another."""
 
     x0: float
     x1: float
     dates_or_amounts: tuple[DateOrAmount, ...]
 
     def overlaps(self, x0: float, x1: float) -> bool:
-        """Check that it overlaps the range."""
+        """Return True if the column overlaps the horizontal range x0..x1."""
         return self.x0 < x1 and x0 < self.x1
 
 
 @dataclass(frozen=True)
 class LayoutSurvey:
-    """All surveyed facts."""
+    """Columns, header lines and labelled sums found on a statement's pages."""
 
     lines_by_page: LinesByPage
     decimal_separator: DecimalSeparator
@@ -83,30 +83,30 @@ class LayoutSurvey:
     date_column: AlignedColumn
     value_date_column: AlignedColumn | None
     amount_columns: tuple[AlignedColumn, ...]
-    """From the left."""
+    """The columns of amounts, from the left."""
     header_lines: tuple[TextLine, ...]
-    """The lines with the columns' titles, on all pages."""
+    """The lines with the titles of the columns, on all pages."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
 
     def is_row_start(self, line: TextLine) -> bool:
-        """Check that a row begins in the line."""
+        """Return True if a row of the table begins in the line."""
         return any(placed_text.line is line for placed_text in self.date_column.dates_or_amounts)
 
     def is_header_line(self, line: TextLine) -> bool:
-        """Check that the line has column titles."""
+        """Return True if the line has titles of columns."""
         return any(header_line is line for header_line in self.header_lines)
 
     def is_sum_line(self, line: TextLine) -> bool:
-        """Check that the line has a labelled sum."""
+        """Return True if the line has a labelled sum, such as a closing balance."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
 
     def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
-        """Find the positions of the lines that begin a row."""
+        """Return the positions in ``lines`` of the lines in which a row begins."""
         return [position for position, line in enumerate(lines) if self.is_row_start(line)]
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
-    """Survey the pages; None if no dates and amounts are aligned."""
+    """Find columns, headers and sums; None if dates or amounts form no column."""
     decimal_separator = _detect_decimal_separator(lines_by_page)
     cents_optional = _is_without_cents(lines_by_page, decimal_separator)
     dates_before_amounts = [
@@ -167,7 +167,7 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
 
 
 def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
-    """Find the dates at the start of the line's cells."""
+    """Find the dates at the start of each cell of the line, from the left."""
     for cell in line.cells:
         words = cell.words
         while words:
@@ -176,7 +176,7 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
             if placed_date is None:
                 break
             yield placed_date
-            words = words[len(placed_date.words) :]  # two dates may be close together
+            words = words[len(placed_date.words) :]  # a second date may follow in the same cell
 
 
 def _is_date(candidate: DateOrAmount) -> bool:
@@ -186,7 +186,7 @@ def _is_date(candidate: DateOrAmount) -> bool:
 def find_line_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> Iterator[DateOrAmount]:
-    """Find the amounts at the end of the line's cells, from the left."""
+    """Find the amounts at the end of each cell of the line, from the left."""
     for cell in line.cells:
         placed_amounts: list[DateOrAmount] = []
         end = len(cell.words)
@@ -204,13 +204,16 @@ def find_line_amounts(
                     break
             else:
                 break
-        # Without cents, any number may end a text.
+        # Without cents, a number at the end of a text may be no amount: all of the cell must be amounts.
         if end == 0 or not cents_optional:
             yield from reversed(placed_amounts)
 
 
 def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Derive the statement's period labels and date formats; empty if there are none."""
+    """Derive patterns for the period's label, and the formats of the period's dates.
+
+    Without a labelled period: no patterns, and the date formats most used on the pages.
+    """
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     labelled_texts = (
         (min(len(list(find_dates_in_text(text, formats_with_year))), 2), label, text)
@@ -225,7 +228,7 @@ def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tupl
 
 
 def _detect_date_formats(text: str) -> tuple[str, ...]:
-    """Detect the formats with most dates in the text, then those without a year."""
+    """Return formats with a year that fit most dates in the text, then yearless ones."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     match_counts = {
         date_format: len(list(find_dates_in_text(text, [date_format]))) for date_format in formats_with_year
@@ -289,7 +292,7 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Check for a date after an amount, as in a list of daily balances or checks."""
+    """Return True if a date follows an amount, as in lists of daily balances."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
@@ -300,7 +303,7 @@ def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, 
 def _find_dates_before_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> list[DateOrAmount]:
-    """Find a row's dates; empty if dates follow amounts, as in balance lists."""
+    """Return the dates of a line with amounts; empty if a date follows an amount."""
     if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
         find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
     ):
@@ -309,7 +312,7 @@ def _find_dates_before_amounts(
 
 
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    """Check that further dates are a column: titled, or alone in their cells."""
+    """Return True if the column has a title for dates, or most dates fill their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
     cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(
@@ -328,7 +331,10 @@ def _has_row_amount(
     *,
     cents_optional: bool,
 ) -> bool:
-    """Check for an amount in the first line's columns, or an undated line below."""
+    """Return True if the row that begins in the first line has an amount.
+
+    The amount may be in that line, or in an undated line below within the same row.
+    """
     for line in lines:
         is_below = line is not lines[0]
         if is_below and (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None)):
@@ -344,11 +350,11 @@ def _has_row_amount(
 
 
 def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmount]) -> Iterator[TextLine]:
-    """Find title lines above the first row, and between rows if a table begins anew."""
+    """Find the lines of table headers, above the first row or between rows."""
     row_line_ids = {id(placed_text.line) for placed_text in row_dates}
     title_patterns = load_bank_vocabulary().columns
     for position, line in enumerate(lines):
-        # A header has a row within a few lines.
+        # A line without a row within the next few lines is no header.
         if id(line) in row_line_ids or not any(
             id(other_line) in row_line_ids for other_line in lines[position + 1 : position + 1 + _MAX_HEADER_DISTANCE]
         ):
@@ -387,7 +393,10 @@ def _find_amount_columns(
     *,
     cents_optional: bool,
 ) -> tuple[AlignedColumn, ...]:
-    """Find the rows' amount columns; a single amount counts only below a title."""
+    """Find the columns of amounts right of the dates.
+
+    A column with a single amount counts only if there is a title above it.
+    """
     row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
         (

@@ -1,4 +1,4 @@
-"""A model's template, used only if it reads at least as well as the measured."""
+"""Ask a model for a template, and use it only if it reads the statement as well."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from evalkit.statements.template_builder import BuilderRetryInput, TemplateBuild
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
-#: Most characters of a proposal; no template is longer.
+#: Longer proposals of a model are cut; no template is as long.
 _MAX_PROPOSAL_LENGTH = 100_000
 
 
 class ProposalResult(NamedTuple):
-    """A template, and the cost of asking for it."""
+    """The template to use, the model usage, and the model that proposed the template."""
 
     build_result: TemplateBuildResult
     usage: Usage
     proposed_by: str = ""
-    """The model whose proposal was used; empty for the measured one."""
+    """The model whose proposal is used; empty if the program's own template is used."""
 
 
 async def build_best_template(
@@ -39,11 +39,12 @@ async def build_best_template(
     retry: BuilderRetryInput | None = None,
     timeout_seconds: float | None = None,
 ) -> ProposalResult:
-    """Build the measured template, or use a model's better one.
+    """Build a template by rules, and use a model's proposal instead if it is as good.
 
-    Errors as of ``build_draft_template``; StoreError.
+    If the model does not answer, or its proposal is invalid or reads the statement worse, the template built by rules
+    is used. ``timeout_seconds``: for the model's answer.
 
-    If the model does not answer, or its answer is invalid or reads less, the measured template is used.
+    Raises the errors of ``build_draft_template``, and StoreError if the answer could not be stored.
     """
     measured_build = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
@@ -71,10 +72,11 @@ async def build_best_template(
 
 
 def parse_proposed_template(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:
-    """Parse a model's TOML; None if it is not a template.
+    """Parse the template that a model proposed; None if it is not valid.
 
-    Identity, number and status are those of the measured template. Patterns that it does not have become plain words: a
-    model's regular expression could run for ever.
+    Template id, version and schema version are taken from ``measured_template``; the status is draft. Patterns that
+    ``measured_template`` does not contain are matched as plain words, because a model's regular expression could take
+    too long.
     """
     try:
         parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")
@@ -95,7 +97,11 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
 
 
 def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
-    """Compare with a reference: no worse issues, no fewer rows, no fewer met sums."""
+    """Return True if ``proposed`` reads as much as ``reference``, and as correctly.
+
+    Its issues must not be worse than the reference's (compared by number, critical first), and it must read no fewer
+    transactions and meet no fewer sums.
+    """
     return (
         _count_findings_by_severity(proposed) <= _count_findings_by_severity(reference)
         and len(proposed.statement.transactions) >= len(reference.statement.transactions)
@@ -117,7 +123,7 @@ def _count_met_sums(applied_template: AppliedTemplate) -> int:
     return sum(check.is_met for check in applied_template.reconciliation.checks)
 
 
-#: Keys of a template that hold patterns.
+#: Fields of a template whose values are patterns.
 _PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening", "closing", "heading", "label"))
 
 

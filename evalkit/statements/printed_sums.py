@@ -1,4 +1,4 @@
-"""The sums that a statement prints: balances, deposits, withdrawals."""
+"""Find labels such as "Closing balance" on a statement, and their amounts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.text_lines import TextLine, compute_bounding_box
 
-#: Most lines between a label in a row of titles and its value below.
+#: A value that is printed below its label is looked for in this many lines.
 _MAX_LINES_BELOW_LABEL = 2
 #: Most words of an amount: "$ 1 234,56 CR".
 _MAX_AMOUNT_WORDS = 4
-#: Begins with a number, or with a word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
+#: Text that begins with a number, or with one word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
 _STARTS_WITH_DATE = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
 _COUNT_PATTERN = re.compile(r"[\d#%=+-]*")
 
 
 @dataclass(frozen=True)
 class LabelledAmount:
-    """A printed sum."""
+    """A label with its amount, as printed."""
 
     kind: str
-    """The key of the pattern that its label matched."""
+    """The kind of sum: the key of the pattern that the label matched."""
     label: str
-    """As printed, without the value."""
+    """The label as printed, without the amount."""
     amount: Amount
     box: Box
-    """Box around label and value."""
+    """The box around label and amount."""
 
 
 def find_labelled_amounts(
@@ -41,9 +41,10 @@ def find_labelled_amounts(
     *,
     cents_optional: bool,
 ) -> Iterator[LabelledAmount]:
-    """Find the line's labels with their values, after or below the label.
+    """Find the labels of a line, each with the amount after or below it.
 
-    Sums with cents are preferred; sums without count only if ``cents_optional``.
+    ``patterns_by_kind``: patterns of labels by kind of sum. Labels without an amount are left out. Amounts without
+    cents count only with ``cents_optional``, and only if there is no amount with cents.
     """
     cells = line.cells
     label_positions = [
@@ -71,7 +72,11 @@ def find_labelled_amounts(
 def find_date_labels_and_nearby_texts(
     line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Find labels at the start of cells, each with the text after and dates below it."""
+    """Find labels at the start of cells, with the texts that may contain their dates.
+
+    Each label comes twice: with the text from its cell to the line's end, and with the cells of the line below that
+    begin with a date.
+    """
     for position, cell in enumerate(line.cells):
         if label := next(
             (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))), None
@@ -114,7 +119,10 @@ def _strip_trailing_amount(cell: TextLine, decimal_separator: DecimalSeparator, 
 def _find_amount_below_label(
     label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> tuple[Amount, TextLine] | None:
-    """Find the amount below the label, in a line that holds only numbers."""
+    """Return the amount below the label and its cell; None if there is none.
+
+    Only lines that consist of numbers are considered.
+    """
     x0, _, x1, _ = label_cell.box
     for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
         parsed_cells = [
@@ -135,7 +143,10 @@ def _find_amount_below_label(
 def parse_trailing_amount(
     cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
 ) -> tuple[Amount, int] | None:
-    """Parse the longest amount at the cell's end, and count the words before it."""
+    """Return the longest amount at the cell's end and the number of words before it.
+
+    None if the cell does not end with an amount.
+    """
     texts = [word.text for word in cell.words]
     for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
         amount = parse_amount(

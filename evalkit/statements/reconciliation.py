@@ -1,6 +1,6 @@
-"""Reconcile transactions with the sums that the statement prints.
+"""Check that the transactions add up to the sums that the statement prints.
 
-A difference is reported as it is; nothing is moved, dropped or rounded to meet a sum.
+A difference is reported as it is; no transaction is moved, dropped or rounded to meet a sum.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from evalkit.statements.statement_template import StatementTemplate
 SumCheckName = Literal[
     "closing_balance", "running_balance", "carried_balance", "deposits", "withdrawals", "section_total", "repeated_rows"
 ]
-#: Rows without a balance or a reference may be equal by chance; this many consecutive ones are not.
+#: Rows without a balance or reference number may be equal by chance; this many equal rows in sequence are a repetition.
 _MIN_REPEATED_RUN = 3
 _REFERENCE_NUMBER = re.compile(r"\d{6,}")
 
 
 class SumCheck(LazyStrictRecord):
-    """The check of one sum."""
+    """The check of one printed sum against the transactions, or of repeated rows."""
 
     name: SumCheckName
     account: str = ""
     label: str = ""
-    """As printed; empty if it is not printed."""
+    """The label of the sum as printed; empty if the sum has none."""
     expected: Decimal
-    """The printed sum; none for ``repeated_rows``."""
+    """The printed sum; 0 for ``repeated_rows``."""
     found: Decimal
-    """The sum of the transactions."""
+    """The value computed from the transactions."""
     difference: Decimal
     """``found`` − ``expected``."""
     is_met: bool
     page: int | None = None
-    """Page of the expected sum."""
+    """The page of the sum, or of the first repeated row."""
     message: str
-    """A sentence for a person."""
+    """The result of the check, as a sentence for a person."""
 
 
 class ReconciliationReport(LazyStrictRecord):
-    """All possible checks of the statement."""
+    """The checks of all sums that the statement prints and the template names."""
 
     checks: tuple[SumCheck, ...]
 
     @property
     def has_only_met_checks(self) -> bool:
-        """True if there are checks of sums, and every check is met."""
+        """True if at least one sum was checked, and every check is met."""
         return any(check.name != "repeated_rows" for check in self.checks) and all(
             check.is_met for check in self.checks
         )
@@ -62,7 +62,7 @@ class _AccountRowsAndSums(NamedTuple):
 
 
 def reconcile_statement(template: StatementTemplate, statement: ParsedStatement) -> ReconciliationReport:
-    """Compare printed sums with transactions, by account."""
+    """Check the printed sums of each account against its transactions."""
     names = (*(row.account for row in statement.transactions), *(printed_sum.account for printed_sum in statement.sums))
     is_newest_first = template.rows.order == "newest_first"
     checks: list[SumCheck] = []
@@ -76,19 +76,19 @@ def reconcile_statement(template: StatementTemplate, statement: ParsedStatement)
 
 
 def _check_closing_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each printed closing balance: opening balance plus all amounts."""
+    """Check each printed closing balance against opening balance plus all amounts."""
     if (opening_balance := _find_opening_balance(account)) is None:
         return
     computed = opening_balance + sum((row.amount for row in account.rows), Decimal(0))
-    # A closing balance printed twice, in the summary and below the table, is one check.
+    # A closing balance that is printed in the summary and again below the table is checked once.
     sum_by_value = {printed_sum.value: printed_sum for printed_sum in reversed(_select_sums(account, "closing"))}
     for printed_balance, printed_sum in sum_by_value.items():
-        sentence = "the opening balance and all transactions make {found}, printed is {expected}"
+        sentence = "opening balance plus all transactions is {found}; printed: {expected}"
         yield _build_sum_check("closing_balance", printed_sum, printed_balance, computed, sentence)
 
 
 def _find_opening_balance(account: _AccountRowsAndSums) -> Decimal | None:
-    """Find the balance before the first row, printed or brought forward."""
+    """Return the opening balance, printed or brought forward; None if neither."""
     carried_sums = [
         printed_sum for printed_sum in account.sums if printed_sum.kind == "carried" and printed_sum.after == 0
     ]
@@ -100,7 +100,7 @@ def _select_sums(account: _AccountRowsAndSums, kind: str) -> list[PrintedSum]:
 
 
 def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each printed balance against the one before and the amounts since."""
+    """Check each row's balance against the previous balance plus the amounts since."""
     rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
     balance = _find_opening_balance(account)
     compared_count, broken_rows = 0, []
@@ -119,17 +119,17 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         yield SumCheck(
             name="running_balance", account=row.account, expected=row.balance, found=computed, difference=computed - row.balance,
             is_met=False, page=row.page,
-            message=f"row of {row.date} on page {row.page}: the balance before it and its amount make {computed}, printed is {row.balance}",
+            message=f"row of {row.date} on page {row.page}: the previous balance plus the amounts since is {computed}; printed: {row.balance}",
         )  # fmt: skip
     if last_row is not None and last_row.balance is not None and compared_count and not broken_rows:
         yield SumCheck(
             name="running_balance", account=last_row.account, expected=last_row.balance, found=last_row.balance, difference=Decimal(0),
-            is_met=True, page=last_row.page, message=f"{compared_count} balances printed beside the rows follow from the amounts",
+            is_met=True, page=last_row.page, message=f"{compared_count} balances printed in the rows agree with the amounts",
         )  # fmt: skip
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each balance carried forward against the row before it."""
+    """Check each balance carried forward against the last balance printed before it."""
     for printed_sum in account.sums:
         earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
         if printed_sum.kind == "carried" and earlier_balances:
@@ -138,12 +138,16 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
                 printed_sum,
                 printed_sum.value,
                 earlier_balances[-1],
-                "the row before has the balance {found}, carried forward is {expected}",
+                "the last balance printed before is {found}; carried forward: {expected}",
             )
 
 
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check printed deposits and withdrawals, of sections, accounts, or in parts."""
+    """Check printed totals of deposits and withdrawals against the transactions.
+
+    A total inside a section is checked against the section's rows, any other against the account's. Totals that are
+    printed in parts are added up first.
+    """
     sections = {row.section for row in account.rows if row.section}
     computed_by_kind = {
         "deposits": sum((row.amount for row in account.rows if row.amount > 0), Decimal(0)),
@@ -161,7 +165,7 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
                 printed_sum,
                 printed_sum.value,
                 section_sum,
-                "the rows below the heading make {found}, printed is {expected}",
+                "the rows below the heading add up to {found}; printed: {expected}",
             )
         else:
             yield _build_sum_check(
@@ -169,7 +173,7 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
                 printed_sum,
                 printed_sum.value,
                 computed_by_kind[printed_sum.kind],
-                "they make {found}, printed is {expected}",
+                "the transactions of this kind add up to {found}; printed: {expected}",
             )
     for kind, computed in computed_by_kind.items():
         if parts := [printed_sum for printed_sum in account.sums if printed_sum.kind == kind and printed_sum.is_part]:
@@ -180,7 +184,7 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
                 combined_sum,
                 expected,
                 computed,
-                "they make {found}, the printed parts {expected}",
+                "the transactions of this kind add up to {found}; the printed parts to {expected}",
             )
 
 
@@ -191,14 +195,15 @@ def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         yield SumCheck(
             name="repeated_rows", account=repeated_rows[0].account, expected=Decimal(0), found=amount, difference=amount,
             is_met=False, page=repeated_rows[0].page,
-            message=f"{len(repeated_rows)} rows on pages {pages} repeat rows of earlier pages; without them the amounts make {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
+            message=f"{len(repeated_rows)} rows on pages {pages} repeat rows of earlier pages; the amounts without these rows add up to {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
         )  # fmt: skip
 
 
 def find_rows_repeated_across_pages(rows: Sequence[Transaction]) -> list[Transaction]:
-    """Find rows that are already on an earlier page, word for word.
+    """Return the rows that repeat a row of an earlier page word for word.
 
-    Equal rows on one day happen: without a balance or a long number to distinguish them, only three in sequence count.
+    Two transactions of one day may be equal by chance. Rows without a balance and without a number of six or more
+    digits in the description count only if at least three in sequence are repeated.
     """
     first_page_by_key: dict[tuple[object, ...], int] = {}
     runs: list[list[Transaction]] = [[]]

@@ -1,4 +1,4 @@
-"""Records of a template's review: cycles, cost, and the case for a person.
+"""Stored records of a template's review: attempts, cost, case for a person.
 
 Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
 """
@@ -19,25 +19,26 @@ from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, Sev
 
 SCHEMA_VERSION = 1
 
-#: Suffix of the id of a template's case.
+#: The case_id of a template's case is its template_id and this suffix.
 TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
 class ReportedIssue(LazyStrictRecord):
-    """An issue of the last cycle, each fault once."""
+    """An issue of one attempt, merged from all reviewers that reported it."""
 
     issue: TemplateIssue
-    """The highest reported severity, and all suggested fixes."""
+    """The issue with the highest severity that was reported, and all suggested fixes."""
     reported_by: tuple[ReviewerRole, ...]
     resolution: Resolution | None = None
-    """The arbitrator's decision, if only one reviewer reported it."""
+    """The arbitrator's decision about an issue that only one reviewer reported."""
 
 
 def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ReportedIssue]:
-    """Merge all reviewers' issues, each fault once, in the order of the first report.
+    """Merge issues of different reviewers that report the same fault.
 
-    The highest severity counts; suggested fixes are joined, and all reporters are named. Issues of one reviewer that are
-    worded alike are separate faults; only identical messages are merged.
+    The order is that of the first report of each fault. A merged issue has the highest severity, all suggested fixes
+    and all reporting reviewers. Similar issues of one reviewer stay separate; only those with identical messages are
+    merged.
     """
     merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:
@@ -67,7 +68,7 @@ def _merge_into_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer
 
 
 class ConvergencePoint(LazyStrictRecord):
-    """One attempt in the history of a template."""
+    """Number of issues and convergence score of one attempt."""
 
     attempt: int = Field(ge=1)
     issues: int = Field(ge=0)
@@ -75,7 +76,7 @@ class ConvergencePoint(LazyStrictRecord):
 
 
 class PersistentIssue(LazyStrictRecord):
-    """A fault of more than one attempt."""
+    """An issue that was reported in more than one attempt."""
 
     issue_id: str
     reported_in_attempts: tuple[int, ...]
@@ -83,7 +84,7 @@ class PersistentIssue(LazyStrictRecord):
 
 
 class Escalation(LazyStrictRecord):
-    """The reason why a person decides, and the whole history."""
+    """The reason why a person must decide a template, with the history of its review."""
 
     escalation_reason: EscalationReason
     attempt_count: int = Field(ge=1)
@@ -92,59 +93,59 @@ class Escalation(LazyStrictRecord):
     convergence_history: tuple[ConvergencePoint, ...] = ()
     persistent_issues: tuple[PersistentIssue, ...] = ()
     recommendation: str = ""
-    """One sentence for the person."""
+    """Advice for the person, in one sentence."""
 
 
 class TemplateCase(LazyStrictRecord):
-    """The case of a template for a person."""
+    """A template that a person has to decide, with its issues and history."""
 
     template_id: str
     template: str
-    """The last attempt's, as TOML."""
+    """The template of the last attempt, as TOML."""
     issues: tuple[ReportedIssue, ...]
-    """All of the last cycle; caps limit what is shown."""
+    """All issues of the last attempt, also those that the caps hide on the screen."""
     escalation: Escalation
 
 
 class ReviewCost(LazyStrictRecord):
-    """Cost of reviewing a template, builders included."""
+    """Attempts, tokens and cost of a template's review, including building templates."""
 
     review_cycle_id: str
     template_id: str
     attempts: int = Field(ge=0)
     total_tokens: dict[Literal["input", "output"], int]
     estimated_cost_usd: Decimal | None
-    """None if the price is unknown."""
+    """Cost in US dollars; None if a price is unknown."""
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
 class ReviewCycle(LazyStrictRecord):
-    """A reviewed attempt: ``template_reviews/{template_id}/cycle_{n}.json``."""
+    """The record of one attempt: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     review_cycle_id: str
     template_id: str
     statement_sha256: str = ""
-    """Hash of the statement it was tried on; its report may quote it."""
+    """SHA-256 of the statement with which the template was reviewed; the reports may quote this statement."""
     attempt: int = Field(ge=1)
     template: str
-    """As TOML."""
+    """The reviewed template, as TOML."""
     reports: tuple[ReviewerReport, ...]
-    """Reports of the reviewers that answered in time, with all issues, hidden ones too."""
+    """The reports of the reviewers that answered in time, with all issues, also those that the caps hide."""
     failures: dict[str, str] = {}
     """The reason why a role gave no report, by role; quotes no document."""
     consensus: Consensus | None
-    """None if a reviewer failed."""
+    """The outcome of the two verdicts; None if a reviewer gave no report."""
     because: str
-    """The reason given by the table's row."""
+    """The reason for the outcome, as a sentence."""
     arbitration: ArbitrationReport | None = None
     convergence: dict[str, Any]
-    """The fields of ``ConvergenceState``, its ``score`` and ``status``."""
+    """The fields of ``ConvergenceState``, with the convergence ``score`` and ``status``."""
     issues: tuple[ReportedIssue, ...]
-    """Each fault once."""
+    """The issues of all reports, each fault once."""
     outcome: Literal["approved", "retry", "escalated"]
     escalation_reason: EscalationReason | None = None
     cost: ReviewCost | None = None
-    """The whole review up to this cycle, builders included; the last cycle has the total."""
+    """Cost of the whole review up to this attempt, including building templates; the last attempt has the total."""
     times: dict[str, Any] = {}
-    """Start and end of each part (ISO 8601, UTC)."""
+    """Start and end of the attempt and of each role's work (ISO 8601, UTC), and the builder's error."""

@@ -1,4 +1,4 @@
-"""Issues and reports of template reviewers (specification 004)."""
+"""The report of a template reviewer and its issues (specification 004)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ReviewerRole = Literal["layout_geometry", "semantic_financial", "arbitrator"]
 
 
 class SeverityRank(IntEnum):
-    """Severities in order; high and critical block."""
+    """Severities of template issues in ascending order."""
 
     low = 0
     medium = 1
@@ -26,12 +26,12 @@ class SeverityRank(IntEnum):
 
 
 class IssueEvidence(LazyStrictRecord):
-    """Expected, actual, and location."""
+    """The evidence for an issue: expected and actual value, and part of the template."""
 
     expected: str = ""
     actual: str = ""
     location: str = ""
-    """The part of the template: ``column debit``, ``region first``."""
+    """The part of the template, such as ``column debit`` or ``region first``."""
 
 
 class TemplateIssue(LazyStrictRecord):
@@ -42,14 +42,14 @@ class TemplateIssue(LazyStrictRecord):
     category: TemplateIssueCategory
     message: str
     page: int | None = Field(None, exclude_if=lambda page: page is None)
-    """Omitted if unknown, wherever the issue is written."""
+    """Page of the statement, from 1; left out of files and prompts if unknown."""
     evidence: IssueEvidence = IssueEvidence()
     suggested_fix: str = ""
     confidence: float = Field(1.0, ge=0, le=1)
 
 
 class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
-    """One reviewer's answer."""
+    """One reviewer's report about a template: verdict and issues."""
 
     reviewer_id: str
     reviewer_role: ReviewerRole
@@ -58,11 +58,12 @@ class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias
     template_version: str = ""
     is_passed: bool = Field(alias="pass")
     issues: tuple[TemplateIssue, ...] = ()
-    """All issues: caps limit only the display."""
+    """All issues, also those that the caps hide on the screen."""
     summary: dict[str, Any] = {}
-    """``strengths``, ``weaknesses``, ``overall_quality_score`` 0..1."""
+    """Keys ``strengths`` and ``weaknesses`` (lists of sentences) and ``overall_quality_score`` (0..1)."""
     review_duration_ms: int | None = Field(None, ge=0, exclude_if=lambda duration: duration is None)
-    """None in files: the cycle's ``times`` has it, so that repeated runs differ nowhere else."""
+    """Always None in evalkit's files: ``times`` of the cycle has the times, so that repeated runs differ nowhere
+    else."""
     tokens_used: dict[str, int] = {}
     reviewed_at: str
-    """ISO 8601, UTC."""
+    """Time of the report, ISO 8601, UTC."""

@@ -1,7 +1,8 @@
-"""The measured review by two reviewers with different tasks.
+"""Review a template by rules, as one of two reviewers with different tasks.
 
-``layout_geometry`` checks that the template finds the data, ``semantic_financial`` that it interprets the data correctly.
-Each check is a function from facts about a reading to issues. A measured issue is not an opinion: no model can remove it.
+``layout_geometry`` checks that the template finds all data, ``semantic_financial`` that the data is interpreted
+correctly. Each check is a function that takes what the template reads and yields issues. The issues that rules raise
+are called measured: no model can remove them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_template_pas
 from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
-#: Version of the measured checks; raise it with every change that alters an issue.
+#: Version of the rules; raise the number with every change that alters an issue.
 RULE_REVIEWER_VERSION = "measured-5"
 
 
-#: The checks of each reviewer.
+#: The rules of each reviewer, in the order of the report.
 CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
     "layout_geometry": layout_checks.LAYOUT_CHECKS,
     "semantic_financial": financial_checks.FINANCIAL_CHECKS,
@@ -34,7 +35,10 @@ def review_by_rules(
     reviewed_at: str,
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """Build a reviewer's measured report. ``reviewed_at``: ISO 8601, UTC."""
+    """Run all rules of a reviewer and build the report.
+
+    ``reviewed_at``: time of the review, ISO 8601, UTC.
+    """
     findings = [finding for check in CHECKS_BY_REVIEWER[reviewer] for finding in check(applied_template)]
     issues = tuple(
         TemplateIssue(

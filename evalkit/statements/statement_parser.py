@@ -1,7 +1,7 @@
-"""Read a statement with a template: transactions, printed sums, and leftovers.
+"""Read a statement with a template: transactions, printed sums, unread lines.
 
 Nothing is lost silently: each line within a region belongs to a transaction, has a known meaning (heading, furniture,
-printed sum), or is a leftover with a reason; rows outside all regions are reported too.
+printed sum), or is listed as left over with a reason. Rows outside all regions are listed too.
 """
 
 from __future__ import annotations
@@ -38,44 +38,44 @@ LeftoverReason = Literal[
     "it has dates behind its amounts",
     "it does not say what it was",
 ]
-#: The first rules also apply outside regions: headings and sums may be above the table or on another page.
+#: Number of line rules that also apply outside regions: headings and sums may be above the table or on another page.
 _RULES_OUTSIDE_REGIONS = 4
-#: Two dates this many days apart are a statement's period.
+#: Two dates in a line of the first page are the statement's period if they are this many days apart.
 _PERIOD_LENGTH_DAYS = range(5, 100)
-#: Columns of the CSV file, in the order that other programs rely on.
+#: Columns of the CSV file of transactions; other programs rely on their order.
 TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
 _SUM_KIND_BY_NAME: dict[str, SumKind] = {
     "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
 }  # fmt: skip
-#: Suffix of an account's heading on further pages.
+#: The end of a heading that is repeated on the next page, such as "(continued)".
 _CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
 
 class Transaction(LazyStrictRecord):
-    """One row of a statement."""
+    """One transaction of a statement."""
 
     date: str
-    """ISO 8601."""
+    """The date, ISO 8601."""
     description: str
     amount: Decimal
-    """Deposits above zero, withdrawals below."""
+    """The amount: deposits positive, withdrawals negative."""
     balance: Decimal | None = None
-    """As printed in its row; debts below zero."""
+    """The balance printed in the row, debts negative; None if there is none."""
     check_number: str = ""
     page: int
     boxes: tuple[Box, ...]
-    """One for each of its lines."""
+    """The box of each line of the transaction."""
     account: str = ""
-    """Heading of its account; empty if the statement has only one."""
+    """The heading of the account; empty if no account heading was found."""
     section: str = ""
-    """The heading above it."""
+    """The last section heading above the transaction."""
     is_mended: bool = False
-    """True if a misread character of an amount was corrected."""
+    """True if a character of an amount, misread by OCR, was corrected."""
 
 
 class LeftoverText(LazyStrictRecord):
-    """Words that belong to no transaction."""
+    """Words of a line that were not read as part of a transaction, with the reason."""
 
     page: int
     text: str
@@ -84,25 +84,25 @@ class LeftoverText(LazyStrictRecord):
 
 
 class PrintedSum(LazyStrictRecord):
-    """A sum that the statement prints."""
+    """A balance or total that the statement prints."""
 
     kind: SumKind
     value: Decimal
-    """Deposits and withdrawals without a sign; balances with debts below zero."""
+    """The printed value: totals without a sign, balances negative if they are debts."""
     label: str
     page: int
     box: Box
     account: str = ""
     section: str = ""
-    """The heading that it closes; empty outside the table."""
+    """The section heading above the sum; empty outside the regions."""
     after: int = 0
-    """Number of its account's transactions before it."""
+    """Number of transactions of the same account before the sum."""
     is_part: bool = False
-    """A part of the deposits or withdrawals: all parts together are the sum."""
+    """True if the sum is only a part of all deposits or withdrawals, which all parts together add up to."""
 
 
 class ParsedStatement(LazyStrictRecord):
-    """A template's reading of a statement."""
+    """All that a template reads from a statement."""
 
     template_id: str
     version: int
@@ -111,18 +111,18 @@ class ParsedStatement(LazyStrictRecord):
     transactions: tuple[Transaction, ...] = ()
     sums: tuple[PrintedSum, ...] = ()
     left_over: tuple[LeftoverText, ...] = ()
-    """Within the regions."""
+    """Lines within the regions that belong to no transaction and have no known meaning."""
     outside: tuple[LeftoverText, ...] = ()
-    """Rows with a date and an amount in their columns, outside all regions."""
+    """Lines outside all regions with a date and an amount in the template's columns."""
 
 
 def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
-    """Read the statement with the template."""
+    """Read a statement with a template: transactions, printed sums, unread lines."""
     return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
-    """Read pages whose words are already in lines."""
+    """Read a statement whose words are already grouped into lines, by page."""
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
@@ -136,9 +136,10 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
 def find_statement_period(
     dates: DateRules, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
 ) -> StatementPeriod | None:
-    """Find the statement's period; None if no page prints it.
+    """Return the statement's period; None if no page prints it.
 
-    ``closing_labels``: of closing balances.
+    ``closing_labels``: label patterns of closing balances, whose date is the end of the period if no period is
+    labelled.
     """
     date_formats = dates.period_formats or dates.formats
     if not dates.period:
@@ -154,7 +155,11 @@ def find_statement_period(
 def _find_unlabelled_period(
     closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
 ) -> StatementPeriod | None:
-    """Find two dates in a line of page 1, else the latest closing date."""
+    """Return the period by dates without a label; None if there are no dates.
+
+    Two dates of one line of page 1 if they are 5 to 99 days apart, else only the end: the latest date at a closing
+    balance, or else the latest date on page 1.
+    """
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
         period = build_statement_period(list(find_dates_in_text(line.text, date_formats)))
@@ -179,7 +184,7 @@ def _find_unlabelled_period(
 
 
 def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPeriod | None:
-    """Build the period of the dates; a first date may lack its year."""
+    """Build the period from earliest to latest date; None if no date has a year."""
     known_dates = [resolved_date for day in partial_dates if (resolved_date := resolve_date(day, None))]
     if not known_dates:
         return None
@@ -197,7 +202,7 @@ class _OpenTransaction:
     first_line: TextLine
     section: str
     description_lines: list[str] = field(default_factory=list)
-    """Its description, line by line."""
+    """The description's text, line by line."""
     amount: Decimal | None = None
     balance: Decimal | None = None
     check_number: str = ""
@@ -206,7 +211,7 @@ class _OpenTransaction:
     """Its lines on the page, in order."""
 
     def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
-        """Append a line and its description words."""
+        """Add a line to the transaction; its description words extend the description."""
         if text := " ".join(word.text for word in description_words):
             self.description_lines.append(text)
         self.lines.append(line)
@@ -218,7 +223,7 @@ class _OpenTransaction:
 
 
 class _StatementParser:
-    """Reads the lines from the first page to the last."""
+    """Reads lines in order and remembers account, section and the open transaction."""
 
     def __init__(self, template: StatementTemplate, period: StatementPeriod | None) -> None:
         self._template = template
@@ -246,7 +251,7 @@ class _StatementParser:
             },
         }
         self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
-        #: The first rule that accepts a line decides its meaning.
+        #: The rules in order; the first rule that returns True decides what the line means.
         self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
             self._is_table_header,
             self._consume_account_heading,
@@ -258,7 +263,10 @@ class _StatementParser:
         )
 
     def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
-        """Read one line, given its words in a region and the lines below it."""
+        """Read one line of a page.
+
+        ``line_in_region``: the part of the line in a region, None outside; ``lines_below``: the rest of the page.
+        """
         if line.page_number != self._page_number:
             self._page_number, self._has_table_ended = line.page_number, False
         self._lines_below = lines_below
@@ -283,7 +291,7 @@ class _StatementParser:
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:
-        """Build the complete reading."""
+        """Finish the last transaction and return all that was read."""
         self._finish_open_transaction()
         period = self._period
         return ParsedStatement(
@@ -342,7 +350,7 @@ class _StatementParser:
         return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_column_totals(self, row: TableRow) -> bool:
-        """Read the totals below the debit and credit columns, if the line has them."""
+        """Read the totals below the columns of debits and credits; False without any."""
         labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
         if not any(match_at_line_start(label, row.line.text) for label in labels):
             return False
@@ -356,7 +364,10 @@ class _StatementParser:
         return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_balance_row(self, row: TableRow) -> bool:
-        """Read a dated row that only states a balance: "1 May Opening balance 1,200.00"."""
+        """Read a dated row with only a balance: "1 May Opening balance 1,200.00".
+
+        False if the line is no such row.
+        """
         text = " ".join(word.text for word in row.description_words)
         kinds = (
             kind
@@ -372,7 +383,7 @@ class _StatementParser:
         return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.box)], row.line)
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
-        # A dated row may only state a balance: "1 May Balance brought forward 1,200.00".
+        # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
         text = " ".join(word.text for word in row.description_words) if row.partial_date else row.line.text
         if (row.partial_date and row.has_money_movement) or not any(
             match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
@@ -399,7 +410,7 @@ class _StatementParser:
                 return self._add_leftover(row.line, "it has an amount and no date")
             self._finish_open_transaction()
             self._last_day = row.partial_date or self._last_day
-            assert self._last_day is not None  # noqa: S101 - one of the two is
+            assert self._last_day is not None  # noqa: S101 - either the row has a date or an earlier row had
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
         open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
         check_number = " ".join(word.text for word in row.words_by_column.get("check_number", ()))
@@ -484,7 +495,8 @@ class _StatementParser:
             kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
         else:
             kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
-            # If both labels are "Balance on …", the first sum is the opening balance.
+            # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the
+            # closing one.
             matches_both_labels = kind == "opening" and any(
                 match_at_line_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
             )

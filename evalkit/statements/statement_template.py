@@ -1,6 +1,6 @@
-"""The template of a bank's statements: a TOML file that people can correct.
+"""The template that says how to read a bank's statements: a TOML file.
 
-``template.toml.jinja`` shows its parts in order with their purpose; the models below define their content.
+``template.toml.jinja`` shows the parts of the file in order with their purpose; the classes below define their content.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from evalkit.store.toml_records import parse_toml_record
 
 SCHEMA_VERSION = 1
 
+#: The meaning of a column. ``amount`` holds withdrawals and deposits; ``other`` is not read, such as a branch number.
 ColumnName = Literal[
     "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "other"
 ]
-"""``amount`` holds withdrawals and deposits alike; ``other`` is not read, such as a branch number."""
+#: The pages that a region is for; ``later``: all pages but the first.
 PageKind = Literal["first", "middle", "last", "later", "any"]
-"""``later``: all but the first."""
 Direction = Literal["deposit", "withdrawal"]
 
-#: The regions for each page position: those of the first kind that the template has.
+#: The kinds of region that apply to a page, by its position; the first kind that the template has is used.
 _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
     "only": ("first", "last", "any"),
     "first": ("first", "any"),
@@ -40,77 +40,83 @@ _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
 
 
 class TemplateStatus(StrEnum):
-    """Reliability of a template."""
+    """The status of a template: not yet approved, or approved."""
 
     DRAFT = "draft"
     STABLE = "stable"
-    """Passed by both reviewers, or approved by a person."""
+    """Approved by the reviewers or by a person."""
 
 
 def _validate_box(box: Box) -> Box:
     x0, y0, x1, y1 = box
     if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
-        raise ValueError("a box is x0, y0, x1, y1 from 0 to 1, x0 below x1 and y0 below y1")
+        raise ValueError("a box must be x0, y0, x1, y1 with 0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1")
     return box
 
 
 def _validate_column_range(x_range: tuple[float, float]) -> tuple[float, float]:
     if not 0 <= x_range[0] < x_range[1] <= 1:
-        raise ValueError("a column reaches from x0 to a greater x1, both from 0 to 1")
+        raise ValueError("the range x of a column must be x0, x1 with 0 <= x0 < x1 <= 1")
     return x_range
 
 
 class StatementIdentity(LazyStrictRecord):
-    """The bank and statement that a template is for."""
+    """The bank and the type of statement that a template is for."""
 
     bank: str = Field(min_length=1)
     statement: str = ""
-    """The bank's statement type: ``Current account``."""
+    """The bank's name for the type of statement, such as ``Current account``."""
     signs: tuple[str, ...] = ()
-    """Words printed on the first page."""
+    """Words on the first page by which the bank's statements are recognised."""
 
 
 class Region(LazyStrictRecord):
-    """The transactions' area on a kind of page; several are read in order."""
+    """The area with transactions on the pages of one kind.
+
+    Several regions for the same kind of page are read in the order of the file.
+    """
 
     pages: PageKind = "any"
     box: Annotated[Box, AfterValidator(_validate_box)]
 
 
 class Column(LazyStrictRecord):
-    """A column of the table."""
+    """A column of the table: its meaning, horizontal range and printed title."""
 
     name: ColumnName
     x: Annotated[tuple[float, float], AfterValidator(_validate_column_range)]
-    """Left and right edge; a word belongs to the column that contains its middle."""
+    """Left and right edge, in page widths; a word belongs to the column that contains the word's middle."""
     title: str = ""
-    """The title above it."""
+    """The title printed above the column."""
 
 
 class DateRules(LazyStrictRecord):
-    """Date formats, and the source of the year for dates without one."""
+    """The formats of dates, and where to find the year of dates printed without it."""
 
     formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
-    """Codes ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first format that fits counts."""
+    """Formats of the transactions' dates, with the codes ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``;
+    the first format that fits counts."""
     period: tuple[LinePattern, ...] = ()
-    """The lines that print the statement's period or its end; without any, its end is the latest date at a
-    closing balance, or of the first page."""
+    """Labels of the lines that print the statement's period or its end. Without any, a line of the first page with two
+    dates a period apart counts, else the latest date at a closing balance or on the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
-    """Formats of the period's dates."""
+    """Formats of the dates of the period; empty: ``formats``."""
 
 
 class AmountRules(LazyStrictRecord):
-    """Amount formats, and the marks of deposits and withdrawals."""
+    """The format of amounts, and the marks of deposits and withdrawals."""
 
     decimal: DecimalSeparator = "."
     whole: bool = False
-    """Amounts may be written without cents."""
+    """True if amounts may be printed without cents."""
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
     unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
-    """Direction of an unmarked amount in the column ``amount``; ``section``: that of the heading above it."""
+    """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
+    it."""
     balance: Literal["held", "owed"] = "held"
-    """``owed``: a printed balance is a debt, as on credit cards."""
+    """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
+    cards."""
 
     @model_validator(mode="after")
     def _reject_ambiguous_marks(self) -> Self:
@@ -127,38 +133,38 @@ class SectionHeading(LazyStrictRecord):
 
 
 class RowRules(LazyStrictRecord):
-    """The layout of transactions in rows."""
+    """The rules by which lines of the table become transactions."""
 
     continuation: Literal["below", "none"] = "below"
-    """``below``: lines without date and amount belong to the transaction above."""
+    """``below``: lines without date and amount continue the transaction above; ``none``: they do not."""
     gap: float = Field(2.2, gt=0, le=20)
-    """Farthest distance of a continuation line from the one before, in heights of a word, middle to middle."""
+    """Largest distance of a continuation line from the line above, in heights of a word, from middle to middle."""
     joint: str = Field(" ", max_length=3)
-    """Text between the lines of a description: empty if a bank splits words at a line's end."""
+    """Text to put between the lines of a description; empty if the bank splits words at the end of a line."""
     date_once: bool = False
-    """A date applies to all rows below it until the next one."""
+    """True if a date is printed only once for several rows: it applies to all rows until the next date."""
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
     furniture: tuple[LinePattern, ...] = ()
-    """Lines that are not transactions: carried forward, totals of a page."""
+    """Lines in the table that are not transactions, such as balances carried forward and totals of a page."""
     section: tuple[SectionHeading, ...] = ()
     accounts: tuple[LinePattern, ...] = ()
-    """Headings that begin another account's transactions."""
+    """Headings that name an account and begin its transactions."""
     ends: tuple[LinePattern, ...] = ()
-    """Lines that end the page's transactions, until a header or a heading follows."""
+    """Lines that end the transactions of a page; a later table header or heading resumes them."""
 
 
 class TotalLabel(LazyStrictRecord):
-    """A sum that the statement prints."""
+    """The label of a total that the statement prints."""
 
     label: LinePattern
     of: Literal["deposits", "withdrawals", "columns"]
-    """``columns``: the totals of debits and credits are printed below their columns."""
+    """The amounts that the total adds up; ``columns``: two totals, printed below the columns of debits and credits."""
     part: bool = False
-    """A part: all parts together are the sum."""
+    """True if the total is only a part: all parts of the same kind together are the sum of the transactions."""
 
 
 class PrintedSumLabels(LazyStrictRecord):
-    """Printed sums that the transactions must meet."""
+    """The labels of printed sums that the transactions must add up to."""
 
     opening: tuple[LinePattern, ...] = ()
     closing: tuple[LinePattern, ...] = ()
@@ -166,7 +172,7 @@ class PrintedSumLabels(LazyStrictRecord):
 
 
 class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
-    """The template of one kind of a bank's statements."""
+    """A template: how to read one type of a bank's statements."""
 
     schema_version: int = SCHEMA_VERSION
     template_id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
@@ -184,23 +190,23 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     def _validate_columns(self) -> Self:
         names = [column.name for column in self.columns if column.name != "other"]
         if duplicate_names := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"columns {', '.join(duplicate_names)} appear twice")
+            raise ValueError(f"more than one column is named {', '.join(duplicate_names)}")
         if "date" not in names or not {"amount", "debit", "credit"} & set(names):
-            raise ValueError("a row needs a column date, and amount or debit and credit")
+            raise ValueError("a template needs a column date, and a column amount or columns debit and credit")
         if "amount" in names and {"debit", "credit"} & set(names):
             raise ValueError("use either amount, or debit and credit")
         return self
 
     def find_column(self, name: ColumnName) -> Column | None:
-        """Find a column by its name."""
+        """Return the column of this name; None if the template has none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
-        """Get the boxes of ``find_region_indices``."""
+        """Return the boxes of the regions for a page (from 1), in the order of the file."""
         return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
-        """Find the regions (from 0) on a page (from 1)."""
+        """Return the positions in ``regions`` (from 0) of the regions for a page (from 1)."""
         page_position = (
             "only"
             if total_pages == 1
@@ -217,18 +223,18 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
 
 
 def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
-    """Parse a template. UsageError names the file and the line."""
+    """Parse a template from TOML. UsageError, with file and line, if it is invalid."""
     return parse_toml_record(text, file_name, StatementTemplate)
 
 
 def render_template_toml(template: StatementTemplate) -> str:
-    """Render the template as TOML with comments, for ``parse_template_toml``."""
+    """Render the template as commented TOML, which ``parse_template_toml`` reads."""
     return str(_load_toml_layout().render(template.model_dump(mode="json")))
 
 
 @cache
 def _load_toml_layout() -> Any:
-    from jinja2 import Environment, StrictUndefined  # an expert's kernel seldom writes a template
+    from jinja2 import Environment, StrictUndefined  # imported late: the experts' screen seldom needs it
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 - TOML, not HTML
     environment.filters["toml"] = _format_toml_value
@@ -236,10 +242,10 @@ def _load_toml_layout() -> Any:
 
 
 def _format_toml_value(value: Any) -> str:
-    """Render a TOML value: as JSON, but patterns need no escapes."""
+    """Render a value as TOML; strings with backslashes become literal strings."""
     if isinstance(value, list):
         return f"[{', '.join(map(_format_toml_value, value))}]"
     if isinstance(value, str) and "\\" in value and "'" not in value and value.isprintable():
         return f"'{value}'"
-    # TOML allows no bare DEL, which JSON does.
+    # JSON leaves the character DEL unescaped, which TOML does not allow.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

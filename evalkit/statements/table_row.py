@@ -1,4 +1,4 @@
-"""One line of a table: its words by columns, read as date, amounts and text."""
+"""Read one line of a table by the template's columns: date, amounts, description."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MONEY_COLUMNS: tuple[ColumnName, ...] = ("debit", "credit", "amount")
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line, divided into the template's columns."""
+    """A line of a statement, divided into the template's columns."""
 
     template: StatementTemplate
     line: TextLine
 
     @cached_property
     def words_by_column(self) -> dict[ColumnName | None, tuple[PageWord, ...]]:
-        """Words by the column that contains their middle; None: outside all columns."""
+        """The words by the column that contains their middle; key None: in no column."""
         words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
         for word in self.line.words:
             column_name = next(
@@ -36,7 +36,10 @@ class TableRow:
 
     @cached_property
     def date_and_words_after(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
-        """The date at the start of its cell, and the words after it."""
+        """The date at the start of the date column, and the words after it in that column.
+
+        None and no words if there is no date.
+        """
         words = self.words_by_column.get("date", ())
         for end in range(len(words), 0, -1):
             text = " ".join(word.text for word in words[:end])
@@ -46,18 +49,18 @@ class TableRow:
 
     @property
     def date_words(self) -> tuple[PageWord, ...]:
-        """The words of the date; empty if there is none."""
+        """The words that form the date; empty if the line has no date."""
         cell = self.words_by_column.get("date", ())
         return cell[: len(cell) - len(self.date_and_words_after[1])] if self.partial_date else ()
 
     @property
     def partial_date(self) -> PartialDate | None:
-        """The date."""
+        """The date of the line as printed; None if there is none."""
         return self.date_and_words_after[0]
 
     @cached_property
     def amounts_by_column(self) -> dict[ColumnName, Amount]:
-        """Amounts by column, including the balance."""
+        """The amounts of the line by column, including the balance."""
         return {
             column_name: trailing_amount[0]
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
@@ -66,12 +69,12 @@ class TableRow:
 
     @property
     def has_money_movement(self) -> bool:
-        """True if there is any amount besides a balance."""
+        """True if the line has a debit, credit or amount, not only a balance."""
         return any(column_name in self.amounts_by_column for column_name in _MONEY_COLUMNS)
 
     @property
     def has_date_after_amount(self) -> bool:
-        """True if a date follows an amount, as in a list of daily balances or checks."""
+        """True if a date follows an amount, as in lists of daily balances or checks."""
         date_formats, decimal_separator = self.template.dates.formats, self.template.amounts.decimal
         texts = [word.text for word in self.line.words]
         first_amount_position = next(
@@ -81,13 +84,13 @@ class TableRow:
 
     @property
     def is_ocr_corrected(self) -> bool:
-        """True if a misread character of an amount was corrected."""
+        """True if a misread character was corrected in an amount of the line."""
         return any(amount.is_ocr_corrected for amount in self.amounts_by_column.values())
 
     def compute_signed_amount(self, section_direction: Direction | None) -> Decimal | None:
-        """Compute the row's amount, deposits above zero; None if it is unknown.
+        """Return the amount: deposits positive, withdrawals negative; None if unknown.
 
-        ``section_direction``: that of the heading above the row.
+        ``section_direction``: the direction that the heading above the row sets; None without a heading.
         """
         debit, credit, amount = (self.amounts_by_column.get(column_name) for column_name in _MONEY_COLUMNS)
         if debit or credit:
@@ -97,7 +100,7 @@ class TableRow:
         return -amount.magnitude if resolved_direction == "withdrawal" else amount.magnitude
 
     def get_signed_balance(self) -> Decimal | None:
-        """Get the row's balance, debts below zero."""
+        """Return the balance printed in the row, debts negative; None if there is none."""
         balance_amount = self.amounts_by_column.get("balance")
         return balance_amount and balance_amount.compute_signed_balance(
             is_debt_if_unmarked=self.template.amounts.balance == "owed"
@@ -105,7 +108,7 @@ class TableRow:
 
     @cached_property
     def description_words(self) -> tuple[PageWord, ...]:
-        """Description words, including those that reach into the next columns."""
+        """The words of the description, including those that reach into other columns."""
         overflow_words = [
             word
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
@@ -116,7 +119,10 @@ class TableRow:
 
     @cached_property
     def _trailing_amount_by_column(self) -> dict[ColumnName, tuple[Amount, int] | None]:
-        """The amount at the end of each column's cell, and the number of words before it."""
+        """The amount at the end of each amount column's words, and the words before it.
+
+        The words are counted. None for a column whose words do not end with an amount.
+        """
         amount_rules = self.template.amounts
         return {
             column_name: parse_trailing_amount(

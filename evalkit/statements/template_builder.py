@@ -1,8 +1,8 @@
-"""The embedded builder: derives a template from a statement.
+"""Build a template from one bank statement, without a language model.
 
-It tries a few hypotheses about the surveyed layout (the columns' meanings, the sign of unmarked amounts, date formats),
-reads the statement with each, and keeps the one whose sums match best. If the statement's printed sums do not add up, the
-report says so.
+The builder tries hypotheses about the layout (the meaning of each column, the sign of unmarked amounts, date formats),
+reads the statement with each, and keeps the hypothesis with which the transactions best add up to the printed sums. If
+no hypothesis meets all sums, the result's reconciliation report shows which sums differ.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from evalkit.statements.text_lines import group_words_into_lines
 
 
 class ConsolidatedIssue(LazyStrictRecord):
-    """An issue of one or both reviewers."""
+    """An issue of the rejected template, as the builder is told, with its reviewers."""
 
     issue_id: str
     severity: TemplateIssueSeverity
@@ -57,20 +57,21 @@ class ConsolidatedIssue(LazyStrictRecord):
 
 
 class BuilderRetryInput(LazyStrictRecord):
-    """The builder's input after a rejection: specification 004, "Retry Input"."""
+    """The builder's input after a rejected template: specification 004, "Retry Input"."""
 
     retry_attempt: int = Field(ge=2)
     prior_template: str
-    """As TOML."""
+    """The rejected template, as TOML."""
     reviewer_feedback: Mapping[str, Any] = {}
     consolidated_issues: tuple[ConsolidatedIssue, ...] = ()
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
 
     def weigh_issues_by_category(self) -> dict[TemplateIssueCategory, float]:
-        """Weigh complaints by their worst issue, 0..1, shown or not.
+        """Weigh each category of issue by its most severe issue, 0.1 (low) to 1.
 
-        A reviewer who passed the template does not ask for another one.
+        Counts the consolidated issues, and all issues of reviewers that rejected the template. Categories without an
+        issue are missing.
         """
         reported_issues = [
             (consolidated_issue.category, consolidated_issue.severity)
@@ -87,7 +88,7 @@ class BuilderRetryInput(LazyStrictRecord):
 
 @dataclass(frozen=True)
 class TemplateBuildResult:
-    """A template, and its reading of the statement it was built from."""
+    """A built template, and the statement as the template reads it."""
 
     template: StatementTemplate
     statement: ParsedStatement
@@ -95,12 +96,13 @@ class TemplateBuildResult:
     hypotheses_tried: int
 
 
-#: Evidence for and against a hypothesis: a sum counts more than a title, a title more than a habit.
+#: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
 _SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
-#: Weight of a complaint by severity.
+#: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
+#: Score if all balances printed in the rows follow from the amounts.
 _RUNNING_BALANCE_WEIGHT = 3.0
-#: The part of a template that each category of complaint is about.
+#: The part of a template that issues of each category are about.
 _ASPECT_BY_CATEGORY: dict[TemplateIssueCategory, Callable[[StatementTemplate], Any]] = {
     "bbox_accuracy": lambda template: template.regions,
     "column_mapping": lambda template: [(column.name, column.x) for column in template.columns],
@@ -113,10 +115,11 @@ _ASPECT_BY_CATEGORY: dict[TemplateIssueCategory, Callable[[StatementTemplate], A
 def build_draft_template(
     bundle: DocumentBundle, *, template_id: str | None = None, retry: BuilderRetryInput | None = None
 ) -> TemplateBuildResult:
-    """Build the draft that reads the statement best, even if sums do not match.
+    """Build the template that reads the statement best, even if sums differ.
 
-    ``template_id``: derived from the bank's name by default. DocumentError STATEMENT-NO-TABLE if no dates and amounts are
-    aligned; UsageError if ``retry`` contains an invalid template.
+    ``template_id``: None takes the id of the prior template, or derives one from the bank's name. ``retry``: the
+    rejected template and its issues; templates that change the criticised parts score higher. DocumentError
+    STATEMENT-NO-TABLE if the pages have no columns of dates and amounts; UsageError if the prior template is invalid.
     """
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
     layout = survey_layout(lines_by_page)
@@ -124,7 +127,7 @@ def build_draft_template(
         raise DocumentError(
             "no aligned dates and amounts were found",
             code="STATEMENT-NO-TABLE",
-            remedy="Choose a bank statement with readable pages.",
+            remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
     writer = _TemplateAssembler(layout, template_id, retry)
     hypotheses = list(generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {}))
@@ -180,7 +183,7 @@ class _TemplateAssembler:
         self._furniture_patterns = (*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout))
 
     def build_template(self, hypothesis: TemplateHypothesis) -> StatementTemplate:
-        """Build the template of a hypothesis."""
+        """Build the template that reads the statement as the hypothesis assumes."""
         layout = self._layout
         columns = build_columns(layout, hypothesis.column_names)
         return StatementTemplate(
@@ -206,7 +209,7 @@ class _TemplateAssembler:
         )
 
     def score_addressed_issues(self, template: StatementTemplate) -> float:
-        """Score changes in criticised parts; always less than a sum."""
+        """Score changes to the criticised parts, 0 to 0.9; a met sum scores 1."""
         complained_aspects = [
             (_ASPECT_BY_CATEGORY[category], weight)
             for category, weight in self._complaints.items()

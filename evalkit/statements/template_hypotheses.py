@@ -1,4 +1,4 @@
-"""Hypotheses about a surveyed statement, for the builder to try."""
+"""Generate hypotheses about a statement's layout, for the builder to try."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from evalkit.statements.template_parts import CONTINUATION_GAPS, NARROW_MARGIN, 
 
 @dataclass(frozen=True)
 class TemplateHypothesis:
-    """One interpretation of the surveyed layout."""
+    """One possible meaning of the columns, signs, dates and rows of a statement."""
 
     column_names: tuple[ColumnName, ...]
-    """One for each column of amounts."""
+    """The meaning of each column of amounts, from the left."""
     amount_rules: AmountRules
     date_formats: tuple[str, ...]
     date_once: bool
     continuation_gap: float
     row_order: Literal["oldest_first", "newest_first"]
     has_wide_regions: bool
-    """The regions are extended as far as there are no other lines."""
+    """True: extend the regions by 3 % of the page up and down."""
     initial_score: float
-    """Prior score, before any sum is computed."""
+    """Score of the hypothesis before the statement is read with it; usual layouts score higher."""
 
 
-#: Weight of a title above a column; a met sum weighs 1.
+#: Score for a column whose printed title agrees with its assumed meaning; a met sum scores 1.
 _TITLE_WEIGHT = 0.4
-#: A statement has no more columns of amounts.
+#: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
-#: Meanings of a column ``amount``: deposit marks, withdrawal marks, unmarked amounts; and how usual each is.
+#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
+#: score for how usual each convention is.
 _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
     (AmountRules(), 0.2),
     (AmountRules(unmarked="withdrawal"), 0.0),
@@ -54,7 +55,10 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
 def generate_hypotheses(
     layout: LayoutSurvey, complaints: Mapping[TemplateIssueCategory, float]
 ) -> Iterator[TemplateHypothesis]:
-    """Generate hypotheses; complaints add other continuation gaps and wider regions."""
+    """Generate all combinations of possible meanings of columns, signs and dates.
+
+    ``complaints``: weights of the reviewers' issues by category; some categories add wider regions or larger line gaps.
+    """
     gaps = CONTINUATION_GAPS if "multiline_handling" in complaints else CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(find_direction_headings(layout))
@@ -144,9 +148,10 @@ def _generate_amount_rules(
 def _generate_date_hypotheses(
     layout: LayoutSurvey,
 ) -> Iterator[tuple[tuple[str, ...], Literal["oldest_first", "newest_first"], float]]:
-    """Generate date formats that read all dates, with the order of the rows.
+    """Generate date formats with an order of the rows and its score.
 
-    Ambiguous days and months are resolved by the order of the rows and by the period.
+    Formats that read the most dates are tried. If day and month could be exchanged, the format counts with which dates
+    are in order and inside the statement's period.
     """
     date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
     labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
@@ -199,7 +204,7 @@ def _generate_date_hypotheses(
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
-    """Check for amounts between rows in lines without a date."""
+    """Return True if a line between two rows has an amount but no date."""
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_start_positions(lines)
         for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():

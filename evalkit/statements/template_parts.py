@@ -1,4 +1,4 @@
-"""Parts of a template, measured on a statement: columns, regions, headings, sums."""
+"""Derive a template's columns, regions, headings and sum labels from a statement."""
 
 from __future__ import annotations
 
@@ -27,21 +27,25 @@ from evalkit.statements.statement_template import (
 )
 from evalkit.statements.text_lines import TextLine
 
-#: Distance of a continuation line in heights of a word; the second is tried after a complaint.
+#: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
+#: criticised it.
 CONTINUATION_GAPS = (2.2, 3.4)
-#: Space next to a column's outermost words, for longer ones, in page widths.
+#: Space left beside a column's outermost words, so that longer words fit too, in page widths.
 _COLUMN_MARGIN = 0.03
 NARROW_MARGIN = 0.004
 _WIDE_REGION_MARGIN = 0.03
 _MAX_HEADING_WORDS = 8
-#: Smallest share of numbers in a column of check numbers.
+#: Smallest share of numbers among the words of a column of check numbers.
 _MIN_CHECK_NUMBER_SHARE = 0.8
-#: Default top and bottom of a region; lines below the footer's top repeat on every page.
+#: Default top and bottom of a region, in page heights; lines below the footer's top count as footer.
 _DEFAULT_REGION_TOP, _FOOTER_TOP, _DEFAULT_REGION_BOTTOM = 0.06, 0.9, 0.96
 
 
 def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> tuple[Column, ...]:
-    """Build the columns from the left: dates, descriptions, amounts."""
+    """Build the template's columns from left to right, without gaps between them.
+
+    ``column_names``: the meaning of each surveyed column of amounts.
+    """
     spans: list[tuple[ColumnName, float, float]] = [("date", layout.date_column.x0, layout.date_column.x1)]
     if layout.value_date_column:
         spans.append(("value_date", layout.value_date_column.x0, layout.value_date_column.x1))
@@ -67,7 +71,10 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
 def _compute_column_edge(
     left_span: tuple[ColumnName, float, float], right_span: tuple[ColumnName, float, float]
 ) -> float:
-    """Compute the edge between two columns: amounts may grow left, texts right."""
+    """Compute the x of the edge between two columns.
+
+    Amounts are right-aligned and may be longer on the left; texts may be longer on the right.
+    """
     left_limit = min(left_span[2], right_span[1] - NARROW_MARGIN)
     return max(
         left_limit + NARROW_MARGIN / 2,
@@ -77,7 +84,7 @@ def _compute_column_edge(
 
 
 def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Find the horizontal span of the rows' words that are neither dates nor amounts."""
+    """Find left and right edge of the descriptions: words outside the taken spans."""
     row_spans: list[tuple[float, float]] = []
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for placed_text in layout.date_column.dates_or_amounts:
@@ -112,7 +119,7 @@ def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
             ]
             number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
             if len(number_words) < _MIN_CHECK_NUMBER_SHARE * len(words_below):
-                continue  # the title is of one table; others have texts in this column
+                continue  # only one table has check numbers here; other tables have texts below this title's place
             if number_words and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
                 return AlignedColumn(
                     min([x0, *(word.box[0] for word in number_words)]),
@@ -128,7 +135,7 @@ def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
 
 
 def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
-    """Derive the labels of sums, as printed."""
+    """Derive patterns for the labels of the sums that the statement prints."""
     labels_by_kind: dict[str, dict[str, bool]] = {}
     table_line_ids = {id(line) for lines in layout.lines_by_page for line in _select_table_lines(layout, lines)}
     for line, labelled_amount in layout.labelled_amounts:
@@ -138,11 +145,11 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
             and is_inside_table
             and not match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
         ):
-            continue  # a row that begins like a sum
+            continue  # a transaction whose description begins like the label of a sum
         labels_by_kind.setdefault(labelled_amount.kind, {})[
             _make_label_pattern(labelled_amount.kind, labelled_amount.label)
         ] = is_inside_table
-    # If both balances are labelled "Balance on …", the label stands for both.
+    # If the statement labels both balances "Balance on …", the same label is used for opening and closing balance.
     label_counts = Counter(
         _make_label_pattern(labelled_amount.kind, labelled_amount.label)
         for _, labelled_amount in layout.labelled_amounts
@@ -175,7 +182,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         ]
     totals.sort(
         key=lambda total: -len(total.label)
-    )  # "Total deposits" is also the start of "Total deposits and credits"
+    )  # longest first: "Total deposits" would also match "Total deposits and credits"
     return PrintedSumLabels(
         opening=tuple(labels_by_kind.get("opening", ())),
         closing=tuple(labels_by_kind.get("closing", ())),
@@ -206,7 +213,7 @@ def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def _make_label_pattern(kind: str, text: str) -> str:
-    """Build a label pattern without dates and counts, which change each month."""
+    """Build a pattern of the label without its dates and counts, which change monthly."""
     balance_pattern = {"opening": load_bank_vocabulary().opening, "closing": load_bank_vocabulary().closing}.get(kind)
     match = match_at_line_start(balance_pattern, text) if balance_pattern else None
     label_words = match.group() if match else re.split(r"\s*\(?\d", text, maxsplit=1)[0]
@@ -219,7 +226,7 @@ def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequ
 
 
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
-    """Find headings above or between rows that set the direction of amounts."""
+    """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
@@ -238,7 +245,8 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
                 if (
                     match_at_line_start(pattern, line.text)
                     and not line.text[-1:].isdigit()
-                    and line.box[0] < layout.date_column.x1  # aligned with the dates: not a description's second line
+                    and line.box[0]
+                    < layout.date_column.x1  # begins left of the date column's right edge, so it is not the second line of a description
                 ):
                     section_by_heading.setdefault(
                         line.text,
@@ -249,7 +257,10 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
 
 
 def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
-    """Find account headings, if several have rows below them."""
+    """Return patterns of headings that name an account; empty for a single account.
+
+    Only headings with transactions below them count.
+    """
     current_heading, row_counts = "", dict[str, int]()
     for lines in layout.lines_by_page:
         for line in lines:
@@ -266,7 +277,7 @@ def find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
 
 
 def _is_account_heading(line: TextLine) -> bool:
-    """Recognise a short line with a number and no amount."""
+    """Return True if the line is short and names an account, without an amount."""
     return (
         len(line.words) <= _MAX_HEADING_WORDS
         and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
@@ -275,9 +286,11 @@ def _is_account_heading(line: TextLine) -> bool:
 
 
 def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[int, Box]:
-    """Find each page's table, from its first row to the foot, in full width.
+    """Find the table's box on each page that has rows, in full page width.
 
-    The next statement has more rows or fewer: the table ends at the lines in ``ends``, not with the region.
+    The box reaches from the first row down to the footer, because other statements have more rows; the template's
+    ``ends`` mark the end of the table within the box. ``has_wide_regions``: extend the box by 3 % of the page up and
+    down.
     """
     box_by_page: dict[int, Box] = {}
     for page_number, lines in enumerate(layout.lines_by_page, 1):
@@ -311,7 +324,7 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
 
 
 def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
-    """Find the lines that follow a table."""
+    """Return patterns of the first line after each table, which ends the transactions."""
     end_patterns: dict[str, None] = {}
     has_begun = False
     for lines in layout.lines_by_page:
@@ -337,7 +350,7 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
 
 
 def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
-    """Check for a sum, a heading or furniture, which have their own rules."""
+    """Return True if the line is a sum, a heading, or a known non-transaction line."""
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
     return (
@@ -348,7 +361,10 @@ def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
 
 
 def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_row_position: int) -> int:
-    """Find the table's last line, after continuations and sums of its last row."""
+    """Return the position of the table's last line, which may follow its last row.
+
+    Continuation lines, sums and known lines without a transaction still belong to the table.
+    """
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
@@ -373,7 +389,10 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
 
 
 def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
-    """Find lines outside the rows that several pages repeat, except for their numbers."""
+    """Return patterns of lines outside the table that repeat on several pages.
+
+    Lines that differ only in their numbers count as equal.
+    """
     pattern_counts: Counter[str] = Counter()
     for lines in layout.lines_by_page:
         table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
@@ -389,7 +408,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region, ...]:
-    """Build the regions by kinds of pages, as wide as the columns."""
+    """Build regions for the first page and for later pages, as wide as the columns."""
     x0, x1 = columns[0].x[0], columns[-1].x[1]
     last_page = max(box_by_page)
 
@@ -399,7 +418,7 @@ def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> 
             top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
             yield Region(pages=page_kind, box=(x0, round(top, 4), x1, round(bottom, 4)))
 
-    if last_page == 1:  # the further pages of longer statements are unknown
+    if last_page == 1:  # a one-page statement does not show how later pages look
         return (
             *build_region("first", [1]),
             Region(pages="later", box=(x0, _DEFAULT_REGION_TOP, x1, round(box_by_page[1][3], 4))),
@@ -408,7 +427,10 @@ def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> 
 
 
 def find_bank_name(layout: LayoutSurvey) -> str:
-    """Find the first line above the rows that names a bank, or the first line."""
+    """Return the bank's name: the first cell above the rows that looks like one.
+
+    Otherwise the first cell with text; "Unknown bank" if there is none.
+    """
     lines_above = takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
     texts = [cell.text for line in lines_above for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)]
     pattern = re.compile(load_bank_vocabulary().bank, re.IGNORECASE)

@@ -1,7 +1,7 @@
-"""Questions to models about a template: reviewers, arbitrator, builder.
+"""Questions to language models about a template: reviewers, arbitrator, builder.
 
-Specification 004, "Review Protocol". A model's issues are added to the measured ones and remove none of them. Offline
-there is no opinion: the embedded review is the measured one alone.
+Specification 004, "Review Protocol". A model's issues are added to the issues that the program measured; a model cannot
+remove a measured issue. The embedded model adds none.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from evalkit.statements.rule_based_review import TemplateReviewer
 from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
-#: Most rows, sums and leftovers of a statement in a prompt, which states the totals.
+#: Most first and last transactions, checks of sums, and unread lines in a prompt.
 _MAX_FIRST_ROWS, _MAX_LAST_ROWS, _MAX_CHECKS, _MAX_LEFTOVERS = 100, 50, 60, 40
-#: Most characters stored of a model's sentence, and most of its issues.
+#: Longer sentences of a model are cut to this many characters; answers with more issues are invalid.
 _MAX_SENTENCE_LENGTH, _MAX_MODEL_ISSUES = 500, 60
 _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
     "layout_geometry": "Layout_Geometry_Reviewer",
@@ -40,10 +40,10 @@ _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
 
 
 class PageImage(NamedTuple):
-    """A page as displayed."""
+    """A page as an image for a model."""
 
     page_number: int
-    """From 1."""
+    """Number of the page, from 1."""
     png: bytes
 
 
@@ -76,33 +76,33 @@ class BuilderAnswer(BaseModel, frozen=True):
 
     reasoning: str = ""
     template: str | None
-    """As TOML; None if the model has no better one."""
+    """The template as TOML; None if the model has no better template."""
 
 
 @dataclass(frozen=True)
 class TemplateQuestionContext:
-    """The statement that an attempt's questions are about, for both reviewers."""
+    """The statement and template that all questions of one attempt are about."""
 
     document_sha256: str
     applied_template: AppliedTemplate
     page_images: tuple[PageImage, ...] = ()
     prior_issues: tuple[TemplateIssue, ...] = ()
-    """The issues displayed of the attempt before."""
+    """The issues of the previous attempt that are shown to the reviewers."""
 
     @property
     def shown_pages_text(self) -> str:
-        """The page numbers of the pictures."""
+        """The pages with an image, as text for a prompt: "page 1, page 3", or "none"."""
         return ", ".join(f"page {page_image.page_number}" for page_image in self.page_images) or "none"
 
     @property
     def pages_without_image(self) -> tuple[int, ...]:
-        """The pages without a picture."""
+        """The numbers of the pages of which no image is sent."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
         page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
         return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
 
     def build_extraction_sample(self) -> dict[str, Any]:
-        """Build the sample of the template's reading that a prompt shows."""
+        """Build the part of a prompt that shows what the template reads, as JSON values."""
         statement, reconciliation = self.applied_template.statement, self.applied_template.reconciliation
         transactions = statement.transactions
         if len(transactions) > _MAX_FIRST_ROWS + _MAX_LAST_ROWS:
@@ -121,7 +121,10 @@ class TemplateQuestionContext:
         }
 
     def render_inputs(self, **extra_inputs: Any) -> str:
-        """Render the template with ``extra_inputs``, between marks that it cannot forge."""
+        """Render the template and ``extra_inputs`` as JSON between unforgeable marks.
+
+        The marks tell the model where data from the statement begins and ends.
+        """
         template = self.applied_template.template
         inputs = {
             "template_id": template.template_id,
@@ -143,19 +146,22 @@ class _TemplateQuestion(Question[AnswerT]):
 
     @property
     def document_sha256(self) -> str:
-        """Hash of the statement."""
+        """SHA-256 of the statement's PDF."""
         return self.context.document_sha256
 
 
 @dataclass(frozen=True)
 class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
-    """One reviewer's question. Reviewers do not see each other's answers."""
+    """The question to one reviewer: the faults of a template.
+
+    Reviewers do not see each other's answers.
+    """
 
     role: TemplateReviewer = field(kw_only=True)
     answer_type: type[ReviewerAnswer] = ReviewerAnswer
 
     def render_prompt(self) -> str:
-        """Render inputs first, instructions last."""
+        """Render the prompt: inputs first, instructions last."""
         return fill_prompt_template(
             _PROMPT_BY_REVIEWER[self.role],
             inputs=self.context.render_inputs(
@@ -167,27 +173,30 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
         )
 
     def offline(self) -> ReviewerAnswer:
-        """Give no opinion beyond the measured issues."""
+        """Return the embedded model's answer: no issue besides the measured ones."""
         return ReviewerAnswer(issues=())
 
 
 @dataclass(frozen=True)
 class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
-    """The question how to resolve the reviewers' disagreements."""
+    """The question to the arbitrator: a decision on each issue of only one reviewer."""
 
     layout_report: ReviewerReport = field(kw_only=True)
     semantic_report: ReviewerReport = field(kw_only=True)
     disputed_issues: tuple[tuple[TemplateIssue, WinningReviewer], ...] = field(kw_only=True)
-    """The disagreements, with the reviewer that reported each."""
+    """The issues that only one reviewer reported, each with this reviewer."""
     report_by_rules: ArbitrationReport = field(kw_only=True)
-    """The resolution without a model."""
+    """The arbitration by rules, without a model."""
     measured_issue_ids: frozenset[str] = field(kw_only=True)
-    """Ids of issues that are not opinions."""
+    """Ids of the issues that the program measured."""
     role: str = "arbitrator"
     answer_type: type[ArbitratorAnswer] = ArbitratorAnswer
 
     def render_prompt(self) -> str:
-        """Render inputs, then instructions; no times, so that equal prompts match."""
+        """Render the prompt: inputs first, instructions last.
+
+        Times are left out, so that a repeated question has the same prompt and its stored answer is found.
+        """
         return fill_prompt_template(
             "Template_Arbitrator",
             inputs=self.context.render_inputs(
@@ -212,7 +221,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
         }
 
     def offline(self) -> ArbitratorAnswer:
-        """Return the rules' resolution."""
+        """Return the embedded model's answer: the decisions of the rules."""
         resolutions = [resolution.model_dump() for resolution in self.report_by_rules.resolutions]
         return ArbitratorAnswer.model_validate(
             {"resolutions": resolutions, "final_decision": self.report_by_rules.final_decision}
@@ -221,15 +230,15 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
 
 @dataclass(frozen=True)
 class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
-    """The question for a better template than the measured one."""
+    """The question to the builder: propose a better template than the program's."""
 
     retry: Mapping[str, Any] | None = field(kw_only=True)
-    """Specification 004, "Retry Input"."""
+    """The rejected template and its issues (specification 004, "Retry Input"); None for the first template."""
     role: str = "builder"
     answer_type: type[BuilderAnswer] = BuilderAnswer
 
     def render_prompt(self) -> str:
-        """Render inputs first, instructions last."""
+        """Render the prompt: inputs first, instructions last."""
         inputs = {
             "measured_template": render_template_toml(self.context.applied_template.template),
             "sample_extraction": self.context.build_extraction_sample(),
@@ -242,7 +251,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         )
 
     def offline(self) -> BuilderAnswer:
-        """Propose no other template."""
+        """Return the embedded model's answer: no better template."""
         return BuilderAnswer(template=None)
 
 
@@ -256,10 +265,11 @@ def merge_model_answer_into_report(
     carried_issues: Sequence[TemplateIssue] = (),
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """Append a model's issues to a measured report; measured issues stay.
+    """Add a model's issues to the report of measured issues; update the verdict.
 
-    ``carried_issues``: the model's issues with the same template before: asking again does not resolve them.
-    ``total_pages``: of the statement; an issue on another page gets no page. ``unseen_pages``: pages the model was not shown.
+    ``carried_issues``: the model's issues in an earlier attempt with the same template; they stay even if the model
+    does not repeat them. ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is
+    not one of them. ``unseen_pages``: pages of which the model saw no image; they raise one issue of low severity.
     """
     issues = list(report.issues)
     for issue in (
@@ -267,7 +277,7 @@ def merge_model_answer_into_report(
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
         *_build_unseen_pages_issues(unseen_pages),
     ):
-        # A reworded issue is not a new one, unless it is more severe.
+        # An issue that repeats a known issue in other words is left out, unless it is more severe.
         if not any(
             is_duplicate_issue(issue, known_issue)
             and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
@@ -291,12 +301,12 @@ def merge_model_answer_into_report(
 
 
 def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
-    """Select the issues of a report that are a model's opinion."""
+    """Return the issues of a report that a model raised."""
     return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
 
 
 def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
-    """Collect the ids of issues that are not a model's opinion."""
+    """Return the ids of the issues that the program measured, not a model."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
 
@@ -307,7 +317,7 @@ def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
 
 
 def _build_unseen_pages_issues(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
-    """Report pages that the model has not seen, and so has not passed."""
+    """Build an issue about the pages of which the model saw no image, if any."""
     if unseen_pages:
         message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
         yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)

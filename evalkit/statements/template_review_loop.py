@@ -1,7 +1,7 @@
-"""The review of a template: reviewers, consensus, arbitration, retry, escalation.
+"""Review a template until it is approved or a person has to decide.
 
-Specification 004, contract ruling 18. The decisions are in the tables of :mod:`consensus`, :mod:`arbitration` and
-:mod:`convergence`; this module orders the steps and limits their time.
+Specification 004, contract ruling 18. The tables of :mod:`consensus`, :mod:`arbitration` and :mod:`convergence` decide;
+this module runs the steps in order and limits their time.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from evalkit.store import hash_canonical_json
 CallT = TypeVar("CallT")
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
-#: The reviewer if ``[vllm_review] enabled`` is false: matching sums are the hardest for a person to check.
+#: The only reviewer if ``[vllm_review] enabled`` is false: sums are what a person finds hardest to check.
 _SINGLE_REVIEWER: tuple[TemplateReviewer, ...] = ("semantic_financial",)
-#: Their names in retry inputs.
+#: The reviewers' names in the builder's retry input.
 _FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
     "layout_geometry": "layout_reviewer",
     "semantic_financial": "semantic_reviewer",
@@ -78,7 +78,7 @@ _FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReviewLoopConfig:
-    """Configuration of the loop: specification 004, "Configuration"."""
+    """Limits and temperatures of the review: specification 004, "Configuration"."""
 
     is_dual_review_enabled: bool = True
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
@@ -92,30 +92,34 @@ class ReviewLoopConfig:
     both_reviewers_seconds: float = 90
     arbitration_seconds: float = 45
     cycle_seconds: float = 180
-    """For one attempt's review; building the next template may take as long again."""
+    """Seconds for the review of one attempt; building the next template may take as long again."""
 
 
 @dataclass(frozen=True)
 class TemplateReviewResult:
-    """The outcome of a template's review."""
+    """The result of a template's review: final template, all attempts, cost and case."""
 
     template: StatementTemplate
-    """The last attempt's template; stable if it was approved, otherwise a draft."""
+    """The template of the last attempt: stable if it was approved, otherwise a draft."""
     cycles: tuple[ReviewCycle, ...]
     cost: ReviewCost
     template_case: TemplateCase | None
-    """The case for a person; None if it was approved."""
+    """The case that a person has to decide; None if the template was approved."""
 
 
 class TemplateReviewLoop:
-    """Reviews templates; stores nothing between them."""
+    """Reviews templates with two reviewers, an arbitrator and a builder.
+
+    An instance keeps nothing from one template to the next.
+    """
 
     def __init__(
         self, get_model: Callable[[str], Model], config: ReviewLoopConfig | None = None, *, clock: Callable[[], str]
     ) -> None:
-        """``get_model``: by role: either reviewer, ``arbitrator`` or ``builder``.
+        """``get_model`` returns the model for a role.
 
-        ``clock``: ISO 8601, UTC.
+        Roles: ``layout_geometry``, ``semantic_financial``, ``arbitrator``, ``builder``. ``clock`` returns the time in
+        ISO 8601, UTC.
         """
         self._get_model = get_model
         self._config = config or ReviewLoopConfig()
@@ -130,11 +134,11 @@ class TemplateReviewLoop:
         first_cycle_number: int = 1,
         on_cycle: Callable[[ReviewCycle, int], None] = lambda cycle, number: None,
     ) -> TemplateReviewResult:
-        """Review a template, and build others until one is approved or escalated.
+        """Review a template; build and review others until one is approved or escalated.
 
-        ``page_images``: of the statement's pages, for models that see; ``first_cycle_number``: of the first cycle, if earlier
-        reviews of the template have left some; ``on_cycle``: called with each finished cycle and its number. StoreError if an
-        answer could not be stored.
+        ``page_images``: images of the statement's pages, for models that see images. ``first_cycle_number``: number of
+        the first attempt's record, greater than 1 if an earlier review of the template left records. ``on_cycle``:
+        called with each finished attempt's record and its number. StoreError if a model's answer could not be stored.
         """
         identity_hash = hash_canonical_json(
             [template.template_id, render_template_toml(template), bundle.sha256, first_cycle_number]
@@ -166,7 +170,7 @@ class TemplateReviewLoop:
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
     ) -> ReviewCycle:
-        """Review and decide one attempt, whatever happens to it."""
+        """Review one template and decide it; the record includes failures of reviewers."""
         attempt.times["began_at"] = self._clock()
         roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
         try:
@@ -190,7 +194,10 @@ class TemplateReviewLoop:
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
     ) -> TemplateQuestionContext | None:
-        """Run the reviewers; return their questions' context, or None if time ran out."""
+        """Run the reviewers in parallel and return the context of their questions.
+
+        None if the time ran out or the statement could not be read; ``attempt`` records the reason.
+        """
         try:
             async with asyncio.timeout(self._config.both_reviewers_seconds):
                 applied_template = await run_in_daemon_thread(lambda: AppliedTemplate.create(attempt.template, bundle))
@@ -225,7 +232,7 @@ class TemplateReviewLoop:
         carried_issues: Sequence[TemplateIssue],
         history: _ReviewHistory,
     ) -> None:
-        """Run one reviewer, which sees nothing of the other; record its report or failure."""
+        """Run one reviewer, independently of the other; record the report or the failure."""
         config, model = self._config, self._get_model(role)
         question = ReviewerQuestion(
             context, role=role, temperature=config.temperature_by_role[role], time_limit_seconds=config.reviewer_seconds
@@ -268,7 +275,10 @@ class TemplateReviewLoop:
     async def _await_role(
         self, attempt: _ReviewAttempt, role: ReviewerRole, seconds: float, call: Awaitable[CallT]
     ) -> CallT | None:
-        """Await a role's call; record its times, and a timeout or failure."""
+        """Await the call of a role, return its result; None after a timeout or an error.
+
+        Start and end, and the reason for a failure, are recorded in ``attempt``. StoreError is raised again.
+        """
         times = attempt.times[role] = {"began_at": self._clock()}
         try:
             async with asyncio.timeout(seconds):
@@ -278,7 +288,7 @@ class TemplateReviewLoop:
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
+            attempt.failure_by_role[role] = f"it ended with an error ({type(error).__name__})"
         finally:
             times["ended_at"] = self._clock()
         return None
@@ -286,7 +296,11 @@ class TemplateReviewLoop:
     async def _run_arbitration(
         self, attempt: _ReviewAttempt, context: TemplateQuestionContext, history: _ReviewHistory
     ) -> None:
-        """Resolve the reviewers' disagreements, unless a person has to."""
+        """Let the arbitrator decide a template on which the reviewers disagree.
+
+        Nothing is done if both verdicts agree, or if a person must decide because of a critical issue of only one
+        reviewer.
+        """
         config = self._config
         layout_report, semantic_report = attempt.layout_and_semantic_reports
         disputed_issues = tuple(find_issues_of_only_one_reviewer(layout_report, semantic_report))
@@ -347,7 +361,8 @@ class TemplateReviewLoop:
             if len(attempt.report_by_role) > 1
             else None
         )
-        # Without a reviewer's report no row applies; without the arbitrator's there is no arbitration.
+        # Without both reviewers' reports there is no consensus; without the arbitrator's answer there is no
+        # arbitration.
         is_approved = consensus_rule is not None and (
             consensus_rule.outcome == "approved"
             or (arbitration is not None and arbitration.final_decision == "approve")
@@ -365,7 +380,7 @@ class TemplateReviewLoop:
         )
         attempt.scenario = situation.scenario
         reason = find_escalation_reason(situation, config.max_retries_by_scenario)
-        # For a template that passes, only uncertainty is a reason to escalate.
+        # An approved template is handed to a person only if the arbitration left most disagreements unresolved.
         if is_approved and reason != "arbitration_uncertain":
             reason = None
         return ReviewCycle(
@@ -393,7 +408,7 @@ class TemplateReviewLoop:
     async def _build_next_template(
         self, attempt: _ReviewAttempt, cycle: ReviewCycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
     ) -> tuple[StatementTemplate | None, Usage]:
-        """Build the next attempt's template, and return its cost; None if it failed."""
+        """Build the next attempt's template, or None on failure; return the usage too."""
         retry = build_retry_input(
             attempt.number, cycle, attempt.layout_and_semantic_reports, self._config, attempt.scenario
         )
@@ -424,7 +439,10 @@ def build_retry_input(
     config: ReviewLoopConfig,
     scenario: RetryScenario,
 ) -> BuilderRetryInput:
-    """Build the builder's input: specification 004, "Retry Input"."""
+    """Build the builder's input after a rejection: specification 004, "Retry Input".
+
+    Issues that the arbitrator dismissed and issues that the caps hide are left out of the consolidated issues.
+    """
     upheld_issues = [
         reported_issue
         for reported_issue in cycle.issues
@@ -476,11 +494,11 @@ class _ReviewAttempt:
 
     @property
     def layout_and_semantic_reports(self) -> tuple[ReviewerReport, ReviewerReport]:
-        """Both reports. KeyError where one is missing."""
+        """The reports of the layout and the semantic reviewer. KeyError if one is missing."""
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
     def record_timeout_of_silent_roles(self, roles: Sequence[str], seconds: float) -> None:
-        """Record a timeout for roles without a report or failure."""
+        """Record a timeout as failure of each role that has neither report nor failure."""
         for role in roles:
             if role not in self.report_by_role and role not in self.failure_by_role:
                 self.failure_by_role[role] = f"it took longer than {seconds:g} seconds"
@@ -497,13 +515,16 @@ class _ReviewHistory:
 
     @property
     def previous_issues(self) -> Sequence[ReportedIssue]:
-        """Issues of the attempt before."""
+        """The issues of the previous attempt; empty before the second attempt."""
         return self.cycles[-1].issues if self.cycles else ()
 
     def find_model_issues_of_same_template(
         self, template: StatementTemplate
     ) -> dict[TemplateReviewer, list[TemplateIssue]]:
-        """Find models' issues with the same template before, whatever its version."""
+        """Return the issues that models raised when the same template was reviewed before.
+
+        The version number may differ. By reviewer; empty if the template is new.
+        """
         matching_issues = (
             model_issues
             for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
@@ -512,7 +533,7 @@ class _ReviewHistory:
         return next(matching_issues, {})
 
     def add_cycle(self, attempt: _ReviewAttempt, cycle: ReviewCycle) -> None:
-        """Add a finished attempt."""
+        """Add a finished attempt, with the cost of the whole review so far."""
         self._usage = sum_usages([self._usage, *attempt.usages])
         self._model_issues_by_attempt.append(
             (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
@@ -528,7 +549,7 @@ class _ReviewHistory:
         self.cycles.append(cycle.model_copy(update={"cost": cost}))
 
     def build_review_result(self, template: StatementTemplate) -> TemplateReviewResult:
-        """Build the outcome of the review."""
+        """Build the result of the review from the last attempt."""
         last_cycle = self.cycles[-1]
         assert last_cycle.cost is not None  # noqa: S101 - add gives each cycle one
         if last_cycle.outcome == "approved":
@@ -558,7 +579,7 @@ def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]
 
 def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, is_dual_review_enabled: bool) -> str:
     if attempt.failure_by_role:
-        return f"no report of {', '.join(sorted(attempt.failure_by_role))}"
+        return f"no report from {', '.join(sorted(attempt.failure_by_role))}"
     if not is_dual_review_enabled:
         return "the review by two reviewers is switched off: a person decides"
     if attempt.arbitration:

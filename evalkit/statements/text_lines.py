@@ -1,7 +1,7 @@
-"""Words of a page in lines and cells, as a person sees them.
+"""Group the words of a page into lines and cells, as a person sees them.
 
-Boxes are fractions 0..1 of the displayed page. OCR pages may be skewed; their words are grouped into lines by deskewed
-heights, and keep their boxes on the page.
+Boxes are fractions 0..1 of the displayed page. Scanned pages may be skewed: their words are grouped by their height
+after deskewing, but keep their boxes on the page as displayed.
 """
 
 from __future__ import annotations
@@ -15,76 +15,76 @@ from statistics import median
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus
 
-#: The bundle does not store a page's size; statements are on letter or A4 paper, with side ratios of 1.29 and 1.41.
+#: Assumed height of a page in page widths: the bundle does not store it; letter paper has 1.29, A4 1.41.
 _PAGE_ASPECT_RATIO = 1.35
-#: Largest distance between the middles of a line's words, in heights of a word.
+#: Largest vertical distance of a word's middle from the line's, in heights of a word.
 _SAME_LINE_TOLERANCE = 0.5
-#: Smallest gap between two cells, in heights of a word: a blank is a third of it, columns are further apart.
+#: Smallest gap between two cells, in heights of a word; a blank is about a third of this.
 _MIN_CELL_GAP = 0.6
-#: Characters that OCR sees in white space and in rules; none of them begins or ends a statement's word.
+#: Characters that OCR sees in empty areas and printed lines; they are removed at the start and end of words.
 _OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\"
-#: Candidate slopes, in ten-thousandths of the page's height for its width: about 2° either way.
+#: Slopes to try when deskewing, in ten-thousandths of the page's height per page width: up to about 2° either way.
 _CANDIDATE_SLOPES = range(-300, 301, 10)
 
 
 @dataclass(frozen=True, slots=True)
 class PageWord:
-    """One word."""
+    """A word of a page, with its box and its height after deskewing."""
 
     text: str
     box: Box
-    """On the page."""
+    """The box on the page as displayed, fractions 0..1."""
     deskewed_center_y: float
-    """Its vertical middle after deskewing, 0..1."""
+    """The vertical middle of the word after deskewing, as a fraction of the page's height."""
 
     @property
     def center_x(self) -> float:
-        """Horizontal middle."""
+        """The horizontal middle of the word, as a fraction of the page's width."""
         return (self.box[0] + self.box[2]) / 2
 
     @property
     def height(self) -> float:
-        """Height of its box."""
+        """The height of the word's box, as a fraction of the page's height."""
         return self.box[3] - self.box[1]
 
 
 @dataclass(frozen=True)
 class TextLine:
-    """Words next to one another, from the left; at least one."""
+    """A line, or a cell of a line: its words from left to right, at least one."""
 
     page_number: int
     words: tuple[PageWord, ...]
     is_ocr_text: bool = False
-    """True if the words come from OCR, so that letters may be misread."""
+    """True if the words come from OCR, so that characters may be misread."""
 
     @cached_property
     def text(self) -> str:
-        """The words, with blanks between them."""
+        """The text of the line: its words with blanks between them."""
         return " ".join(word.text for word in self.words)
 
     @cached_property
     def deskewed_center_y(self) -> float:
-        """Median vertical middle after deskewing, 0..1."""
+        """The median of the words' vertical middles after deskewing, 0..1."""
         return median(word.deskewed_center_y for word in self.words)
 
     @cached_property
     def height(self) -> float:
-        """Median height of its words, as a fraction of the page."""
+        """The median height of the words, as a fraction of the page's height."""
         return median(word.height for word in self.words)
 
     @cached_property
     def box(self) -> Box:
-        """Box around all words."""
+        """The box around all words of the line."""
         return compute_bounding_box(word.box for word in self.words)
 
     @cached_property
     def cells(self) -> tuple[TextLine, ...]:
-        """The line, divided at gaps wider than blanks."""
+        """The cells of the line: its words, divided where a gap is wider than a blank."""
         runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
         return tuple(TextLine(self.page_number, tuple(run), self.is_ocr_text) for run in runs)
 
     def clip_to_box(self, box: Box) -> TextLine | None:
-        """Select the words whose middles are in the box; None if there are none."""
+        """Return the part of the line in the box; None if no word's middle is in it."""
         x0, y0, x1, y1 = box
         words_inside = tuple(
             word for word in self.words if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
@@ -93,7 +93,10 @@ class TextLine:
 
 
 def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
-    """Group the page's words into lines, from the top."""
+    """Group the words of a page into lines, from top to bottom.
+
+    OCR pages are deskewed first, and stray marks around their words are removed.
+    """
     is_recognised = page.status is PageStatus.OCR
     boxed_texts = [
         (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000))
@@ -113,7 +116,7 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
 
 
 def compute_bounding_box(boxes: Iterable[Box]) -> Box:
-    """Compute the smallest box around all boxes. ValueError if there are none."""
+    """Return the smallest box around all boxes. ValueError if there is no box."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
 
@@ -129,7 +132,10 @@ def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:
 
 
 def _estimate_skew_slope(boxes: Sequence[Box]) -> float:
-    """Estimate the slope at which the words form the sharpest lines."""
+    """Estimate the slope of the text lines on a skewed page; 0 for a level page.
+
+    Returns the slope at which the words gather most closely in lines.
+    """
     if not boxes:
         return 0.0
     bin_height = median(box[3] - box[1] for box in boxes) / 3

@@ -97,7 +97,10 @@ def test_what_cannot_be_printed_is_one_line(demo_run: RunSummary, words: list[st
         command = [sys.executable, "-m", "evalkit", *words, *folder]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "evalkit: the output cannot be written (No space left on device). Send it elsewhere.\n"
+    assert (
+        ended.stderr
+        == "evalkit: standard output cannot be written (No space left on device). Send it to another file or program.\n"
+    )
 
 
 def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -> None:

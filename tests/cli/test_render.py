@@ -78,7 +78,7 @@ def test_an_empty_queue_says_so() -> None:
     assert list(render_queue([])) == ["No cases are waiting for an expert."]
 
 
-@pytest.mark.parametrize(("requested", "ending"), [(1, "among the others"), (2, "yet (2 were requested)")])
+@pytest.mark.parametrize(("requested", "ending"), [(1, "among the other cases"), (2, "yet (2 were requested)")])
 def test_fewer_attention_checks_than_requested_are_explained(requested: int, ending: str) -> None:
     _, line, _ = render_attention_checks([("case", "doc", "type", "fault")], requested)
     assert str(line).endswith(ending)

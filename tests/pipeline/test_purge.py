@@ -537,7 +537,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
     torn = output / f"reviews/{OTHER}/0001.json"
     kept = torn.read_bytes()
     torn.write_bytes(kept[:-9])
-    assert f"{OTHER} may be as old, but is kept: one of its reviews cannot be read" in say("--expired").stderr
+    assert f"{OTHER} may be old enough, but is kept: one of its reviews cannot be read" in say("--expired").stderr
     torn.write_bytes(kept)
     done = say("--expired", "--yes")
     assert "1 documents purged" in done.stdout
@@ -548,7 +548,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
         == "0 documents would be purged; nothing was removed; give --yes to remove them\n"
     )
     (output.parent / "evalkit.toml").unlink()
-    assert "none are set there" in str(say("--expired").exception)
+    assert "it is not set" in str(say("--expired").exception)
 
 
 def test_expired_document_reopened_before_its_purge_stays(output: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     assert stored() == draft  # as it is on somebody's screen, though the reviewers pass another one
     Path("evalkit.toml").write_text("[vllm_review]\nenabled = false")
     done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
-    assert "that case and the template in the output folder are unchanged" in done.output
+    assert "that case and the template in the output folder were not changed" in done.output
     assert packet.read_text() == before
 
 
@@ -170,7 +170,7 @@ def test_a_persons_decision_ranks_above_a_later_pass_by_machines(folder: Path) -
     Path(f"output/reviews/{case_id}/review_1.json").write_text("{}")
     done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
     assert done.exit_code == 0, done.output
-    assert "passed both reviewers; a person's decision about it counts" in done.output
+    assert "passed both reviewers, but a person has decided or will decide this template" in done.output
     assert stored() == draft
     assert review("bank.toml", "statement.pdf")["is_taken"] is True
 
@@ -488,7 +488,7 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         ("ollama:llava", True, "sees images; its context length is not known"),
         ("ollama:mistral", False, "cannot see images"),
         ("openai:house-model", True, "images: not known"),
-        ("embedded", True, "measured checks only"),
+        ("embedded", True, "own checks only"),
     ],
 )
 def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def test_columns_are_swapped_and_amount_is_split_into_sides(drawn: Spoilt, long:
     assert names(long.sound)[2:] == ["debit", "credit", "balance"]
     assert names(rename_column_with_dependents(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
     assert names(rename_column_with_dependents(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
-    with pytest.raises(ReviewRefused, match="a row needs"):
+    with pytest.raises(ReviewRefused, match="a template needs"):
         rename_column_with_dependents(drawn.sound, 0, "other")
     with pytest.raises(ReviewRefused):
         rename_column_with_dependents(drawn.sound, 0, "nonsense")

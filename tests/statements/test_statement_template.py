@@ -58,11 +58,11 @@ of = "deposits"
 @pytest.mark.parametrize(
     ("right", "wrong", "line", "says"),
     [
-        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.05, 0.10, 0.95, 1.90]", 12, "x0, y0, x1, y1 from 0 to 1"),
-        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.95, 0.10, 0.05, 0.90]", 12, "x0 below x1"),
-        ("x = [0.80, 0.95]", "x = [0.95, 0.80]", 21, "from x0 to a greater x1"),
+        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.05, 0.10, 0.95, 1.90]", 12, "x0 < x1 <= 1 and 0 <= y0 < y1 <= 1"),
+        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.95, 0.10, 0.05, 0.90]", 12, "0 <= x0 < x1 <= 1"),
+        ("x = [0.80, 0.95]", "x = [0.95, 0.80]", 21, "x0, x1 with 0 <= x0 < x1 <= 1"),
         ('name = "date"', 'name = "day"', 15, "name"),
-        ('formats = ["%m/%d"]', 'formats = ["%m/%m"]', 24, "not a format"),
+        ('formats = ["%m/%d"]', 'formats = ["%m/%m"]', 24, "not a date format"),
         ('period = ["statement period"]', 'period = ["("]', 25, "not a regular expression"),
         ('period = ["statement period"]', 'period = [".*"]', 25, "matches every line"),
         ('period = ["statement period"]', r"period = ['(?:\w|\w\w)+[!?]']", 25, "takes too long"),
@@ -89,8 +89,8 @@ def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) ->
 @pytest.mark.parametrize(
     ("right", "wrong", "says"),
     [
-        ('name = "amount"', 'name = "balance"', "needs a column date, and amount or debit and credit"),
-        ('name = "amount"', 'name = "date"', "appear twice"),
+        ('name = "amount"', 'name = "balance"', "needs a column date, and a column amount or columns debit and credit"),
+        ('name = "amount"', 'name = "date"', "more than one column is named"),
         ("[dates]", '[[column]]\nname = "debit"\nx = [0.6, 0.7]\n[dates]', "use either amount, or debit and credit"),
     ],
 )
