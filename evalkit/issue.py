@@ -1,4 +1,4 @@
-"""Issues: findings of all checks in one form, which people read and the arbiter counts.
+"""Issues: findings of all checks, which people read and the arbiter counts.
 
 An issue is frozen; numbering or a new status makes a new object. ``Issue(**json)`` restores a stored issue.
 """
@@ -15,8 +15,8 @@ ShippedAgent = Literal[
     "V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader",
     "layout_geometry", "semantic_financial", "arbitrator",
 ]  # fmt: skip
+#: Agent name of a site's own verifier: 2 to 16 capitals and digits, beginning with a capital.
 OwnAgent = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]{1,15}$")]
-"""Agent name of a site's own verifier: 2 to 16 capitals and digits, beginning with a capital."""
 Agent = ShippedAgent | OwnAgent
 
 OWN_AGENT_GROUP = "IG-4"
@@ -115,7 +115,8 @@ class Issue(BaseModel):
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
         """Create an issue of the agent's group with the id ``AGENT-0000``.
 
-        ``number_issues`` gives the final id. ``fields``: other attributes of the issue."""
+        ``number_issues`` gives the final id. ``fields``: other attributes of the issue.
+        """
         unnumbered = f"{agent.upper()}-0000"
         group = ISSUE_GROUP_BY_AGENT.get(agent, OWN_AGENT_GROUP)
         return cls(
@@ -129,7 +130,7 @@ def sort_by_severity(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def number_issues(agent: Agent, issues: Iterable[Issue], first_number: int = 1) -> list[Issue]:
-    """Return the issues with ids ``AGENT-0001``, ``AGENT-0002`` …, from ``first_number``."""
+    """Return the issues with ids ``AGENT-0001`` and so on, from ``first_number``."""
     return [
         issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
         for number, issue in enumerate(issues, first_number)

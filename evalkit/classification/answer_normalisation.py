@@ -80,7 +80,8 @@ class _Normaliser:
     def unwrap(self, json_value: Any, answer_type: type[BaseModel]) -> Any:
         """Return the answer object without the wrapper around it.
 
-        A bare list becomes ``{field: list}`` if the model has only that list. AnswerShapeError if there are several answers."""
+        A bare list becomes ``{field: list}`` if the model has only that list. AnswerShapeError if there are several answers.
+        """
         fields = answer_type.model_fields
         marker = next(name for name, field in fields.items() if field.is_required() and _is_list(field.annotation))
         if isinstance(json_value, list) and _is_only_list(fields[marker], answer_type):
@@ -263,7 +264,8 @@ def _find_wrapped_answers(
     """Yield the outermost objects that have a key for the field ``marker``.
 
     Looks ``depth`` levels deep, also into JSON in texts. AnswerShapeError if an object around an answer has fields of
-    the answer too."""
+    the answer too.
+    """
     name_by_key = _map_keys_to_fields(answer_type)
     if isinstance(json_value, dict):
         names = {name_by_key.get(_squash_key(key)) for key in json_value}
@@ -293,7 +295,8 @@ def _find_wrapped_answers(
 def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: type[BaseModel]) -> Any:
     """Convert an object whose keys are types or numbers to a list of its values.
 
-    The key becomes a field of each value. Any other object is returned unchanged."""
+    The key becomes a field of each value. Any other object is returned unchanged.
+    """
     key_name = next((name for name in ("document_type", "segment_index") if name in member_type.model_fields), None)
     if not (key_name and members_by_key and all(isinstance(member, dict) for member in members_by_key.values())):
         return members_by_key
@@ -367,7 +370,8 @@ def _squash_key(key: str) -> str:
 def _map_keys_to_fields(model: type[BaseModel]) -> dict[str, str]:
     """Map each spelling of a key, in lower case without separators, to its field.
 
-    A field's own name wins over another field's spelling."""
+    A field's own name wins over another field's spelling.
+    """
     spellings = _load_spellings()
     other_names = {
         _squash_key(other_name): name

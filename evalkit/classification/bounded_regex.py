@@ -13,10 +13,10 @@ import regex
 
 from evalkit.errors import UsageError
 
+#: Time limit for one expression on one text. Shipped expressions take less than a thousandth of it on a page.
 TIMEOUT_SECONDS = 2.0
-"""Time limit for one expression on one text. Shipped expressions take less than a thousandth of it on a page."""
+#: Characters of each trial text: enough to show an expression whose time grows with the cube of the length.
 _TRIAL_TEXT_LENGTH = 2000
-"""Characters of each trial text: enough to show an expression whose time grows with the cube of the length."""
 
 
 @lru_cache(maxsize=1024)

@@ -23,9 +23,10 @@ MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 
 class EvidencePattern(NamedTuple):
-    """Row of ``evidence_strength.toml``: a form of quote that is a result, or that is weak.
+    """Row of ``evidence_strength.toml``: a pattern of results or of weak quotes.
 
-    A weak quote is still evidence if it has one of the result kinds in ``excused_by``."""
+    A weak quote is still evidence if it has one of the result kinds in ``excused_by``.
+    """
 
     name: str
     pattern: re.Pattern[str]
@@ -131,7 +132,8 @@ _HIGH_CONFIDENCE = 0.7
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """Answer V4's question: find PRIMARY types whose quotes show no such type.
 
-    MAJOR if all quotes of the type are weak; MINOR if only a generic reference stands beside better quotes."""
+    MAJOR if all quotes of the type are weak; MINOR if only a generic reference stands beside better quotes.
+    """
     for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:

@@ -24,8 +24,8 @@ from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5
+#: Highest probability that is shown.
 _MAX_PROBABILITY = 0.999
-"""Highest probability that is shown."""
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ from evalkit.llm.model import Answer, DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
+#: First and last page, both included.
 PageRange = tuple[int, int]
-"""First and last page, both included."""
 
+#: Maximum length of the words of a page that an issue shows.
 MAX_SHOWN_LENGTH = 80
-"""Maximum length of the words of a page that an issue shows."""
 
 #: Issue code of each verifier's findings in the text, from rules or from a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
@@ -82,7 +82,8 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, instructions last.
 
-        The document's part is the same for all verifiers, so that a provider can cache it."""
+        The document's part is the same for all verifiers, so that a provider can cache it.
+        """
         return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
@@ -104,7 +105,8 @@ def render_verifier_prompt(
 ) -> str:
     """Fill the named prompt with document, type definitions and classification.
 
-    ``pages``: only these pages and the segments that have one of them; None: all."""
+    ``pages``: only these pages and the segments that have one of them; None: all.
+    """
     return fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
@@ -168,8 +170,7 @@ def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange |
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Yield each segment with each of its types of level PRIMARY.
-    """
+    """Yield each segment with each of its types of level PRIMARY."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:

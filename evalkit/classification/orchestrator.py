@@ -1,4 +1,4 @@
-"""Orchestrator of a document's pipeline: classify, verify, decide, repair, verify again.
+"""Orchestrator of a document: classify, verify, decide, repair, verify again.
 
 Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification. A repair
 changes no question, so no model is asked again after a repair.
@@ -54,8 +54,8 @@ from evalkit.store import encode_canonical_json
 
 T = TypeVar("T")
 
+#: Maximum number of rounds of verification after the first.
 MAX_RETRIES = 2
-"""Maximum number of rounds of verification after the first."""
 
 RETRIES_EXHAUSTED_REASON = "the repairs did not settle it in three attempts"
 REPAIR_CYCLE_REASON = "a repair changed nothing"
@@ -86,7 +86,7 @@ class ClassificationOutcome:
 
 
 class RetryOrchestrator:
-    """Pipeline that classifies and verifies documents, each independently of the others."""
+    """Pipeline that classifies and verifies documents independently of each other."""
 
     def __init__(
         self,
@@ -224,7 +224,8 @@ class RetryOrchestrator:
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
         """Repair counts, missing types and share sums before the arbiter counts issues.
 
-        Returns the repaired answer, the issues with status "repaired", and the repairs."""
+        Returns the repaired answer, the issues with status "repaired", and the repairs.
+        """
         repaired_issues: list[Issue] = []
         all_repairs: list[Repair] = []
         for find_issues in (partial(V1SchemaValidator().validate, bundle=bundle), find_share_sum_issues):
@@ -295,7 +296,8 @@ class RetryOrchestrator:
     async def _run_verifier_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
         """Run a step of a verifier; a site's verifier runs in a thread.
 
-        Waiting for the site's process must not block other documents."""
+        Waiting for the site's process must not block other documents.
+        """
         return await asyncio.to_thread(step) if verifier in self._own_verifiers else step()
 
     async def _ask_verifiers(
@@ -409,7 +411,7 @@ class _QuestionCache:
 
 
 class _IssueNumbering:
-    """Numbering of a document's issues, in which an issue keeps its id in later rounds."""
+    """Numbering of a document's issues; an issue keeps its id in later rounds."""
 
     def __init__(self) -> None:
         self._ids_by_key: dict[str, str] = {}

@@ -42,8 +42,8 @@ ENTRY_POINT_GROUP = "evalkit.verifiers"
 METHODS = ("validate", "questions", "read")
 _AGENT_PATTERN = re.compile(r"[A-Z][A-Z0-9]{1,15}")
 _TAKEN_AGENTS = {agent.upper() for agent in get_args(ShippedAgent)} | {"V5", "VERIFIER"}
+#: Time limit for starting the process and importing the verifier.
 _START_SECONDS = 60
-"""Time limit for starting the process and importing the verifier."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,9 @@ class OwnVerifier:
         for stored in reply["issues"]:
             code = stored.get("code", "")
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
-                raise _build_verifier_error(f"the verifier may only raise issues of agent {self.agent}, with codes {self.agent}-…")
+                raise _build_verifier_error(
+                    f"the verifier may only raise issues of agent {self.agent}, with codes {self.agent}-…"
+                )
             if code.endswith("-AGENT-FAILED"):
                 raise _build_verifier_error(f"the verifier may not raise {code}, which evalkit raises if it fails")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
@@ -193,7 +195,9 @@ class _VerifierProcess:
         with self._lock:
             if self._process is None:
                 self._start()
-                self._exchange_or_end_process("describe", (), _START_SECONDS)  # importing does not count towards the time limit
+                self._exchange_or_end_process(
+                    "describe", (), _START_SECONDS
+                )  # importing does not count towards the time limit
             return self._exchange_or_end_process(method, arguments, time_limit_seconds)
 
     def end(self) -> None:
@@ -234,7 +238,8 @@ class _VerifierProcess:
     def _send_and_receive(self, request: bytes, time_limit_seconds: float) -> dict[str, Any]:
         """Send a request and return the reply.
 
-        TimeoutError after the time limit; OSError or ValueError if the process has ended."""
+        TimeoutError after the time limit; OSError or ValueError if the process has ended.
+        """
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - started
         deadline = time.monotonic() + time_limit_seconds
@@ -261,7 +266,9 @@ def _get_or_create_process(entry_point_name: str) -> _VerifierProcess:
 
 
 def _build_verifier_error(reason: str) -> UsageError:
-    return UsageError(reason, code="VERIFIER", remedy="Correct the verifier, or remove its name from `verifiers` in evalkit.toml.")
+    return UsageError(
+        reason, code="VERIFIER", remedy="Correct the verifier, or remove its name from `verifiers` in evalkit.toml."
+    )
 
 
 def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: float) -> tuple[OwnVerifier, ...]:
@@ -279,7 +286,8 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
         agent = description["agent"]
         if not isinstance(agent, str) or not _AGENT_PATTERN.fullmatch(agent) or agent in _TAKEN_AGENTS:
             raise _build_entry_point_error(
-                name, "its agent must be 2 to 16 capitals and digits, beginning with a capital, and no name of evalkit's own agents, such as V1"
+                name,
+                "its agent must be 2 to 16 capitals and digits, beginning with a capital, and no name of evalkit's own agents, such as V1",
             )
         if description["missing_methods"]:
             raise _build_entry_point_error(name, f"it lacks the method {description['missing_methods'][0]}")

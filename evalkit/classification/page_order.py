@@ -22,14 +22,15 @@ PAGES_MISSING_CODE: Final = "V2-PAGES-MISSING"
 PAGES_ORDER_CODE: Final = "V2-PAGES-ORDER"
 PAGES_REPEATED_CODE: Final = "V2-PAGES-REPEATED"
 
+#: Line of a fax machine or printer: a page count in it is that of the transmission or print-out, not of the document.
 _TRANSPORT_PATTERN = re.compile(r"fax|\b(?:from|to)\s*:|\d{1,2}:\d{2}|\bprinted\b", re.IGNORECASE)
-"""Line of a fax machine or printer: a page count in it is that of the transmission or print-out, not of the document."""
+#: Number of first characters of a line that are searched for words of a fax machine or printer.
 _MAX_STAMP_LENGTH = 300
-"""Number of first characters of a line that are searched for words of a fax machine or printer."""
+#: Minimum number of words of pages that are compared; shorter pages, such as separators, may be equal by chance.
 _MIN_REPEATED_WORDS = 30
-"""Minimum number of words of pages that are compared; shorter pages, such as separators, may be equal by chance."""
+#: Minimum share of a count's pages that must be in the segment. Below it the count is not the document's, or was
+#: misread.
 _MIN_PRESENT_SHARE = 1 / 3
-"""Minimum share of a count's pages that must be in the segment. Below it the count is not the document's, or was misread."""
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
@@ -164,7 +165,7 @@ def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]
 
 
 def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys: Mapping[int, str]) -> bool:
-    """Return True if each of these equal pages follows a copy, with equal pages between."""
+    """Return True if each page follows a copy, with equal pages between."""
     if len(copies) != len(pages):
         return False
     gaps = {

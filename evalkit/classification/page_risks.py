@@ -13,12 +13,12 @@ import numpy as np
 
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 
+#: Risk from an open issue, for all pages of its segment; for its page alone if the issue has no segment or is about the
+#: page break before the page.
 _RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
-"""Risk from an open issue, for all pages of its segment; for its page alone if the issue has no segment or is about the
-page break before the page."""
 _SEAM_CODE = "V2-BOUNDARY-DOUBT"
+#: Codes about patients and missing pages, which say little about types and boundaries and count as MINOR.
 _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
-"""Codes about patients and missing pages, which say little about types and boundaries and count as MINOR."""
 
 
 def compute_page_risks(

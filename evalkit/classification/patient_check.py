@@ -48,7 +48,8 @@ def find_patient_issues(
 ) -> Iterator[Issue]:
     """Raise V2-PATIENT-MIXED, V2-PATIENT-SEVERAL and V2-PATIENT-OTHER.
 
-    By the patient identifiers on the pages, compared within segments, within the file and with the roster."""
+    By the patient identifiers on the pages, compared within segments, within the file and with the roster.
+    """
     persons = group_pages_by_person(bundle.pages)
     if expectation.roster_identity:
         yield from _check_roster(persons, expectation.roster_identity)

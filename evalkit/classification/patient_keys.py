@@ -31,12 +31,12 @@ from evalkit.errors import UsageError
 from evalkit.settings import PATIENT_SALT_VARIABLE, read_patient_salt
 from evalkit.store import PATIENT_SALT_FILE, OutputFolder, encode_canonical_json
 
+#: Number of hexadecimal digits of a key.
 _KEY_LENGTH = 32
-"""Number of hexadecimal digits of a key."""
 _SALT_BYTES = 32
 
+#: First and last page, both included.
 PageRange = tuple[int, int]
-"""First and last page, both included."""
 
 
 class PatientKeys(StrictRecord):

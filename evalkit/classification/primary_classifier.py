@@ -64,10 +64,10 @@ ScoreByType = Mapping[DocumentType, float]
 MIN_MENTION_SCORE = 2.0
 MIN_MENTION_GAIN = 1.0
 MIN_MENTION_SCORE_IN_OTHER = 6.0
+#: Id of the lexicon's group of administrative words (``administrative.toml``).
 ADMINISTRATIVE_GROUP = "other-administrative"
-"""Id of the lexicon's group of administrative words (``administrative.toml``)."""
+#: A type is named only if it is at least this many times as probable as the next.
 MIN_TYPE_RATIO = 1.25
-"""A type is named only if it is at least this many times as probable as the next."""
 MIN_EMBEDDED_HEADINGS = 3
 MIN_HEADING_WEIGHT = 3.0
 MIN_SECONDARY_SHARE = 0.01
@@ -90,8 +90,8 @@ _PASSAGE_END_PATTERN = re.compile(
     rf"(?<=[.!?]){_NOT_AFTER_ABBREVIATION}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}"
 )
 _WORD_PATTERN = re.compile(r"\S+")
+#: Matches the start of the first word that has a letter or a digit.
 _FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
-"""Matches the start of the first word that has a letter or a digit."""
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):

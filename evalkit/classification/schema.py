@@ -165,7 +165,8 @@ def normalise_shares(shares: Iterable[float]) -> list[float]:
 def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     """Compute the mixture: each type's share of all segments, weighted by pages.
 
-    Every segment must have all types. The presence level and the confidence are the highest of all segments."""
+    Every segment must have all types. The presence level and the confidence are the highest of all segments.
+    """
     if not segments:
         return ()
     page_total = sum(segment.segment_page_count for segment in segments)

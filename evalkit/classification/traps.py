@@ -32,8 +32,8 @@ from evalkit.issue import IssueSeverity
 
 TrapScope = Literal["evidence", "page", "segment", "document"]
 
+#: Placeholders that messages and remedies of a row may have.
 _PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
-"""Placeholders that messages and remedies of a row may have."""
 
 
 class _TrapModel(BaseModel):
@@ -43,7 +43,8 @@ class _TrapModel(BaseModel):
 class TrapExample(_TrapModel):
     """Example of a row: a page, and the claim about it that V3 checks.
 
-    Fields that are left out have the usual values of this kind of row."""
+    Fields that are left out have the usual values of this kind of row.
+    """
 
     page: str = ""
     """Visible text of the page."""
@@ -152,7 +153,7 @@ class _TemplateValues(dict[str, object]):
 
 
 class RoutineVendorTrap(Trap):
-    """Row of trap 1: a laboratory that mostly reports routine tests, and its genomic assays."""
+    """Row of trap 1: a laboratory of routine tests, with its genomic assays."""
 
     example_field = "vendor"
     allowed_scopes = ("segment",)
@@ -238,11 +239,13 @@ class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
 
 def _check_reachable(at_least: int, available: int, noun: str) -> None:
     if at_least > available:
-        raise ValueError(f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never fire")
+        raise ValueError(
+            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never fire"
+        )
 
 
 class OrderFormTrap(Trap):
-    """Row for order forms: words of which ``at_least`` many show an order."""
+    """Row for order forms: words, of which a page of an order has ``at_least`` many."""
 
     example_field = "page"
     allowed_scopes = ("page",)
@@ -258,7 +261,7 @@ class OrderFormTrap(Trap):
 
 
 class BoilerplateTrap(Trap):
-    """Row for texts about a method or service: phrases of such texts, and patterns of results."""
+    """Row for texts about a method or service: their phrases, and patterns of results."""
 
     example_field = "page"
     allowed_scopes = ("segment",)
@@ -293,7 +296,9 @@ class BoilerplateTrap(Trap):
 
 
 class HiddenTextTrap(Trap):
-    """Row for hidden text: from ``words`` words an issue, from ``notable`` words a severe one."""
+    """Row for hidden text, which raises an issue from ``words`` hidden words.
+
+    The issue is MINOR below ``notable`` words, and has the row's severity from there."""
 
     example_field = "hidden"
     allowed_scopes = ("page",)
@@ -346,7 +351,9 @@ class Traps(_TrapModel):
                     "shows what the replacement no longer finds)"
                 )
             if trap.replaces and trap.id not in shipped_ids:
-                raise ValueError(f"{trap.id}: replaces is true, but no shipped row has this id; correct the id or remove replaces")
+                raise ValueError(
+                    f"{trap.id}: replaces is true, but no shipped row has this id; correct the id or remove replaces"
+                )
 
         # a replacement takes the place of the shipped row; new rows come last
         rows_by_kind = {
@@ -356,8 +363,8 @@ class Traps(_TrapModel):
         return Traps.model_validate({"version": f"{self.version}+{site_traps.version}", **rows_by_kind})
 
 
+#: Kinds of rows: names of the tables in the TOML files.
 TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
-"""Kinds of rows: names of the tables in the TOML files."""
 
 
 @cache
@@ -389,7 +396,9 @@ def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(
-            f"{site_traps_path} cannot be read: {reason}", code="TRAPS", remedy="Correct the path in the setting traps_file, or save the file as UTF-8."
+            f"{site_traps_path} cannot be read: {reason}",
+            code="TRAPS",
+            remedy="Correct the path in the setting traps_file, or save the file as UTF-8.",
         ) from error
     site_traps = parse_traps(text, site_traps_path)
     _require_fast_patterns(site_traps, site_traps_path)
@@ -420,7 +429,8 @@ def _require_fast_patterns(site_traps: Traps, path: str) -> None:
 def parse_traps(text: str, source_name: str = "traps") -> Traps:
     """Parse and check the traps of a TOML text.
 
-    ``source_name`` names the text in errors. UsageError that names the wrong row."""
+    ``source_name`` names the text in errors. UsageError that names the wrong row.
+    """
     return _validate_traps(_parse_toml_rows(text, source_name), source_name)
 
 
@@ -428,7 +438,9 @@ def _parse_toml_rows(text: str, source_name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source_name}: {error}", code="TRAPS", remedy="Correct the TOML in the line that the message names.") from error
+        raise UsageError(
+            f"{source_name}: {error}", code="TRAPS", remedy="Correct the TOML in the line that the message names."
+        ) from error
 
 
 def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:

@@ -65,8 +65,8 @@ DOUBTS_KEY = "doubtful_joins"
 SUMMARY_KEY = "summary"
 
 UNSURE_CODE: Final = "V2-UNSURE"
+#: Confidence in a PRIMARY type below which V2-UNSURE is raised; set by ruling 21, not yet calibrated.
 MIN_CONFIDENCE = 0.5
-"""Confidence in a PRIMARY type below which V2-UNSURE is raised; set by ruling 21, not yet calibrated."""
 #: Codes of questions that an expert decides; they do not keep an expert's own answer from being valid (ruling 37).
 EXPERT_QUESTION_CODES = PATIENT_CODES | {
     BOUNDARY_DOUBT_CODE,
@@ -331,7 +331,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
 
 
 def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """Return the types whose overall share is the largest or within ``TIE_TOLERANCE`` of it."""
+    """Return the types whose overall share is largest, within ``TIE_TOLERANCE``."""
     shares = convert_to_decimals(entry.overall_share for entry in mixture)
     largest_share = max(shares, default=Decimal(0))
     return [
@@ -416,7 +416,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise the boundaries that the classifier calls doubtful, unless signs settle them."""
+    """Raise the boundaries that the classifier doubts, unless signs settle them."""
     first_pages = {segment.start_page for segment in answer.segments}
     for page, probability in sorted(get_stated_beginning_probabilities(answer.self_evaluation).items()):
         if not 1 <= page <= bundle.total_pages:
@@ -485,7 +485,8 @@ def _compute_page_weighted_shares(
 ) -> dict[DocumentType, Decimal] | None:
     """Compute each type's share of all entries, weighted by pages.
 
-    None if a weight is below 1, a share is negative or a sum is 0."""
+    None if a weight is below 1, a share is negative or a sum is 0.
+    """
     totals = dict.fromkeys(DocumentType, Decimal(0))
     page_total = 0
     for weight, entries in page_counts_and_entries:

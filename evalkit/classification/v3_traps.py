@@ -56,10 +56,10 @@ from evalkit.llm.model import Answer, Question
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
 
+#: Strength of a report's signs from which pages with words of an order contain a result too.
 MIN_RESULT_STRENGTH = 2.0
-"""Strength of a report's signs from which pages with words of an order contain a result too."""
+#: Minimum strength of a note's signs at which a report in the text is taken as quoted by the note.
 MIN_QUOTING_STRENGTH = 2.5
-"""Minimum strength of a note's signs at which a report in the text is taken as quoted by the note."""
 
 _REPORTED_RESULT_PATTERN = re.compile(
     r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
@@ -67,8 +67,8 @@ _REPORTED_RESULT_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _LETTERHEAD_LINES = 3
+#: Number of phrases that address the reader from which a text without patient and date is a leaflet.
 MIN_READER_PHRASES = 3
-"""Number of phrases that address the reader from which a text without patient and date is a leaflet."""
 
 _READER_PHRASE_PATTERN = re.compile(
     r"(?<!thank )\byou(?:rs?|'re|'ll)?\b(?: (?:doctor|surgeon|care team|genetic counsel\w+|results?|risk|family|may|should|will|can|have))?"
@@ -100,12 +100,12 @@ class V3TrapDetector:
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Return the issues of V3's rules, numbered from V3-0001.
 
-        If a site's expression exceeds its time limit, the only issue is the BLOCKER V3-AGENT-FAILED.
+        If a site's expression exceeds its time limit, the issues found before and the BLOCKER V3-AGENT-FAILED are returned.
         """
         trap_issues = []
         try:
             for issue in self._find_trap_issues(classification, bundle):
-                trap_issues.append(issue)  # noqa: PERF402 - those before the one that fails are kept
+                trap_issues.append(issue)  # noqa: PERF402 - issues before a failure are kept
         except UsageError as error:
             trap_issues.append(build_agent_failure_issue("V3", error.message))
         return number_issues("V3", trap_issues)
@@ -282,7 +282,8 @@ def _find_administrative_words(
 ) -> tuple[int, str] | None:
     """Return the first page with the row's phrase, and the phrase as written.
 
-    Stamps and addresses are left out, and labels of header lines too if the pages have a result. None if no page has it.
+    Stamps and addresses are left out, and labels of header lines too unless the pages look like an order. None if no page
+    has the phrase.
     """
     for page in pages:
         if not row.can_match(_lower_text(page.text)):
@@ -502,8 +503,7 @@ def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
 def _check_boilerplate(
     boilerplate: BoilerplateTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    """Find segments called a report that describe a method and have no result.
-    """
+    """Find segments called a report that describe a method and have no result."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind is not boilerplate.type:
             continue

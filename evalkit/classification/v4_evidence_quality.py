@@ -33,17 +33,17 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
+#: Minimum and maximum number of words of a quote, both included.
 MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
-"""Minimum and maximum number of words of a quote, both included."""
 
+#: Largest share of a segment, inclusive, that a secondary type may have without a quote that shows it.
 MAX_UNSUPPORTED_SHARE = 0.10
-"""Largest share of a segment, inclusive, that a secondary type may have without a quote that shows it."""
 
 _SECONDARY_LEVELS = frozenset((PresenceLevel.EMBEDDED_RAW, PresenceLevel.MENTION_ONLY))
 _OUTSIDE_FILE = "V4-PAGE-OUTSIDE-FILE"
 
+#: Hundredths that an issue of each severity takes off the score.
 PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
-"""Hundredths that an issue of each severity takes off the score."""
 
 
 class EvidenceAssessment(NamedTuple):
@@ -87,15 +87,14 @@ class V4EvidenceQualityAssessor:
 
 
 def compute_quality_score(issues: Iterable[Issue]) -> float:
-    """Compute 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0.
-    """
+    """Compute 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
 def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
     """Compute the evidence score from V4's open issues.
 
-    None if the answer quotes nothing and V4 has no issue, or if V4 failed.
+    None if there is nothing to judge (no answer, or neither a quote nor an issue of V4), or if V4 failed.
     """
     v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
     is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))

@@ -42,7 +42,7 @@ class VendorNames(Protocol):
 
     @property
     def short_names(self) -> tuple[str, ...]:
-        """Names that are also ordinary words; only counted in a letterhead or a performing-laboratory line."""
+        """Names that are also ordinary words, and count only in letterheads or similar."""
 
 
 class Vendor(StrictRecord):

@@ -31,8 +31,9 @@ from evalkit.llm.model import Answer, Question
 from evalkit.store import encode_canonical_json
 
 _MAX_REPLY_BYTES = 16 * 1024**2
+#: The calling process ends this one at the time limit. If the caller is gone, this process ends itself so many seconds
+#: later.
 _GRACE_SECONDS = 5
-"""The calling process ends this one at the time limit. If the caller is gone, this process ends itself so many seconds later."""
 
 
 class _InvalidVerifierResultError(Exception):
@@ -48,7 +49,9 @@ def import_verifier_class(entry_point_name: str) -> Any:
     own_paths = {path.resolve() for _, path in list_installed_code_files(distribution)}
     parts = entry_point.module.split(".")
     for length in range(1, len(parts) + 1):
-        spec = importlib.util.find_spec(".".join(parts[:length]))  # imports the parent packages, which were checked before
+        spec = importlib.util.find_spec(
+            ".".join(parts[:length])
+        )  # imports the parent packages, which were checked before
         if spec is None:
             raise _build_error(distribution, f"the module {entry_point.module} is missing")
         if spec.origin is not None and Path(spec.origin).resolve() not in own_paths:
@@ -60,14 +63,17 @@ def import_verifier_class(entry_point_name: str) -> Any:
 
 
 def _build_error(distribution: Distribution, reason: str) -> UsageError:
-    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall the distribution, not in editable mode.")
+    return UsageError(
+        f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall the distribution, not in editable mode."
+    )
 
 
 def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:
     """Run a method of the verifier and return the reply as JSON values.
 
     ``method`` is "describe", "validate", "questions" or "read". A new instance is made for each call, so that documents
-    cannot mix."""
+    cannot mix.
+    """
     instance = verifier_class()
     if method == "describe":
         missing_methods = [name for name in METHODS if not callable(getattr(instance, name, None))]
@@ -124,7 +130,7 @@ def main(name: str) -> None:
             verifier_class = verifier_class or import_verifier_class(name)
             reply = encode_canonical_json(run_verifier_method(verifier_class, method, arguments))
             if len(reply) > _MAX_REPLY_BYTES:
-                raise _InvalidVerifierResultError(f"the verifier's reply is larger than {_MAX_REPLY_BYTES // 1024**2} MiB")  # noqa: TRY301 - one way to say so
+                raise _InvalidVerifierResultError(f"the reply exceeds {_MAX_REPLY_BYTES} bytes")  # noqa: TRY301 - as above
         except BaseException as error:  # noqa: BLE001 - the verifier may not even exit
             words = error.message if isinstance(error, UsageError) else str(error)
             is_ours = isinstance(error, UsageError | _InvalidVerifierResultError)

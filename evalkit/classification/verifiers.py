@@ -52,8 +52,7 @@ class Verifier(Protocol):
 
 
 def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps.
-    """
+    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps."""
     return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
 
 
@@ -64,7 +63,7 @@ def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: D
 
 
 def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) -> list[Issue]:
-    """Answer the verifier's questions offline and return the issues, as issues of rules."""
+    """Answer the verifier's questions offline; return the answers as issues of rules."""
     issues = verifier.read([Answer(question, question.offline()) for question in questions])
     return [issue.model_copy(update={"origin": "rule"}) for issue in issues]
 

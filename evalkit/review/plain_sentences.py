@@ -1,6 +1,7 @@
 """Plain sentences about issues for the clinician's screen.
 
-The sentences are in ``plain_sentences.toml``."""
+The sentences are in ``plain_sentences.toml``.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def describe_issue(issue: Issue) -> str:
 
     Returns the issue's message if the code has no sentence, as for a site's verifier, or if a fact is missing.
     """
-    fallback_code = "GRADER-MODEL" if issue.agent == "grader" else ""  # a model may raise codes that the table does not have
+    fallback_code = (
+        "GRADER-MODEL" if issue.agent == "grader" else ""
+    )  # a model may raise codes that the table does not have
     rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
     fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
     known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}

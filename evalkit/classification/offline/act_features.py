@@ -20,8 +20,8 @@ from typing import NamedTuple
 from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
+#: Shorter texts are counted as this many words, so that one word does not decide a short line.
 _MIN_WORDS = 60
-"""Shorter texts are counted as this many words, so that one word does not decide a short line."""
 
 
 class WordFeature(NamedTuple):

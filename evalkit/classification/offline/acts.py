@@ -44,18 +44,18 @@ NO_ACT_CODE: Final = "V2-NO-ACT"
 ACT_IN_OTHER_CODE: Final = "V2-ACT-IN-OTHER"
 WEIGHTS_FILE = "act_weights.json"
 
+#: Minimum number of words of a segment whose act is judged.
 MIN_WORDS_TO_JUDGE = 25
-"""Minimum number of words of a segment whose act is judged."""
 
+#: Minimum probability of an act that counts as performed.
 _PERFORMED_PROBABILITY = 0.5
-"""Minimum probability of an act that counts as performed."""
 
+#: Maximum number of first pages that are tried as the report's own, if text of other types follows it.
 MAX_OWN_PAGES = 12
-"""Maximum number of first pages that are tried as the report's own, if text of other types follows it."""
+#: Maximum number of places of a feature that are tried as a quote; a place that names the patient cannot be shown.
 _MAX_TRIED_SPANS = 5
-"""Maximum number of places of a feature that are tried as a quote; a place that names the patient cannot be shown."""
+#: Limit of a feature's standard score, so that an extreme count weighs no more than the extremes of the training texts.
 MAX_STANDARD_SCORE = 2.5
-"""Limit of a feature's standard score, so that an extreme count weighs no more than the extremes of the training texts."""
 
 ACT_DESCRIPTIONS = {
     DocumentType.CLINICAL_NOTE: "an account, an examination or a plan of a person who was seen",
@@ -177,7 +177,7 @@ class ActReading:
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
     def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
-        """Return the features that speak for ``kind`` against another type, strongest first.
+        """Return the features that speak for ``kind`` against another type, best first.
 
         Only features that are more frequent in the text than in the mean of the training texts.
         """

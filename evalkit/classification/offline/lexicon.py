@@ -133,8 +133,7 @@ class Lexicon(StrictRecord):
 
     @cached_property
     def phrase_index(self) -> dict[str, tuple[tuple[tuple[str, ...], CueGroup], ...]]:
-        """First word → the phrases that begin with it, each with its group.
-        """
+        """First word → the phrases that begin with it, each with its group."""
         return _index_by_first_word((phrase, group) for group in self.groups for phrase in group.phrases)
 
     @cached_property
@@ -275,7 +274,8 @@ def apply_lexicon(page: Page) -> LexiconReading:
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
     """Add up the weights of the matches for each type.
 
-    All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``."""
+    All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
+    """
     groups_by_id = load_lexicon().groups_by_id
     weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cue in cues:

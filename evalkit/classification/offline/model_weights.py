@@ -26,8 +26,8 @@ WEIGHTS_FILE = "weights.json"
 #: and end, because a note that quotes a report begins and ends as a note.
 LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 
+#: Highest temperature; the probabilities of the types are then nearly equal.
 MAX_TEMPERATURE = 100.0
-"""Highest temperature; the probabilities of the types are then nearly equal."""
 
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -49,7 +49,8 @@ class _JoinWeights(StrictRecord):
 class TermWeights(StrictRecord):
     """Weights of words and word pairs, one number for each type.
 
-    In the order of ``DocumentType``."""
+    In the order of ``DocumentType``.
+    """
 
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
 
@@ -112,7 +113,8 @@ class EmbeddedModelWeights(TermWeights):
 def load_embedded_weights() -> EmbeddedModelWeights:
     """Load ``weights.json``; cached.
 
-    UsageError if the file is damaged."""
+    UsageError if the file is damaged.
+    """
     try:
         data = json.loads((files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:

@@ -108,7 +108,7 @@ class PageTransition:
 
     @property
     def is_doubtful(self) -> bool:
-        """If an expert must decide whether a document begins on the page."""
+        """True if an expert must decide whether a document begins on the page."""
         return _DOUBTFUL_RANGE[0] <= self.probability <= _DOUBTFUL_RANGE[1]
 
 
@@ -304,7 +304,7 @@ def _find_transition_signs(
     previous_marks: Sequence[tuple[int, int]],
     pagination_marks: Sequence[tuple[int, int]],
 ) -> list[str]:
-    """Return the names of the signs in the text: letterheads, counts, persons and more."""
+    """Return the names of the text's signs: letterheads, counts, persons and more."""
     known_lines = {sign.line for sign in previous_reading.beginning_signs} | set(previous_reading.top_lines)
     new_sign_ids = {sign.id for sign in reading.beginning_signs if sign.line not in known_lines} & _BEGINNING_SIGN_IDS
     is_numbered = bool(previous_reading.record_numbers and reading.record_numbers)

@@ -32,17 +32,17 @@ from evalkit.issue import Issue, IssueSeverity
 
 BOUNDARY_DOUBT_CODE: Final = "V2-BOUNDARY-DOUBT"
 
+#: Summed weight of signs from which a page begins a document, whatever the answer says.
 BEGINNING_THRESHOLD = 3.0
-"""Summed weight of signs from which a page begins a document, whatever the answer says."""
+#: Summed weight of signs up to which a page continues the page before, whatever the answer says.
 CONTINUATION_THRESHOLD = -3.0
-"""Summed weight of signs up to which a page continues the page before, whatever the answer says."""
+#: Summed weight of signs up to which a beginning is doubted if the segment before is of the same type.
 UNSUPPORTED_THRESHOLD = 0.0
-"""Summed weight of signs up to which a beginning is doubted if the segment before is of the same type."""
 
+#: Number of pages before a page that are compared with it, besides the document's first page.
 _LOOKBACK_PAGES = 30
-"""Number of pages before a page that are compared with it, besides the document's first page."""
+#: Number of first and of last lines in which the head and the end of a page are searched.
 _HEAD_LINES, _FOOT_LINES = 8, 4
-"""Number of first and of last lines in which the head and the end of a page are searched."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 _DATE_PATTERN = _compile_pattern(rf"(?<![\w/.-]){WRITTEN_DATE_PATTERN}")
 _BIRTH_PATTERN = _compile_pattern(r"\b(?:d\.?o\.?b|birth|born)\b")
+#: Label with a colon, or short line of words without other punctuation.
 _HEADING_PATTERN = _compile_pattern(r"^[ \t]*([^\W\d_][^\n:.,;]{2,40}?)(?:[ \t]*:|[ \t]*$)")
-"""Label with a colon, or short line of words without other punctuation."""
 _CONCLUSION_PATTERN = _compile_pattern(
     r"\b(?:impression|conclusions?|opinion|plan|diagnos[ie]s|recommendations?|interpretation)\b"
 )
@@ -96,14 +96,14 @@ _CLOSING_PATTERN = _compile_pattern(
     r"|\bend of (?:report|document)\b|^\s*(?:d|t|dd|dt):\s*\d|\bcc:\s"
 )
 _CONTINUED_PATTERN = _compile_pattern(r"\b(?:continued|cont'd|contd)\b")
+#: Maximum length of a title, and of a quote from a line.
 _MAX_TITLE_LENGTH = 80
-"""Maximum length of a title, and of a quote from a line."""
+#: Minimum number of letters of a running line that can be compared.
 _MIN_RUNNING_LINE_LETTERS = 20
-"""Minimum number of letters of a running line that can be compared."""
+#: Similarity, in per cent, from which two running lines are the same.
 _MIN_SIMILARITY_PERCENT = 80.0
-"""Similarity, in per cent, from which two running lines are the same."""
+#: Lead of the new type's signs on the page, and of the old type's before it, that is a strong sign, or a weak one.
 _STRONG_FORM_LEAD, _WEAK_FORM_LEAD = 4.0, 1.5
-"""Lead of the new type's signs on the page, and of the old type's before it, that is a strong sign, or a weak one."""
 
 
 def collect_boundary_signs(
@@ -186,7 +186,7 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
 
 
 def get_contained_types(segment: Segment) -> set[DocumentType]:
-    """Return the PRIMARY and EMBEDDED_RAW types of a segment, except its dominant type."""
+    """Return a segment's PRIMARY and EMBEDDED_RAW types, except the dominant type."""
     return {
         presence.document_type
         for presence in segment.segment_composition
@@ -252,8 +252,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Find each "page i of n" at the head and foot of a page: (i, n, line).
-    """
+    """Find each "page i of n" at the head and foot of a page: (i, n, line)."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
@@ -341,7 +340,7 @@ def is_continuation_page_of_document(
 
 
 def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Yield a sign if the page names another patient than the last page that names one."""
+    """Yield a sign if the page names another patient than the last named one."""
     identity = get_page_patient_identity(page)
     previous_identity = next(filter(None, map(get_page_patient_identity, reversed(previous_pages))), None)
     if identity is None or previous_identity is None:
@@ -466,7 +465,7 @@ def _find_conclusions(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _find_headings(text: str) -> frozenset[str]:
-    """Find headings below the page's head; labels that are repeated in rows are left out."""
+    """Find headings below the page's head, without labels that repeat in rows."""
     counts = Counter(match[1].strip().casefold() for match in _HEADING_PATTERN.finditer(text))
     head = "\n".join(_split_lines(text)[: _HEAD_LINES // 2]).casefold()
     return frozenset(heading for heading, count in counts.items() if count == 1 and heading not in head)
@@ -487,7 +486,7 @@ def _is_heading_like(line: str) -> bool:
 
 
 def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Yield signs of letterhead, title and first words that the document did not have yet."""
+    """Yield signs of a letterhead, title or first words that are new in the document."""
     known_lines = {
         _normalise_line(line)
         for previous_page in previous_pages
@@ -554,7 +553,8 @@ def _compare_text_forms(
 ) -> Iterator[BoundarySign]:
     """Yield a sign if the text changes to the signs of another type.
 
-    ``contained_types`` are not another type."""
+    ``contained_types`` are not another type.
+    """
     page_forms, previous_forms = measure_type_signs_on_pages([page]), measure_type_signs_on_pages(previous_pages)
     new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:

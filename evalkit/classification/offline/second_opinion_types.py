@@ -45,7 +45,7 @@ class TypeSign:
 
     @cached_property
     def pattern_for_lowercase_text(self) -> re.Pattern[str] | None:
-        """Pattern for lower-case text, which is several times faster; None if case matters."""
+        """Pattern for lower-case text, several times as fast; None if case matters."""
         if self.is_case_sensitive:
             return None
         lowercase_expression = re.sub(
@@ -129,14 +129,14 @@ TYPE_SIGNS = (
 )
 # fmt: on
 
+#: Maximum count of a sign, so that one repeated form cannot decide.
 MAX_SIGN_COUNT = 4
-"""Maximum count of a sign, so that one repeated form cannot decide."""
 
+#: Minimum lead in strength by which another type contradicts the claimed type.
 CONTRADICTION_LEAD = 2.5
-"""Minimum lead in strength by which another type contradicts the claimed type."""
 
+#: Minimum ratio of strengths at which another type contradicts the claimed type; the lead must be reached too.
 CONTRADICTION_RATIO = 1.8
-"""Minimum ratio of strengths at which another type contradicts the claimed type; the lead must be reached too."""
 
 
 class SignMatch(NamedTuple):
@@ -148,7 +148,7 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """Strength of each type's signs on some pages, from 0: ``strengths[document_type]``."""
+    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``."""
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
         """Sum the counts of each of ``TYPE_SIGNS`` over the pages, one row per page."""

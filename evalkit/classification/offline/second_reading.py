@@ -27,10 +27,10 @@ from evalkit.issue import Issue, IssueSeverity
 
 SECOND_READING_CODE: Final = "V2-SECOND-READING"
 
+#: Minimum probability of the likeliest type in a reading that may contradict an answer.
 _MIN_READ_PROBABILITY = 0.5
-"""Minimum probability of the likeliest type in a reading that may contradict an answer."""
+#: Added to each probability, so that a single reading cannot rule out a type.
 _MIN_PROBABILITY = 1e-4
-"""Added to each probability, so that a single reading cannot rule out a type."""
 
 
 def combine_readings(

@@ -165,8 +165,7 @@ class ClassificationScores:
 
 
 def compute_damping_factor(lexicon_score_sum: float) -> float:
-    """Compute the damping factor, 0 to 1, from the sum of the lexicon's scores.
-    """
+    """Compute the damping factor, 0 to 1, from the sum of the lexicon's scores."""
     return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
 
@@ -196,7 +195,8 @@ def softmax(logits: Sequence[float]) -> list[float]:
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
     """Find lexicon matches, known terms and unknown words of a page.
 
-    ``model_weights`` None: the shipped weights."""
+    ``model_weights`` None: the shipped weights.
+    """
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
     return ScoredPage(

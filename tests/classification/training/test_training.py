@@ -455,7 +455,11 @@ def test_sums_do_not_depend_on_the_order_of_texts() -> None:
     ("name", "content", "said"),
     [
         ("x.jsonl", '{"type": "Other"}', "x.jsonl, row 1 has no type or no text"),
-        ("x.jsonl", '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}', "row 2 has none of the five"),
+        (
+            "x.jsonl",
+            '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}',
+            "row 2 has a type that is none of the five",
+        ),
         ("x.jsonl", "{", "x.jsonl cannot be read"),
         ("x.toml", "[[document]]\nid = 3", "x.toml, row 1"),
         ("x.jsonl", '{"type": "Other", "text": "a"}', "none of type Clinical Note, Pathology Report"),
