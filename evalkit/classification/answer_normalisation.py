@@ -62,7 +62,7 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     except (AnswerTextError, AnswerShapeError):
         raise
     except (TypeError, ValueError, RecursionError):
-        raise AnswerShapeError("it holds values that JSON cannot represent") from None
+        raise AnswerShapeError("it contains values that JSON cannot represent") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
         normalised = normaliser.add_zero_for_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
@@ -92,7 +92,7 @@ class _Normaliser:
             for answer in _find_wrapped_answers(json_value, answer_type, marker, _MAX_WRAPPERS)
         }
         if len(answers) > 1:
-            raise AnswerShapeError("it holds several answers")
+            raise AnswerShapeError("it contains several different answers")
         if not answers or json_value in answers.values():
             return json_value
         self.changes.append("a wrapper around the answer left out")
@@ -288,7 +288,7 @@ def _find_wrapped_answers(
     for member in members:
         for answer in _find_wrapped_answers(member, answer_type, marker, depth - 1):
             if is_partial_answer:
-                raise AnswerShapeError("it holds an answer inside of another")
+                raise AnswerShapeError("it contains an answer inside of another answer")
             yield answer
 
 

@@ -188,7 +188,7 @@ def _compute_missing_mixture(answer: Classification, _segment_position: int | No
 _REPAIR_RULES = (
     _RepairRule(
         "V1-SEGMENT-COUNT",
-        "set number_of_segments to the number of segments that are there",
+        "set number_of_segments to the number of listed segments",
         can_repair=lambda answer, _: True,
         repair=lambda answer, _: answer.model_copy(update={"number_of_segments": len(answer.segments)}),
         read_affected_values=lambda answer, _: answer.number_of_segments,

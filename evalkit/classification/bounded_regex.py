@@ -37,7 +37,7 @@ def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: floa
         match = compile_case_insensitive(pattern).search(text, timeout=timeout_seconds)
     except TimeoutError:
         raise UsageError(
-            f"{pattern!r} takes more than {timeout_seconds:g} s on a page",
+            f"the expression {pattern!r} takes more than {timeout_seconds:g} s on a page",
             code="TRAP-SLOW",
             remedy="Bound its repeats, as in [^.\\n]{0,40} instead of .*",
         ) from None

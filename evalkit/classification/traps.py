@@ -298,7 +298,8 @@ class BoilerplateTrap(Trap):
 class HiddenTextTrap(Trap):
     """Row for hidden text, which raises an issue from ``words`` hidden words.
 
-    The issue is MINOR below ``notable`` words, and has the row's severity from there."""
+    The issue is MINOR below ``notable`` words, and has the row's severity from there.
+    """
 
     example_field = "hidden"
     allowed_scopes = ("page",)
@@ -407,7 +408,9 @@ def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
     except ValidationError as error:  # two kinds of rows have the same id
         raise _build_trap_error(site_traps_path, site_traps.model_dump(), error) from error
     except ValueError as error:
-        raise UsageError(f"{site_traps_path}: {error}", code="TRAPS", remedy="Correct that row.") from error
+        raise UsageError(
+            f"{site_traps_path}: {error}", code="TRAPS", remedy="Correct the row that the message names."
+        ) from error
 
 
 def _require_fast_patterns(site_traps: Traps, path: str) -> None:
@@ -452,4 +455,4 @@ def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:
 
 def _build_trap_error(source_name: str, rows: Any, error: ValidationError) -> UsageError:
     problem = describe_first_row_error(error, rows)
-    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct that row.")
+    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct the row that the message names.")

@@ -84,14 +84,16 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
         )
     except ValidationError as error:
         problem = describe_first_row_error(error, rows)
-        raise UsageError(f"vendors.toml: {problem}", code="VENDORS", remedy="Correct that row of the file.") from error
+        raise UsageError(
+            f"vendors.toml: {problem}", code="VENDORS", remedy="Correct the row that the message names."
+        ) from error
     vendors = (*routine_vendors, *table.vendor)
     names = [vendor.name for vendor in vendors]
     if repeated_names := [name for name in names if names.count(name) > 1]:
         raise UsageError(
-            f"vendors.toml: {repeated_names[0]!r} appears twice",
+            f"vendors.toml: two laboratories have the name {repeated_names[0]!r}",
             code="VENDORS",
-            remedy="Correct that row of the file.",
+            remedy="Rename or remove one of the two rows.",
         )
     return vendors
 

@@ -99,7 +99,7 @@ def load_act_weights() -> ActWeights:
     )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
-            f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",
+            f"the weights in {WEIGHTS_FILE} were learned for other features than those of act_features.toml",
             code="WEIGHTS-ENTRY",
             remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
         )

@@ -60,9 +60,9 @@ def _compile_pattern(expression: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(rewrite_word_start_for_speed(expression), re.MULTILINE)
     except (re.error, TypeError) as error:
-        raise ValueError(f"the pattern {expression!r} is no regular expression") from error
+        raise ValueError(f"the pattern {expression!r} is not a valid regular expression") from error
     if pattern.search(""):
-        raise ValueError(f"the pattern {expression!r} matches nothing at all")
+        raise ValueError(f"the pattern {expression!r} matches empty text")
     return pattern
 
 
@@ -99,7 +99,7 @@ class CueGroup(StrictRecord):
     @model_validator(mode="after")
     def _require_content(self) -> Self:
         if not (self.phrases or self.symbols or self.patterns):
-            raise ValueError("it has neither phrases nor symbols nor patterns")
+            raise ValueError("the group has neither phrases nor symbols nor patterns")
         return self
 
 
@@ -123,7 +123,7 @@ class Lexicon(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"entry {repeated[0]!r} appears twice")
+            raise ValueError(f"two entries have the id {repeated[0]!r}")
         return self
 
     @cached_property
@@ -244,7 +244,9 @@ def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
     except ValidationError as error:
         problem = describe_first_row_error(error, data)
         raise UsageError(
-            f"lexicon.toml: {problem}", code="LEXICON-ENTRY", remedy="Correct that entry of the file."
+            f"lexicon.toml: {problem}",
+            code="LEXICON-ENTRY",
+            remedy="Correct the entry of lexicon.toml that the message names.",
         ) from error
 
 

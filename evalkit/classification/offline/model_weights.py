@@ -137,5 +137,5 @@ def _build_weights_error(problem: str) -> UsageError:
     return UsageError(
         f"{WEIGHTS_FILE}: {problem}",
         code="WEIGHTS-ENTRY",
-        remedy="Restore the file that came with evalkit, then learn it again (evalkit docs models).",
+        remedy="Restore the weights.json that came with evalkit, or learn the weights again (see evalkit docs models).",
     )

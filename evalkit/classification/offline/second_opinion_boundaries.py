@@ -442,7 +442,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
         weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
-        yield BoundarySign(weight, "has headings that the pages before have too")
+        yield BoundarySign(weight, "repeats headings of the pages before")
     conclusions = _find_conclusions(page.text)
     repeated_conclusions = conclusions & frozenset().union(
         *(_find_conclusions(previous_page.text) for previous_page in previous_pages)
@@ -450,7 +450,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
     if repeated_conclusions:
         yield BoundarySign(
             1.0 if _is_note(previous_pages[0]) else 2.0,
-            f"comes to a conclusion again ({', '.join(sorted(repeated_conclusions))})",
+            f"has a second conclusion ({', '.join(sorted(repeated_conclusions))})",
         )
     last_heading = _find_last_heading(previous_pages[-1].text)
     first_line = next(iter(_split_lines(page.text)), "")
@@ -508,9 +508,9 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
     title = next((line for line in new_lines[:6] if _is_title(line)), None)
     opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
     head_signs = (
-        BoundarySign(3.0 if is_dated else 2.0, "has a letterhead of its own", address),
+        BoundarySign(3.0 if is_dated else 2.0, "has a new letterhead", address),
         BoundarySign(2.0, "has a title", title),
-        BoundarySign(1.5, "begins as documents begin", opening),
+        BoundarySign(1.5, "begins with words that usually open a document", opening),
     )
     yield from (sign for sign in head_signs if sign.quote)
     if any(_CONTINUED_PATTERN.search(line) for line in head_lines):
@@ -564,6 +564,8 @@ def _compare_text_forms(
     is_copied = old_type is DocumentType.CLINICAL_NOTE or _is_note(previous_pages[0])
     example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:
-        yield BoundarySign(3.0, f"has the form of {new_type.value}, other than the pages before", example.quote)
+        yield BoundarySign(3.0, f"looks like {new_type.value}, unlike the pages before", example.quote)
     elif lead >= _WEAK_FORM_LEAD and page_forms[new_type] >= 2 * page_forms[old_type]:
-        yield BoundarySign(1.0 if is_copied else 2.0, f"rather has the form of {new_type.value}", example.quote)
+        yield BoundarySign(
+            1.0 if is_copied else 2.0, f"looks more like {new_type.value} than the pages before", example.quote
+        )
