@@ -39,7 +39,7 @@ def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: floa
         raise UsageError(
             f"the expression {pattern!r} takes more than {timeout_seconds:g} s on a page",
             code="TRAP-SLOW",
-            remedy="Bound its repeats, as in [^.\\n]{0,40} instead of .*",
+            remedy="Limit the expression's repeats, for example [^.\\n]{0,40} instead of .*",
         ) from None
     return match.group() if match else None
 

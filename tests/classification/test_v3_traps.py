@@ -400,10 +400,10 @@ def test_a_new_vendor_is_a_row() -> None:
         (
             'names = ["BioReference"]',
             'names = ["BioReference", ""]',
-            r"\(bio-reference\) → names → 1: it has no letter",
+            r"\(bio-reference\) → names → 1: the name has no letter",
         ),
-        ('names = ["BioReference"]', 'names = ["--"]', r"\(bio-reference\) → names → 0: it has no letter"),
-        ("genomic_assays = []", 'genomic_assays = ["®"]', r"genomic_assays → 0: it has no letter"),
+        ('names = ["BioReference"]', 'names = ["--"]', r"\(bio-reference\) → names → 0: the name has no letter"),
+        ("genomic_assays = []", 'genomic_assays = ["®"]', r"genomic_assays → 0: the name has no letter"),
         ('fires = ["BioReference"]', "fires = []", "fires"),
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
@@ -465,10 +465,10 @@ silent = ["exons"]
 @pytest.mark.parametrize(
     ("right", "wrong", "named"),
     [
-        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, and there are 1 different words"),
-        ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, and there are 1"),
-        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, and there are 1 different p"),
-        ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: it has no letter"),
+        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, but the row has only 1 different words"),
+        ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, but the row has only 1"),
+        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, but the row has only 1 different p"),
+        ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: the name has no letter"),
     ],
 )
 def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong: str, named: str) -> None:
@@ -552,7 +552,7 @@ def test_site_traps_extend_or_replace_shipped_traps(tmp_path: Path) -> None:
     ("row_id", "said", "named"),
     [
         ("labcorp", "", "labcorp: a shipped row has this id"),
-        ("bio-reference", "replaces = true", "bio-reference: no shipped row has this id"),
+        ("bio-reference", "replaces = true", "bio-reference: replaces is true, but no shipped row has this id"),
     ],
 )
 def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: str, named: str) -> None:
@@ -590,7 +590,7 @@ def test_what_a_replaced_row_gives_up_is_said(severity: str, names: str, lost: l
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [(None, "cannot be read"), (b"\xff", "not text"), (b"version = ", "Invalid value")]
+    ("text", "named"), [(None, "cannot be read"), (b"\xff", "not UTF-8 text"), (b"version = ", "Invalid value")]
 )
 def test_a_sites_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None, named: str) -> None:
     own = tmp_path / "own.toml"

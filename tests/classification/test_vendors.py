@@ -81,7 +81,7 @@ def test_a_name_is_found_whatever_divides_its_letters() -> None:
     ("kind", "change", "problem"),
     [
         ("vendor", {"names": []}, "names: Tuple should have at least 1 item"),
-        ("vendor", {"names": ["--"]}, "names → 0: it has no letter"),
+        ("vendor", {"names": ["--"]}, "names → 0: the name has no letter"),
         ("routine_vendor", {"name": "Invitae"}, "two laboratories have the name 'Invitae'"),
     ],
 )

@@ -70,7 +70,7 @@ from evalkit.extraction.report_extraction import ReportPageRange, _build_unreada
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
-from evalkit.review.packet import _convert_template_issue
+from evalkit.review.kinds.statement_template import _convert_template_issue
 from evalkit.review.plain_sentences import MAX_SENTENCE_LENGTH, describe_issue, load_plain_sentences
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import IssueEvidence, TemplateIssue, TemplateIssueCategory

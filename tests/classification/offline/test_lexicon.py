@@ -73,7 +73,7 @@ def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
         ("group", {"phrases": ["--"]}, "phrases → 0: the phrase '--' has no word"),
         ("group", {"phrases": [3]}, "phrases → 0: Input should be a valid string"),
         ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is not a valid regular expression"),
-        ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches nothing"),
+        ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches empty text"),
         ("group", {"symbols": ["TWO WORDS"]}, "symbols → 0: String should match pattern"),
         ("group", {"phrases": [], "patterns": [], "symbols": []}, "neither phrases nor symbols nor patterns"),
         ("group", {"wieght": 2}, "wieght: Extra inputs are not permitted"),
