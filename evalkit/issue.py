@@ -1,6 +1,6 @@
-"""Issues: findings that every task raises and every person reads.
+"""Issues: findings of all checks, which people read and the arbiter counts.
 
-An issue is frozen; a change (numbering, a new status) makes a new value. ``Issue(**json)`` round-trips.
+An issue is frozen; numbering or a new status makes a new object. ``Issue(**json)`` restores a stored issue.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ ShippedAgent = Literal[
     "V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader",
     "layout_geometry", "semantic_financial", "arbitrator",
 ]  # fmt: skip
+#: Agent name of a site's own verifier: 2 to 16 capitals and digits, beginning with a capital.
 OwnAgent = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]{1,15}$")]
-"""A verifier of a site's own: 2 to 16 capitals and digits."""
 Agent = ShippedAgent | OwnAgent
 
 OWN_AGENT_GROUP = "IG-4"
-#: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps and a site's own.
+#: Issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps and a site's verifiers.
 ISSUE_GROUP_BY_AGENT: dict[str, str] = {
     "V1": "IG-1",
     "V2": "IG-2",
@@ -46,12 +46,12 @@ class IssueSeverity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the worst; sort by it."""
+        """Rank for sorting: 0 for BLOCKER, the worst."""
         return list(IssueSeverity).index(self)
 
 
 class QuoteVerdict(StrEnum):
-    """Outcome of comparing a quote with the document's own text."""
+    """Outcome of looking for a quote in the document's text."""
 
     VERBATIM = "VERBATIM"
     NOISY = "NOISY"
@@ -66,54 +66,57 @@ PageBox = tuple[int, float, float, float, float]
 
 
 class Issue(BaseModel):
-    """One finding about a machine's answer, from a rule or from a model."""
+    """Finding about a program's answer, from a rule or from a model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ig_id: str
-    """Issue group: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps."""
+    """Issue group: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps and a site's verifiers."""
     issue_id: str
     """Agent and running number, unique in the document: ``V1-0001``."""
     code: str
     """Stable name of the rule: ``V1-SEGMENT-COUNT``."""
     agent: Agent
-    """The agent that raised it."""
+    """Agent that raised the issue: a verifier, the classifier, the reader or another."""
     origin: Literal["rule", "model"] = "rule"
-    """Computed by a rule, or found by a model."""
+    """Source of the issue: a rule, or a model's answer."""
     severity: IssueSeverity
-    """BLOCKER, MAJOR or MINOR."""
+    """Severity: BLOCKER, MAJOR or MINOR."""
     message: str
-    """One sentence for a clinician."""
+    """Description of the finding in one sentence, with values of the answer."""
     location: str = ""
     """Place in the answer: ``document_mixture → Genomic Report``."""
     suggested_fix: str = ""
-    """A way to fix it; empty if only a person can tell."""
+    """Suggestion how to fix the answer; empty if only a person can tell."""
     auto_fixable: bool = False
-    """If the repair table has a lossless repair for it; never set by a model."""
+    """If the repair table has a lossless repair for the issue; never set by a model."""
     segment_index: int | None = None
-    """The segment it is about, as the answer numbers it."""
+    """Segment that the issue is about, as the answer numbers it; None: the whole document."""
     document_type: str | None = None
-    """The document type it is about."""
+    """Document type that the issue is about."""
     page: int | None = None
-    """The page that was claimed, from 1."""
+    """Page that the issue is about, or that a quote claims, from 1."""
     quote: str | None = None
-    """The words that were claimed."""
+    """Words of the document that the issue is about, or that the answer quotes."""
     verdict: QuoteVerdict | None = None
-    """Outcome of comparing the quote with the document."""
+    """Outcome of looking for the quote in the document; None if no quote was checked."""
     difference: str | None = None
-    """Difference between quote and document, in words."""
+    """Difference between the quote and the document's text, in words."""
     found_page: int | None = None
-    """The page on which the quote, or the passage most like it, really is."""
+    """Page of the passage that was found for the quote, from 1."""
     boxes: tuple[PageBox, ...] = ()
-    """The rectangles of that place."""
+    """Rectangles of the found passage, or of what the issue is about."""
     facts: Mapping[str, int | float | str] = Field(default_factory=dict)
-    """Findings of the rule, as names with numbers or words; the screen's sentence is made from them, never from ``message``."""
+    """Values for the screen's sentence (``plain_sentences.toml``), by name."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
-    """Open issues are counted by the arbiter; people confirm or dismiss them."""
+    """Status; the arbiter counts open issues, and people confirm or dismiss them."""
 
     @classmethod
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
-        """Create an issue of that agent, in its group, not numbered yet."""
+        """Create an issue of the agent's group with the id ``AGENT-0000``.
+
+        ``number_issues`` gives the final id. ``fields``: other attributes of the issue.
+        """
         unnumbered = f"{agent.upper()}-0000"
         group = ISSUE_GROUP_BY_AGENT.get(agent, OWN_AGENT_GROUP)
         return cls(
@@ -122,12 +125,12 @@ class Issue(BaseModel):
 
 
 def sort_by_severity(issues: Iterable[Issue]) -> list[Issue]:
-    """Worst first; within a severity the order of raising is kept."""
+    """Sort issues by severity, worst first; equal severities keep their order."""
     return sorted(issues, key=lambda issue: issue.severity.rank)
 
 
 def number_issues(agent: Agent, issues: Iterable[Issue], first_number: int = 1) -> list[Issue]:
-    """Assign the ids ``AGENT-0001`` and on, from ``first_number``."""
+    """Return the issues with ids ``AGENT-0001`` and so on, from ``first_number``."""
     return [
         issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
         for number, issue in enumerate(issues, first_number)

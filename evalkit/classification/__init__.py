@@ -1,4 +1,6 @@
-"""Task 1: the document types of a record, page by page.
+"""Task 1: classification of a file's pages by document type.
 
-The file names are the specification's.
+The classifier proposes documents with types and quoted evidence, verifiers V1 to V4 check them, V5 decides.
+
+The module names ``v1_schema`` to ``v5_arbiter`` are the specification's.
 """

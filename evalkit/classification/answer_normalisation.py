@@ -1,9 +1,9 @@
-"""Normalise an answer to its model's shape without loss, listing changes.
+"""Lossless normalisation of a JSON answer to the shape of its pydantic model.
 
-One step for supplied classifications and for language models' answers (contract, ruling 23): wrappers, spellings of
-keys and enums, numbers as text, lists of one. The model says what belongs where; ``answer_spellings.toml`` names the
-other words for its keys. What would need a guess stays as it is, so that the shape is refused, or is an
-:class:`AnswerShapeError`.
+The same rules apply to supplied classifications and to language models' answers (contract, ruling 23): wrappers are
+removed, and other spellings of keys and enum values, numbers as text and lists of one member are read. Every change is
+listed. ``answer_spellings.toml`` has the other spellings of keys. A value that could only be read by a guess stays
+as it is, so that pydantic refuses it, or raises :class:`AnswerShapeError`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _UNION_ORIGINS = (Union, UnionType)
 
 
 def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAnswer:
-    """Read an answer as JSON of ``answer_type``'s shape, without guessing.
+    """Normalise an answer to ``answer_type``'s shape, without guessing.
 
-    The answer is a text or a JSON value.
+    ``answer`` is a text or a JSON value. The result holds the JSON value and the list of changes. It is not validated:
+    pydantic must still refuse a wrong shape.
 
-    AnswerTextError if a text is not one JSON value; AnswerShapeError if the answer contradicts itself. What still has
-    another shape is left to the model to refuse.
+    AnswerTextError if a text is not one JSON value; AnswerShapeError if the answer contradicts itself.
     """
     normaliser = _Normaliser()
     try:
@@ -62,23 +62,26 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     except (AnswerTextError, AnswerShapeError):
         raise
     except (TypeError, ValueError, RecursionError):
-        raise AnswerShapeError("it holds values that JSON cannot represent") from None
+        raise AnswerShapeError("it contains values that JSON cannot represent") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
         normalised = normaliser.add_zero_for_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
 
 
 class _Normaliser:
-    """One answer being normalised.
+    """Normaliser of one answer, which collects the changes.
 
-    ``changes`` name places without their numbers, so that they stay few.
+    ``changes`` name places without list positions (``segments[].start_page``), so that equal changes are listed once.
     """
 
     def __init__(self) -> None:
         self.changes: list[str] = []
 
     def unwrap(self, json_value: Any, answer_type: type[BaseModel]) -> Any:
-        """Take the answer out of what is around it."""
+        """Return the answer object without the wrapper around it.
+
+        A bare list becomes ``{field: list}`` if the model has only that list. AnswerShapeError if there are several answers.
+        """
         fields = answer_type.model_fields
         marker = next(name for name, field in fields.items() if field.is_required() and _is_list(field.annotation))
         if isinstance(json_value, list) and _is_only_list(fields[marker], answer_type):
@@ -89,14 +92,14 @@ class _Normaliser:
             for answer in _find_wrapped_answers(json_value, answer_type, marker, _MAX_WRAPPERS)
         }
         if len(answers) > 1:
-            raise AnswerShapeError("it holds several answers")
+            raise AnswerShapeError("it contains several different answers")
         if not answers or json_value in answers.values():
             return json_value
         self.changes.append("a wrapper around the answer left out")
         return next(iter(answers.values()))
 
     def normalise(self, json_value: Any, annotation: Any, location: str) -> Any:
-        """Return the value as the annotation asks for it, or as it is if unclear."""
+        """Convert a value to its annotation's type; leave it unchanged if unclear."""
         if _is_list(annotation):
             return self._normalise_list(json_value, get_args(annotation)[0], location)
         alternatives = [kind for kind in get_args(annotation) if kind is not type(None)]
@@ -116,9 +119,10 @@ class _Normaliser:
         return normalise_number(json_value, location) if normalise_number else json_value
 
     def add_zero_for_missing_counts(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Add 0 or an empty list for counts that are missing.
+        """Add 0 for missing counts and an empty list for a missing mixture.
 
-        V1 then raises them and the repair table repairs them.
+        If no segment has a number, the segments are numbered from 1. V1 raises issues for the zeros, and the repair table
+        repairs them.
         """
         segments = answer.get("segments")
         if not isinstance(segments, list) or not all(isinstance(segment, dict) for segment in segments):
@@ -191,7 +195,7 @@ class _Normaliser:
     def _split_page_range(
         self, fields: dict[str, Any], model: type[BaseModel], prefix: str
     ) -> Iterator[tuple[str, Any]]:
-        """Yield the fields, a range of pages as its first and last page."""
+        """Yield keys and values; replace a page range by start_page and end_page."""
         has_range = {"start_page", "end_page"} <= model.model_fields.keys()
         for key, member in fields.items():
             range_key = _squash_key(key)
@@ -204,7 +208,7 @@ class _Normaliser:
                 yield from zip(("start_page", "end_page"), pages, strict=True)
 
     def _wrap_lone_object_in_list(self, member: Any, field: FieldInfo, place: str) -> Any:
-        """Wrap a lone object in a list if only a list can be meant."""
+        """Wrap an object in a list if the field is an optional list."""
         if not isinstance(member, dict) or not _is_list(field.annotation) or field.is_required():
             return member
         return self._note_change([member] if member else [], place, "an object read as a list of one")
@@ -257,7 +261,11 @@ class _Normaliser:
 def _find_wrapped_answers(
     json_value: Any, answer_type: type[BaseModel], marker: str, depth: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the outermost objects that have the marker's key; AnswerShapeError if a wrapper answers as well."""
+    """Yield the outermost objects that have a key for the field ``marker``.
+
+    Looks ``depth`` levels deep, also into JSON in texts. AnswerShapeError if an object around an answer has fields of
+    the answer too.
+    """
     name_by_key = _map_keys_to_fields(answer_type)
     if isinstance(json_value, dict):
         names = {name_by_key.get(_squash_key(key)) for key in json_value}
@@ -280,12 +288,15 @@ def _find_wrapped_answers(
     for member in members:
         for answer in _find_wrapped_answers(member, answer_type, marker, depth - 1):
             if is_partial_answer:
-                raise AnswerShapeError("it holds an answer inside of another")
+                raise AnswerShapeError("it contains an answer inside of another answer")
             yield answer
 
 
 def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: type[BaseModel]) -> Any:
-    """Convert an object keyed by type or number to a list; keep other objects."""
+    """Convert an object whose keys are types or numbers to a list of its values.
+
+    The key becomes a field of each value. Any other object is returned unchanged.
+    """
     key_name = next((name for name in ("document_type", "segment_index") if name in member_type.model_fields), None)
     if not (key_name and members_by_key and all(isinstance(member, dict) for member in members_by_key.values())):
         return members_by_key
@@ -300,9 +311,9 @@ def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: t
 
 
 def _add_key(key_name: str, key: Any, member: dict[str, Any], member_type: type[BaseModel]) -> dict[str, Any]:
-    """Add the key to the member if it is a type; a number is only a position.
+    """Return the member with its key as the field ``key_name``.
 
-    A type must be the one that the member names.
+    If the member has that field already, the field wins over a number; AnswerShapeError if it names another type than the key.
     """
     own_key = _Normaliser().normalise(member, member_type, "").get(key_name, key)
     if own_key != key and isinstance(key, str):
@@ -311,9 +322,9 @@ def _add_key(key_name: str, key: Any, member: dict[str, Any], member_type: type[
 
 
 def _parse_page_range(pages: Any, *, is_called_range: bool) -> tuple[Any, Any] | None:
-    """Read ``1-5`` or ``[1, 2, 3]`` as first and last page; None for anything that could mean something else.
+    """Read ``1-5`` or ``[1, 2, 3]`` as first and last page; None if unclear.
 
-    ``[1, 5]`` and a lone number are clear only where the key calls them a range.
+    ``[1, 5]`` and a single number are read only if the key calls them a range (``is_called_range``).
     """
     if isinstance(pages, str) and (match := _PAGE_RANGE_PATTERN.fullmatch(pages.strip())):
         return int(match[1]), int(match[2])
@@ -332,9 +343,9 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _is_only_list(field: FieldInfo, model: type[BaseModel]) -> bool:
-    """Tell if the list is all that an answer holds, as a verifier's is.
+    """Return True if the field is a list and the model's only field.
 
-    Then the list alone, or null for none, is clear.
+    Then a bare list can be read as the whole answer, and null as an empty list.
     """
     return _is_list(field.annotation) and len(model.model_fields) == 1
 
@@ -357,7 +368,10 @@ def _squash_key(key: str) -> str:
 
 @cache
 def _map_keys_to_fields(model: type[BaseModel]) -> dict[str, str]:
-    """Map every spelling of a model's keys to the field; its own names win."""
+    """Map each spelling of a key, in lower case without separators, to its field.
+
+    A field's own name wins over another field's spelling.
+    """
     spellings = _load_spellings()
     other_names = {
         _squash_key(other_name): name

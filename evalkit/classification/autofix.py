@@ -1,7 +1,7 @@
-"""Lossless repairs by arithmetic or counting, a row each.
+"""Table of lossless repairs by arithmetic or counting, one row per repair.
 
-Whether an issue is auto-fixable is decided here, by the table and the numbers, never by a model. Each repair changes
-only what its row names and keeps the order of everything.
+The table and the answer's numbers decide if an issue is auto-fixable, never a model. Each repair changes only what its
+row describes and keeps the order of segments and types.
 """
 
 from __future__ import annotations
@@ -26,34 +26,36 @@ from evalkit.classification.schema import (
 )
 from evalkit.issue import Issue
 
-#: Share sums this far from 1 (both ends in) are right; up to the second figure they can be normalised.
+#: Largest allowed distance of a sum of shares from 1, inclusive.
 SUM_TOLERANCE = Decimal("0.01")
+#: Largest distance of a sum of shares from 1, inclusive, at which the shares may be divided by their sum.
 REPAIRABLE_SUM_TOLERANCE = Decimal("0.10")
 
 Classification = ClassificationOutput
 
 
 class Repair(BaseModel):
-    """One repair, done or offered."""
+    """One repair of an answer, applied or proposed."""
 
     model_config = ConfigDict(frozen=True)
 
     issue_id: str
-    """The issue it repairs."""
+    """Id of the repaired issue."""
     code: str
     location: str
     description: str
-    """Description for the expert."""
+    """Description of the change, for the expert."""
     before: Any
-    """The values it changes, as JSON."""
+    """The affected values before the repair, as JSON."""
     after: Any
+    """The affected values after the repair, as JSON."""
 
 
 @dataclass(frozen=True)
 class _RepairRule:
-    """Repair of the issues of one code.
+    """One row of the repair table: a repair for the issues of one code.
 
-    ``position`` is the segment's place in the array, None for the document.
+    The functions' second argument is the segment's position in ``segments``, from 0; None for the whole document.
     """
 
     code: str
@@ -64,12 +66,12 @@ class _RepairRule:
 
 
 def has_unit_sum(shares: Iterable[float], tolerance: Decimal = SUM_TOLERANCE) -> bool:
-    """Tell if the shares sum to 1 within the inclusive tolerance."""
+    """Return True if the shares sum to 1 within the inclusive tolerance."""
     return abs(sum(convert_to_decimals(shares), Decimal(0)) - 1) <= tolerance
 
 
 def find_missing_types(present_types: Iterable[DocumentType]) -> list[DocumentType]:
-    """Find the document types that are not there, in their usual order."""
+    """List the document types that ``present_types`` lacks, in enum order."""
     seen_types = set(present_types)
     return [kind for kind in DocumentType if kind not in seen_types]
 
@@ -186,7 +188,7 @@ def _compute_missing_mixture(answer: Classification, _segment_position: int | No
 _REPAIR_RULES = (
     _RepairRule(
         "V1-SEGMENT-COUNT",
-        "set number_of_segments to the number of segments that are there",
+        "set number_of_segments to the number of listed segments",
         can_repair=lambda answer, _: True,
         repair=lambda answer, _: answer.model_copy(update={"number_of_segments": len(answer.segments)}),
         read_affected_values=lambda answer, _: answer.number_of_segments,
@@ -230,9 +232,9 @@ _REPAIR_RULES = (
 
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
-    """Tell if the table can repair an issue of that code in that segment.
+    """Return True if the table can repair an issue of that code in that segment.
 
-    ``segment_index`` None: in the document as a whole.
+    ``segment_index`` None: an issue of the whole document.
     """
     return _find_repair_rule(code, answer, segment_index) is not None
 
@@ -240,11 +242,9 @@ def is_repairable(code: str, answer: Classification, segment_index: int | None) 
 def _find_repair_rule(
     code: str, answer: Classification, segment_index: int | None
 ) -> tuple[_RepairRule, int | None] | None:
-    """Find the first row that can repair it, and the segment's position.
+    """Find the first row that can repair an issue, and the segment's position.
 
-    None if nothing can be repaired.
-
-    If several segments have that index, or none, it is unclear which is meant.
+    None if no row can, or if not exactly one segment has ``segment_index``.
     """
     positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
     position = positions[0] if len(positions) == 1 else None
@@ -255,12 +255,12 @@ def _find_repair_rule(
 
 
 class AutoFixEngine:
-    """Applies, or only offers, the repairs of the table."""
+    """Engine that applies the table's repairs, or only proposes them."""
 
     def apply(self, answer: Classification, issues: Iterable[Issue]) -> tuple[Classification, list[Repair]]:
-        """Repair every open auto-fixable issue, in the order of the issues.
+        """Repair every open issue of a rule that the table can repair, in order.
 
-        Returns the repaired answer, and what was done.
+        Returns the repaired answer, and the repairs that were applied.
         """
         repairs = []
         for issue in issues:
@@ -283,5 +283,5 @@ class AutoFixEngine:
         return answer, repairs
 
     def propose(self, answer: Classification, issues: Iterable[Issue]) -> list[Repair]:
-        """List the repairs that ``apply`` would do."""
+        """List the repairs that ``apply`` would make, without the repaired answer."""
         return self.apply(answer, issues)[1]

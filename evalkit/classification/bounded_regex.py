@@ -1,9 +1,7 @@
-"""Regular expressions that a site may write, with a time limit.
+"""Regular expressions from a site's own traps file, matched with a time limit.
 
-They are tried on long texts before they are used.
-
-Python's own engine tries all ways of dividing a text among an expression's repeats, and cannot be stopped: ``(a+)+$``
-would hold up a run for years. ``regex`` reads the same expressions, and gives up when its time is over.
+Each expression is tried on long texts before it is used. Python's ``re`` backtracks without a limit and cannot be
+stopped: ``(a+)+$`` could hold up a run for years. ``regex`` reads the same expressions and stops at a time limit.
 """
 
 from __future__ import annotations
@@ -15,33 +13,33 @@ import regex
 
 from evalkit.errors import UsageError
 
+#: Time limit for one expression on one text. Shipped expressions take less than a thousandth of it on a page.
 TIMEOUT_SECONDS = 2.0
-"""For one expression on one text. Shipped ones take less than a thousandth of it on a page."""
+#: Characters of each trial text: enough to show an expression whose time grows with the cube of the length.
 _TRIAL_TEXT_LENGTH = 2000
-"""Letters of each text of a trial: enough for what grows with the third power of them."""
 
 
 @lru_cache(maxsize=1024)
 def compile_case_insensitive(pattern: str) -> regex.Pattern[str]:
-    """Compile the expression, ignoring case, ``^`` and ``$`` at every line.
+    """Compile with case ignored, and ``^`` and ``$`` at every line.
 
-    regex.error if it is invalid.
+    regex.error if the expression is invalid.
     """
     return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
 
 
 def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
-    """Find the first match in the text, as it is written there.
+    """Return the first match as written in the text; None if there is none.
 
-    UsageError TRAP-SLOW if that takes too long.
+    UsageError TRAP-SLOW if matching takes longer than ``timeout_seconds``.
     """
     try:
         match = compile_case_insensitive(pattern).search(text, timeout=timeout_seconds)
     except TimeoutError:
         raise UsageError(
-            f"{pattern!r} takes more than {timeout_seconds:g} s on a page",
+            f"the expression {pattern!r} takes more than {timeout_seconds:g} s on a page",
             code="TRAP-SLOW",
-            remedy="Bound its repeats, as in [^.\\n]{0,40} instead of .*",
+            remedy="Limit the expression's repeats, for example [^.\\n]{0,40} instead of .*",
         ) from None
     return match.group() if match else None
 
@@ -51,17 +49,17 @@ def require_fast_pattern(
 ) -> None:
     """Raise UsageError TRAP-SLOW if the expression is slow on long texts.
 
-    The texts are those of ``build_stress_texts``.
+    ``build_stress_texts`` builds these texts; ``timeout_seconds`` is the limit for each of them.
     """
     for text in build_stress_texts(pattern, seed_texts):
         find_first_match_with_timeout(pattern, text, timeout_seconds)
 
 
 def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:
-    """Build long texts that are hard for the expression.
+    """Build long texts that make a slow expression backtrack.
 
-    Each letter of it and of its classes, and each seed text, again and again, all ending in a character that no
-    expression expects.
+    Each text repeats one letter or digit of the expression, one frequent character or one seed text, and ends in a
+    character that no expression expects.
     """
     letters = dict.fromkeys([*"aA1 \n.-,", *(piece for piece in pattern if piece.isalnum())])
     runs = [*letters, *(piece for piece in seed_texts if piece), "a ", "a1", "1 a, "]

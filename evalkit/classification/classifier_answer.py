@@ -1,7 +1,8 @@
-"""A language model's classification, whose quotes may be given by place.
+"""Language model's classification, whose quotes are given by their place.
 
 Long quotes cost tokens, stop some models for recitation, and get words wrong. So a model names page, paragraph, first
-and last words, and the quote is cut out of the bundle; one that it wrote out is taken as it is, and grounded like any.
+and last words, and the quote is cut out of the bundle. A quote that the model wrote out is kept and checked by V4
+like any other.
 """
 
 from __future__ import annotations
@@ -37,26 +38,26 @@ class _AnswerWithReferences(ClassificationOutput):
 
 
 class _RequestedAnswer(_AnswerWithReferences):
-    self_evaluation: str | None = None  # a schema for models has no free objects
+    self_evaluation: str | None = None  # text only: a provider's structured output allows no object without named keys
 
 
 def build_answer_schema() -> Mapping[str, Any]:
-    """Build the JSON Schema that is sent to a language model."""
+    """Build the JSON Schema of a classification that is sent to a language model."""
     return build_inlined_json_schema(_RequestedAnswer)
 
 
 def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
-    """Read the JSON of a model's answer, without guessing.
+    """Normalise a model's answer to the shape of a classification with places.
 
-    AnswerTextError, AnswerShapeError.
+    AnswerTextError if the text is not one JSON value; AnswerShapeError if the answer contradicts itself.
     """
     return normalise_answer(answer_text, _AnswerWithReferences)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
-    """Parse a model's answer into a classification with quotes.
+    """Parse a model's answer and replace quotes given by place by the page's words.
 
-    pydantic.ValidationError if it has another shape.
+    pydantic.ValidationError if the answer has another shape.
     """
     answer = _AnswerWithReferences.model_validate_json(answer_text)
     answer_json = answer.to_json()
@@ -85,8 +86,8 @@ def _resolve_snippet(evidence: _EvidenceReference, bundle: DocumentBundle) -> st
 
 
 def _join_location_words(evidence: _EvidenceReference) -> str:
-    """Join what the model answered about a passage that is not there.
+    """Join the first and last words of a passage that is not on its page.
 
-    V4 reports that it is nowhere.
+    V4 then reports this quote as absent.
     """
     return " … ".join(filter(None, (evidence.first_words, evidence.last_words)))

@@ -1,4 +1,4 @@
-"""The result of a document: ``results/{doc_id}.json``."""
+"""Result of one processed document, as stored in ``results/{doc_id}.json``."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ SCHEMA_VERSION = 1
 
 
 class Attempt(StrictRecord):
-    """One round of verification."""
+    """One round of verification of a document, with the repairs that followed."""
 
     attempt: int
-    """0, 1 or 2."""
+    """Number of the round: 0, 1 or 2."""
     decision: Decision
     decision_rule: str
     fingerprint: str
-    """Hash of everything that a repair may change: seen twice, it is a cycle."""
+    """Hash of the answer's parts that a repair may change; a hash that was seen before means a cycle."""
     issues: tuple[str, ...]
-    """The ids of the issues that were open."""
+    """Ids of the issues that were open in this round."""
     repairs: tuple[Repair, ...] = ()
-    """Repairs done before the next attempt."""
+    """Repairs applied before the next round."""
     normalised: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    """In the first attempt: lossless changes to read the answers, by the agent that answered. Written only if
-    something was."""
+    """Lossless changes made to read the models' answers, each with its agent. Only in the first attempt, and left out
+    if empty."""
 
 
 class UsageTotal(StrictRecord):
-    """Cost of the model's answers, whenever it was paid.
+    """Sum of the tokens and cost of the models' answers about a document.
 
-    Equal answers of one document are counted once.
+    Answers from the cache are included; equal answers about one document are counted once.
     """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: str | None = "0"
-    """A decimal number as text; None if the price is unknown."""
+    """Cost in US dollars, a decimal number as text; None if a price is unknown."""
 
     @classmethod
     def from_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
-        """All of them together."""
+        """Add up the usages of several answers."""
         total_usage = sum_usages(usages)
         return cls(
             calls=total_usage.calls,
@@ -63,13 +63,13 @@ class UsageTotal(StrictRecord):
 
 
 class UsageReport(UsageTotal):
-    """The total, and each agent's part."""
+    """Usage of models for a document: the total, and the part of each agent."""
 
     by_agent: dict[str, UsageTotal] = {}
 
 
 class Failure(StrictRecord):
-    """Why a document could not be read."""
+    """Error that stopped the processing of a document."""
 
     code: str
     message: str
@@ -77,50 +77,50 @@ class Failure(StrictRecord):
 
 
 class DocumentFailure(StrictRecord):
-    """The result of an unreadable document."""
+    """Stored result of a document that could not be read."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     error: Failure
     sha256: str | None = None
-    """None where not even the bytes could be had."""
+    """Hash of the file's bytes; None if the file could not be opened."""
     fingerprint: str | None = None
     times: Times = {}
-    """The only clocks in this file."""
+    """Times of processing; no other field depends on the clock."""
 
 
 class DocumentResult(StrictRecord):
-    """The result of a document that was read."""
+    """Stored result of a document that was read, classified and verified."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     sha256: str
     fingerprint: str
-    """Hash of all that made this result: bytes, reader, models, prompts, tables, settings, a supplied classification."""
+    """Hash of all inputs of this result: file, reader, models, prompts, tables, settings, supplied classification."""
     decision: Decision
-    """AUTO_ACCEPT or ESCALATE_TO_SME."""
+    """Final decision: AUTO_ACCEPT or ESCALATE_TO_SME."""
     decision_rule: str
-    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``."""
+    """Row of the arbiter's table that decided, ``1`` to ``8``; or ``retries`` or ``cycle``."""
     decision_reason: str
     classification: KeyedClassification | None
-    """After the repairs; None where there was no usable answer."""
+    """Classification after the repairs; None if there was no usable answer."""
     issues: tuple[Issue, ...]
-    """The last attempt's, and earlier ones that were repaired."""
+    """Issues of the last attempt, and repaired issues of earlier attempts."""
     attempts: tuple[Attempt, ...]
     evidence_quality_score: float | None
-    """1 − 0.30 / 0.15 / 0.05 per BLOCKER / MAJOR / MINOR of V4, at least 0; None where V4 could not answer."""
+    """1 − 0.30 / 0.15 / 0.05 per open BLOCKER / MAJOR / MINOR of V4, at least 0; None if V4 had nothing to judge or failed."""
     grounded_ratio: float | None
-    """Quotes found on their page / quotes claimed; None where none was claimed."""
+    """Share of the claimed quotes that are on the claimed page; None if nothing was quoted."""
     unanswered: tuple[str, ...] = ()
-    """Verifiers that could not answer about it, also where ``on_agent_failure = "ignore"`` raises no issue for that."""
+    """Verifiers that failed on this document, including those for which ``on_agent_failure = "ignore"`` raised no issue."""
     usage: UsageReport
     model: str
     reader: str
     versions: dict[str, Any]
     times: Times
-    """The only clocks in this file."""
+    """Times of processing; no other field depends on the clock."""
 
     @property
     def open_issues(self) -> list[Issue]:
-        """The issues that the arbiter counted last."""
+        """Issues that are still open: those that the arbiter counted in its last decision."""
         return [issue for issue in self.issues if issue.status == "open"]

@@ -1,6 +1,6 @@
-"""Strength of a quote as evidence of a type.
+"""Strength of a quote as evidence of a document type.
 
-Evidence is a finding, a value, a variant, a diagnosis, an encounter.
+Evidence states something of the type: a finding, a value, a variant, a diagnosis or an encounter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 
 class EvidencePattern(NamedTuple):
-    """A form of a quote that makes it evidence, or that makes it none."""
+    """Row of ``evidence_strength.toml``: a pattern of results or of weak quotes.
+
+    A weak quote is still evidence if it has one of the result kinds in ``excused_by``.
+    """
 
     name: str
     pattern: re.Pattern[str]
@@ -34,7 +37,7 @@ class EvidencePattern(NamedTuple):
 
 @cache
 def load_strength_tables() -> dict[str, Any]:
-    """Load ``evidence_strength.toml``."""
+    """Load the tables of ``evidence_strength.toml``; cached."""
     return tomllib.loads((files("evalkit.classification") / "evidence_strength.toml").read_text("utf-8"))
 
 
@@ -52,9 +55,9 @@ def _load_rows(table_name: str) -> tuple[EvidencePattern, ...]:
     )
 
 
-@lru_cache(maxsize=256)  # a quote is looked at several times, and answers repeat theirs
+@lru_cache(maxsize=256)  # several checks ask about the same quote, and answers repeat quotes
 def find_result_kinds(quote: str) -> frozenset[str]:
-    """Find the kinds of results that the quote states.
+    """Return the names of the kinds of results that the quote states.
 
     >>> sorted(find_result_kinds("Estrogen receptor: positive (95%)")), sorted(find_result_kinds("SURGICAL PATHOLOGY REPORT"))
     (['answer', 'measure'], [])
@@ -71,9 +74,9 @@ def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[
 
 
 def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
-    """Tell if the quote is from a text of the type or mentions one.
+    """Return True if the quote has words or results of the type, or mentions it.
 
-    Anything may be of Other.
+    Always True for Other.
 
     >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
     True
@@ -86,7 +89,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
 
 @lru_cache(maxsize=256)
 def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
-    """Find what the quote is instead of evidence of the type, by its form.
+    """Return the weak form of a quote that is no evidence of the type, or None.
 
     >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
     'a generic reference'
@@ -96,7 +99,7 @@ def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
 
 
-#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could be in any document.
+#: Beginnings of words for the body, diseases and treatments: a sentence without any of them could be in any document.
 _BODY_TERMS = re.compile(
     r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
     r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
@@ -115,7 +118,7 @@ _BODY_TERMS = re.compile(
     r"|anesthe|incision|cultur|bacteri|susceptib)",
     re.IGNORECASE,
 )
-#: Words of papers that are neither note nor report.
+#: Words of administrative papers (consents, orders, bills): evidence of the type Other.
 _PAPER_TERMS = re.compile(
     r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
     r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
@@ -127,7 +130,10 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V4's question: PRIMARY types whose quotes fit any document."""
+    """Answer V4's question: find PRIMARY types whose quotes show no such type.
+
+    MAJOR if all quotes of the type are weak; MINOR if only a generic reference stands beside better quotes.
+    """
     for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
@@ -138,7 +144,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 if (weakness := _find_evidence_weakness(quoted_evidence, kind, bundle))
             ]
             is_all_weak = len(weak_quotes) == len(presence.top_evidence)
-            if not is_all_weak:  # with good evidence a dull line does no harm; only a reference was meant as more
+            if not is_all_weak:  # beside good evidence, only a generic reference is worth a remark
                 weak_quotes = [
                     (quoted_evidence, weakness)
                     for quoted_evidence, weakness in weak_quotes
@@ -163,9 +169,9 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find weak evidence, except in the embedded model's own quotes.
+    """Find weak evidence, leaving out quotes that the embedded model would choose.
 
-    Those are hits of its words, meant as no more.
+    The embedded model's quotes are only places where its words match.
     """
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {
@@ -205,7 +211,7 @@ def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: Docu
     return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 
 
-#: Words that make a sentence, in English and other languages, and word endings of statements.
+#: Words and word endings that are typical of sentences, in English and other languages.
 _STATEMENT_WORDS = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
     r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
@@ -213,13 +219,13 @@ _STATEMENT_WORDS = re.compile(
     r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
     re.IGNORECASE,
 )
-#: A number, a variant, a level of the spine; a label with what follows it; a script without spaces. A gene's name,
-#: which has a number too, is no value.
+#: A value: a number, a variant, a level of the spine, a label with its content, or a script without spaces. The name
+#: of a gene is no value, although it may have a number.
 _VALUE_PATTERN = re.compile(
     r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
-#: A disease or a change of some kind, size or place: a diagnosis needs no verb.
+#: A disease or change with its kind, size or place: a diagnosis without a verb.
 _DIAGNOSIS_PATTERN = re.compile(
     r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
     r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
@@ -228,7 +234,7 @@ _DIAGNOSIS_PATTERN = re.compile(
     r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
     re.IGNORECASE,
 )
-#: Names of tests, papers and places, which are no diagnosis.
+#: Names of tests, papers and institutions: a phrase with one of these words is no diagnosis.
 _NON_DIAGNOSIS_NOUNS = re.compile(
     r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
     r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
@@ -236,18 +242,18 @@ _NON_DIAGNOSIS_NOUNS = re.compile(
 )
 _LINKING_WORDS = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
 _WORDS_PER_STATEMENT = 12
-#: Findings are written in telegrams: "Scalp clean, no crust", and a change with its place: "adenoma of the colon".
+#: Findings without a verb: "Scalp clean, no crust", or a change with its place: "adenoma of the colon".
 _TELEGRAM_PATTERN = re.compile(
     r"(?<![a-z])[a-z]{3,}+[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
 )
-#: Notes are written in phrases: "Cough and fever for four days." has no verb.
+#: Phrases of notes that end like a sentence but have no verb: "Cough and fever for four days."
 _NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
 
 
 def is_statement(quote: str) -> bool:
-    """Tell if the quote states something.
+    """Return True if the quote states something.
 
-    A sentence, a value, a label with what follows it, a diagnosis.
+    A statement is a sentence, a value, a label with its content, or a diagnosis; a title or a list of words is none.
 
     >>> [is_statement(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
@@ -265,12 +271,12 @@ def is_statement(quote: str) -> bool:
         return True
     content_word_count = max(
         word_count - len(_LINKING_WORDS.findall(quote)), 1
-    )  # a list of words has nothing that joins them
+    )  # linking words are not counted: a list of words has none
     return len(_STATEMENT_WORDS.findall(quote)) * _WORDS_PER_STATEMENT >= content_word_count
 
 
 def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
-    """Tell if the quote is in the page's furniture and nowhere else on it."""
+    """Return True if the quote is only in the header or footer of its page."""
     if not 1 <= evidence.page <= bundle.total_pages:
         return False
     blocks = bundle.page(evidence.page).visible_blocks

@@ -1,7 +1,7 @@
-"""The embedded model's reasons for types and for beginnings of documents.
+"""Embedded model's reasons for and against document types and boundaries.
 
-Computed anew from the document, so that it works for any program's classification. Terms are the
-lexicon's and the learned ones; of what a pattern matched, only the pattern's group is named.
+The reasons are computed from the document, so they can be given for any program's classification. They name phrases of
+the lexicon and learned terms; for a match of a pattern only the pattern's group, because the match could be anything.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5
+#: Highest probability that is shown.
 _MAX_PROBABILITY = 0.999
-"""Upper limit of a probability: nothing is certain."""
 
 
 @dataclass(frozen=True)
 class WeightedReason:
-    """One thing that spoke for a type (above 0) or against it."""
+    """Term or sign that speaks for a type or a boundary (weight above 0) or against."""
 
     what: str
     weight: float
-    """Its contribution to this type, less its average over all types."""
+    """For a type: the contribution to its score minus the mean over all types. For a boundary: log odds."""
     pages: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class TypeReasons:
-    """The reasons for and against a type."""
+    """Probability of a type, and the reasons for and against it."""
 
     document_type: DocumentType
     probability: float
     reasons: tuple[WeightedReason, ...]
-    """The strongest first, whether for or against."""
+    """The reasons by absolute weight, heaviest first."""
 
 
 @dataclass(frozen=True)
 class SegmentExplanation:
-    """Why a run of pages is of a type."""
+    """Types of a segment's pages, each with its probability and reasons."""
 
     start_page: int
     end_page: int
     types: tuple[TypeReasons, ...]
-    """The most probable first."""
+    """The five types, most probable first."""
 
 
 @dataclass(frozen=True)
 class BoundaryExplanation:
-    """The reasons why a document begins on a page, or does not."""
+    """Probability that a document begins on ``page``, and the signs for and against."""
 
     page: int
     probability: float
@@ -69,15 +69,15 @@ class BoundaryExplanation:
 
 @dataclass(frozen=True)
 class ClassificationExplanation:
-    """The reasons for a whole document."""
+    """Explanation of a file: types of its segments, and beginnings of documents."""
 
     segments: tuple[SegmentExplanation, ...]
     beginnings: tuple[BoundaryExplanation, ...]
     turns: tuple[int, ...]
-    """Pages on which a document begins because text that the model can read and text that it cannot take turns."""
+    """Pages on which a document begins because the text changes between readable and unreadable for the model."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return the explanation as JSON values."""
         return asdict(self)
 
 
@@ -86,7 +86,8 @@ def explain_segment_types(
 ) -> ClassificationExplanation:
     """Explain what speaks for and against each type in these segments.
 
-    Segments without pages are left out; they may come from any program.
+    The segments may come from any program; those without a page of the file are left out. ``model_weights`` None: the
+    shipped weights.
     """
     scored_pages = [read_page_for_scoring(page, model_weights=model_weights) for page in bundle.pages]
     spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
@@ -165,7 +166,7 @@ def _explain_boundaries(
 def collect_lexicon_reasons(
     bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
 ) -> list[WeightedReason]:
-    """Collect the lexicon's words for a type on these pages, heaviest first."""
+    """Collect the lexicon's matches for a type on these pages, heaviest first."""
     groups_by_id = load_lexicon().groups_by_id
     pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
     for page in bundle.iter_pages(first_page, last_page):
@@ -177,9 +178,9 @@ def collect_lexicon_reasons(
 
 
 def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
-    """Render the reasons as lines for a terminal.
+    """Render the explanation as lines for a terminal.
 
-    Of each segment the two most probable types, of each doubt its signs.
+    For each segment the reasons of its two most probable types; for each possible beginning its signs.
     """
     explanation = explain_segment_types(bundle, segments)
     for segment in explanation.segments:

@@ -1,7 +1,7 @@
-"""Findings of a verifier in the text, and their conversion to issues.
+"""Verifiers' questions about the text, and the conversion of answers to issues.
 
-What is computed is raised whichever model is asked. A model can add issues, never remove computed ones, and cannot say
-what is auto-fixable. An answer that could not be had is a BLOCKER: broken is not "no issues".
+Rules raise the same issues whichever model is asked. A model can add issues, never remove those of rules, and cannot
+make an issue auto-fixable. A missing answer is a BLOCKER, because a failed check does not mean "no issues".
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from evalkit.llm.model import Answer, DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
+#: First and last page, both included.
 PageRange = tuple[int, int]
-"""First and last page, both in."""
 
+#: Maximum length of the words of a page that an issue shows.
 MAX_SHOWN_LENGTH = 80
-"""Characters of what an issue shows of a page."""
 
-#: The code of each verifier's findings in the text, by rules or by a model.
+#: Issue code of each verifier's findings in the text, from rules or from a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
@@ -67,28 +67,31 @@ class Findings(BaseModel):
 
 @dataclass(frozen=True)
 class VerifierQuestion(DocumentQuestion[Findings]):
-    """A verifier's question about a classification of a document."""
+    """Question of V2, V3 or V4 to a model about a classification and its document."""
 
     role: VerifierName
     prompt_name: str
     classification: ClassificationOutput
     bundle: DocumentBundle
     find_by_rules: Callable[[ClassificationOutput, DocumentBundle], Iterable[Finding]]
-    """The embedded model's way to answer it."""
+    """The verifier's rules, which answer the question if no language model is used."""
     pages: PageRange | None = None
-    """First and last of those that it is about; None: all."""
+    """First and last page that the question is about; None: the whole document."""
     answer_type: type[Findings] = Findings
 
     def render_prompt(self) -> str:
-        """Document first and equal for all verifiers, then the claims, instructions last."""
+        """Render the prompt: document first, then the claims, instructions last.
+
+        The document's part is the same for all verifiers, so that a provider can cache it.
+        """
         return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Read the JSON of the findings, a bare list of them included."""
+        """Normalise the model's JSON to ``Findings``; a bare list is accepted."""
         return normalise_answer(text, self.answer_type)
 
     def offline(self) -> Findings:
-        """Return what the verifier's own rules find; computed once."""
+        """Return the findings of the verifier's rules on these pages; cached."""
         return self._rule_findings
 
     @cached_property
@@ -100,7 +103,10 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 def render_verifier_prompt(
     prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
 ) -> str:
-    """Render the named prompt about a classification, or about its ``pages``."""
+    """Fill the named prompt with document, type definitions and classification.
+
+    ``pages``: only these pages and the segments that have one of them; None: all.
+    """
     return fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
@@ -115,18 +121,18 @@ def _render_type_definitions() -> str:
 
 
 def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
-    """Tell if the finding is about these pages.
+    """Return True if the finding belongs to the window of these pages.
 
-    Findings about no page or the shared first page belong to the window before.
+    A finding on the page shared with the previous window belongs to that window, a finding without a page to the first.
     """
     return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
 def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
-    """Extract what a verifier is asked about: all that no repair may change.
+    """Return the parts of a classification that no repair may change, as JSON values.
 
-    A repair therefore leaves the question as it was, and its answer is used again instead of asking twice. Of a
-    document that is asked about in parts, the segments are those that have one of the ``pages`` (first and last).
+    Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused.
+    ``pages`` (first and last): only segments that have one of these pages; None: all segments.
     """
 
     def is_asked_about(segment: Segment) -> bool:
@@ -164,10 +170,7 @@ def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange |
 
 
 def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Iterate over each segment with each of its PRIMARY types.
-
-    V2 escalates a dominant type that is not PRIMARY.
-    """
+    """Yield each segment with each of its types of level PRIMARY."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:
@@ -175,11 +178,10 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
 
 
 def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) -> str | None:
-    """Cut a short quote of whole words around a place in a page's text.
+    """Return the words of one line around ``text[start:end]``, as a short quote.
 
-    At most ``MAX_SHOWN_LENGTH`` characters, of one line.
-
-    None where it holds what identifies the patient: issues are kept where pages are not.
+    Whole words, about ``MAX_SHOWN_LENGTH`` characters. None if the quote would identify the patient: issues are stored
+    where pages are not.
     """
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
     line_end = len(text) if line_end < 0 else line_end
@@ -195,15 +197,15 @@ def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) ->
 
 
 def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-    """Convert the answers to issues, numbered from ``AGENT-0001``.
+    """Convert a verifier's answers to issues, numbered from ``AGENT-0001``.
 
-    A missing answer is a BLOCKER.
+    A missing answer becomes a BLOCKER.
     """
     return number_issues(agent, (issue for answer in answers for issue in _convert_answer(agent, answer)))
 
 
 def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
-    """Build the issue of an agent that could not answer."""
+    """Build the BLOCKER that says that an agent could not answer, and why."""
     return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
@@ -215,16 +217,14 @@ def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
 
 
 def is_agent_failure_issue(issue: Issue) -> bool:
-    """Tell if the issue reports an agent that could not answer."""
+    """Return True if the issue reports an agent that could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 
 def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
-    """Drop a model's issues that a rule raised at the same place.
+    """Return the model's issues that no rule's issue covers.
 
-    The rule's issue has the same code and is at least as severe.
-
-    A more severe one is added to the rule's issue, which no model's words replace.
+    An issue is covered by a rule's issue with the same code, segment, type and page that is at least as severe.
     """
     severity_by_key: dict[tuple[object, ...], IssueSeverity] = {}
     for issue in rule_issues:
@@ -252,7 +252,7 @@ def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[I
 
 
 def convert_findings_to_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
-    """Convert findings in the text to issues."""
+    """Convert a verifier's findings to unnumbered issues of origin "model"."""
     type_names = {kind.value for kind in DocumentType}
     for finding in findings:
         kind = finding.document_type if finding.document_type in type_names else None

@@ -1,6 +1,6 @@
-"""V2, V3 and V4 in a single question, to pay for fewer calls.
+"""Merged verifier: the questions of V2, V3 and V4 in one call, for fewer calls.
 
-Used by ``--profile lean``.
+``--profile lean`` uses it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class MergedFindings(BaseModel):
 
 @dataclass(frozen=True)
 class MergedQuestion(DocumentQuestion[MergedFindings]):
-    """The questions of V2, V3 and V4 about the same pages."""
+    """One question to a model in place of those of V2, V3 and V4 about these pages."""
 
     questions: tuple[Question[Findings], ...]
     classification: ClassificationOutput
@@ -56,15 +56,15 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
     answer_type: type[MergedFindings] = MergedFindings
 
     def render_prompt(self) -> str:
-        """Document first, then the claims, the three tasks last."""
+        """Render the prompt: document first, then the claims, the three tasks last."""
         return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Read the JSON of the findings, a bare list of them included."""
+        """Normalise the model's JSON to ``MergedFindings``; a bare list is accepted."""
         return normalise_answer(text, self.answer_type)
 
     def offline(self) -> MergedFindings:
-        """Return what the rules of each verifier find."""
+        """Return the findings of the rules of V2, V3 and V4, each with its verifier."""
         return MergedFindings(
             findings=tuple(
                 MergedFinding.model_validate(vars(finding) | {"check": question.role})
@@ -75,7 +75,7 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
 
 
 class MergedVerifier:
-    """Asks for all three."""
+    """Verifier that asks the questions of V2, V3 and V4 in one."""
 
     def __init__(self, verifiers: Sequence[Verifier]) -> None:
         self._verifiers = verifiers
@@ -83,7 +83,7 @@ class MergedVerifier:
     def build_question(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> MergedQuestion:
-        """Build the question about the whole document, or about these pages."""
+        """Build the merged question about these pages; None: the whole document."""
         questions = (
             question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
         )
@@ -92,7 +92,7 @@ class MergedVerifier:
     def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
         """Convert the answers to issues of V2, V3 and V4.
 
-        A missing answer is a BLOCKER of each: none of them was done.
+        A missing answer becomes a BLOCKER of each of the three, because none of their checks was made.
         """
         return [
             issue

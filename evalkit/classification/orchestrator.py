@@ -1,7 +1,7 @@
-"""Orchestrator: propose → check → decide → repair → check …, or escalate.
+"""Orchestrator of a document: classify, verify, decide, repair, verify again.
 
-Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification; a repair
-asks no model again.
+Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification. A repair
+changes no question, so no model is asked again after a repair.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from evalkit.store import encode_canonical_json
 
 T = TypeVar("T")
 
+#: Maximum number of rounds of verification after the first.
 MAX_RETRIES = 2
-"""Rounds after the first."""
 
 RETRIES_EXHAUSTED_REASON = "the repairs did not settle it in three attempts"
 REPAIR_CYCLE_REASON = "a repair changed nothing"
@@ -63,30 +63,30 @@ REPAIR_CYCLE_REASON = "a repair changed nothing"
 
 @dataclass(frozen=True)
 class UnparseableClassification:
-    """A supplied classification that cannot even be read as text."""
+    """Supplied classification whose file could not be read as text."""
 
     reason: str
-    """In words that quote nothing of it."""
+    """Reason, in words that quote nothing of the file."""
 
 
 @dataclass(frozen=True)
 class ClassificationOutcome:
-    """The whole outcome of classifying a document."""
+    """Outcome of classifying and verifying a document: decision, types, issues, cost."""
 
     verdict: Verdict
     classification: ClassificationOutput | None
     issues: tuple[Issue, ...]
-    """The last attempt's, and earlier ones that were repaired."""
+    """Issues of the last attempt, and repaired issues of earlier attempts."""
     attempts: tuple[Attempt, ...]
     evidence_quality_score: float | None
     grounded_ratio: float | None
     usage: UsageReport
     unanswered: tuple[str, ...] = ()
-    """Verifiers that could not answer about the last attempt, also where that is to be ignored."""
+    """Verifiers that failed in the last attempt, including failures that ``on_agent_failure = "ignore"`` leaves out."""
 
 
 class RetryOrchestrator:
-    """The pipeline, run on one document after another without memory."""
+    """Pipeline that classifies and verifies documents independently of each other."""
 
     def __init__(
         self,
@@ -101,12 +101,13 @@ class RetryOrchestrator:
         own_verifiers: Sequence[Verifier] = (),
         include_rule_findings: bool = True,
     ) -> None:
-        """Set up the verifiers and the models that they ask.
+        """Set up the verifiers and the model that they ask.
 
-        ``profile``: V2, V3 and V4 ask for themselves, or all in one question. ``window_characters``: so many characters
-        of a document are asked about at once; None: all of it. ``own_verifiers``: a site's, which come after V4.
-        ``include_rule_findings``: the verifiers' findings by rules are raised besides the model's; without
-        it mutation testing shows what the model sees by itself.
+        ``model`` None: the embedded model. ``lossless_repair``: repair before the first decision. ``profile``: "full" asks
+        one question each for V2, V3 and V4, "lean" one for all three. ``window_characters``: maximum size of the part of a
+        document that one question is about; None: the whole document. ``own_verifiers``: a site's verifiers, which run after
+        V4. ``include_rule_findings`` False: only models answer the verifiers' questions, so that mutation testing can measure
+        the models.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
@@ -122,10 +123,10 @@ class RetryOrchestrator:
     async def evaluate(
         self, bundle: DocumentBundle, supplied: Any = None, patient_expectation: PatientExpectation = ANY_PATIENT
     ) -> ClassificationOutcome:
-        """Classify and verify a document.
+        """Classify and verify a document, and decide on the classification.
 
-        ``supplied`` is a classification that another system made, as text or JSON value, or
-        :class:`UnparseableClassification`; without it the model is asked. ``patient_expectation``: what is known about the file's patients.
+        ``supplied``: classification by another system, as text or JSON value, or :class:`UnparseableClassification`; None:
+        the model classifies. ``patient_expectation``: number and identity of the patients that the file may be about.
         """
         question_cache = _QuestionCache(self._model)
         issue_numbering = _IssueNumbering()
@@ -136,7 +137,7 @@ class RetryOrchestrator:
         prior_issues += issue_numbering.assign_ids(answer_issues)
         if answer is None:
             return self._build_outcome(None, prior_issues, (), question_cache)
-        # The embedded model would agree with itself; every other answer is read a second time by it.
+        # the second reading is by the embedded model, so its own answer gets none
         is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
         weights = load_embedded_weights()
         v2 = (
@@ -221,7 +222,10 @@ class RetryOrchestrator:
     def _repair_before_decision(
         self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
-        """Repair counts, missing types and share sums, so that the arbiter counts none of them."""
+        """Repair counts, missing types and share sums before the arbiter counts issues.
+
+        Returns the repaired answer, the issues with status "repaired", and the repairs.
+        """
         repaired_issues: list[Issue] = []
         all_repairs: list[Repair] = []
         for find_issues in (partial(V1SchemaValidator().validate, bundle=bundle), find_share_sum_issues):
@@ -238,7 +242,7 @@ class RetryOrchestrator:
         question_cache: _QuestionCache,
         verifiers: Sequence[Verifier],
     ) -> list[Issue]:
-        """Collect all issues of a round: computed ones first, then a model's."""
+        """Run all verifiers and return their issues: those of rules, then those of models."""
         rule_issues: list[Issue] = []
         offline_issues: list[Issue] = []
         questions_by_agent: dict[str, list[Question[Any]]] = {}
@@ -261,7 +265,7 @@ class RetryOrchestrator:
                 )
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
-        # Whose page it is says nothing about whether the answer agrees with itself: V2's model is asked all the same.
+        # an issue about patients says nothing about the answer's consistency, so it does not keep V2's model from being asked
         blocked_agents = {
             issue.agent
             for issue in rule_issues
@@ -290,7 +294,10 @@ class RetryOrchestrator:
         return [*computed_issues, *drop_model_issues_covered_by_rules(computed_issues, model_issues)]
 
     async def _run_verifier_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
-        """Do a verifier's step; a site's own waits for its process, and must not keep other documents waiting."""
+        """Run a step of a verifier; a site's verifier runs in a thread.
+
+        Waiting for the site's process must not block other documents.
+        """
         return await asyncio.to_thread(step) if verifier in self._own_verifiers else step()
 
     async def _ask_verifiers(
@@ -303,9 +310,10 @@ class RetryOrchestrator:
         *,
         is_consistent: bool,
     ) -> list[Issue]:
-        """Ask the verifiers' models. Skip V2 and the merged question if V2's rules found blockers.
+        """Ask the verifiers' questions to the model and convert the answers to issues.
 
-        ``questions_by_agent``: each verifier's questions about all pages; one that has none is not asked.
+        ``questions_by_agent``: questions of each verifier about the whole document; a verifier without questions is skipped.
+        ``is_consistent`` False: V2's rules found a BLOCKER, so V2's question and the merged question are skipped.
         """
         page_ranges = split_into_windows(bundle, self._window_characters)
         merged_verifier = MergedVerifier([verifier for verifier in verifiers if verifier not in self._own_verifiers])
@@ -365,16 +373,16 @@ class RetryOrchestrator:
 
 
 class _QuestionCache:
-    """Questions of a document: equal ones are asked once, all calls counted."""
+    """Cache of a document's answered questions, which also adds up usage and changes."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._answers_by_key: dict[tuple[object, ...], Answer[Any]] = {}
         self._usage_by_role: dict[str, dict[tuple[object, ...], Usage]] = defaultdict(dict)
         self.unanswered_agents: frozenset[str] = frozenset()
-        """The verifiers that could not answer in the last round."""
+        """Verifiers that failed in the last round."""
         self.changes: list[str] = []
-        """Lossless changes to read the answers."""
+        """Lossless changes made to read the answers, as ``role: change``."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         key = question.role, question.prompt(), question.images
@@ -382,13 +390,13 @@ class _QuestionCache:
             answer = await self._model.ask(question)
             self._usage_by_role[question.role][key] = answer.usage
             self.note_changes(question.role, answer.normalisation_changes)
-            if answer.value is None:  # a failure is never used again
+            if answer.value is None:  # a failed answer is not cached
                 return answer
             self._answers_by_key[key] = answer
         return self._answers_by_key[key]
 
     def note_changes(self, role: str, changes: Iterable[str]) -> None:
-        """Remember what was changed to read an answer, each kind of change of a role once."""
+        """Record the lossless changes made to read an answer, each once per role."""
         self.changes = list(dict.fromkeys((*self.changes, *(f"{role}: {change}" for change in changes))))
 
     async def ask_all(self, questions: Iterable[Question[AnswerT]]) -> list[Answer[AnswerT]]:
@@ -403,7 +411,7 @@ class _QuestionCache:
 
 
 class _IssueNumbering:
-    """Issue numbers of a document: an issue keeps its id in later rounds."""
+    """Numbering of a document's issues; an issue keeps its id in later rounds."""
 
     def __init__(self) -> None:
         self._ids_by_key: dict[str, str] = {}
@@ -414,7 +422,7 @@ class _IssueNumbering:
         numbered_issues = []
         for issue in issues:
             content = issue.model_dump_json(exclude={"issue_id"})
-            repeat_counts[content] += 1  # two equal issues in one round are two
+            repeat_counts[content] += 1  # two equal issues in one round get two ids
             key = f"{repeat_counts[content]}:{content}"
             if key not in self._ids_by_key:
                 self._last_numbers[issue.agent] += 1
@@ -424,7 +432,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
-    """Collect the issues of reading a document, whatever its classification."""
+    """Raise READER issues: unreadable or blank pages, pictures, a repaired file."""
     issues = []
     if unreadable_pages := bundle.unreadable_pages:
         problems = dict.fromkeys(
@@ -494,7 +502,7 @@ def _format_page_numbers(page_numbers: Sequence[int]) -> str:
 
 
 def build_unparseable_issue(fault: str) -> Issue:
-    """Build the issue of an answer without the shape of a classification."""
+    """Build V1-UNPARSEABLE for an answer that has not the shape of a classification."""
     issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",
@@ -521,9 +529,9 @@ def _read_supplied_classification(
 
 
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
-    """Hash all that a repair may change, with its boundaries and types (MD5).
+    """Return the MD5 of the answer's counts, boundaries, types and shares.
 
-    Contract ruling 7.
+    An equal hash after a repair means a cycle. Source: contract ruling 7.
     """
     repairable_parts = {
         "number_of_segments": answer.number_of_segments,

@@ -1,10 +1,8 @@
-"""A site's own verifiers, installed and named in ``evalkit.toml``.
+"""A site's own verifiers: installed as plug-ins and named in ``evalkit.toml``.
 
-Contract ruling 33.
-
-A distribution offers one as an entry point of the group ``evalkit.verifiers``. Its code runs in a process of its own
-(``verifier_process``), which is ended when it takes too long: it cannot change, slow down or end a run. It can only add
-issues under its own name; anything else is ``{AGENT}-AGENT-FAILED``.
+Source: contract ruling 33. A distribution offers a verifier as an entry point of the group ``evalkit.verifiers``. The
+verifier's code runs in a separate process (``verifier_process``) with a time limit, so that it cannot change, slow down
+or end a run. The verifier can only add issues under its own name; any failure becomes ``{AGENT}-AGENT-FAILED``.
 """
 
 from __future__ import annotations
@@ -44,29 +42,29 @@ ENTRY_POINT_GROUP = "evalkit.verifiers"
 METHODS = ("validate", "questions", "read")
 _AGENT_PATTERN = re.compile(r"[A-Z][A-Z0-9]{1,15}")
 _TAKEN_AGENTS = {agent.upper() for agent in get_args(ShippedAgent)} | {"V5", "VERIFIER"}
+#: Time limit for starting the process and importing the verifier.
 _START_SECONDS = 60
-"""Starting the process and importing the verifier may take so long."""
 
 
 @dataclass(frozen=True)
 class OwnVerifierVersion:
-    """The exact code of a verifier."""
+    """Identity of a verifier's installed code."""
 
     name: str
     """Name of the entry point."""
     version: str
     """Version of the distribution."""
     sha256: str
-    """Hash of all files of the distribution, with their names, but metadata and commands."""
+    """Hash of the names and contents of the distribution's code files."""
 
 
 class _JsonAnswer(RootModel[dict[str, Any]]):
-    """A model's answer; the verifier's own process knows its type."""
+    """Model's answer as a JSON object; the verifier's process converts it to its type."""
 
 
 @dataclass(frozen=True)
 class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
-    """A verifier's question, computed: a model is asked without its code."""
+    """Question of a site's verifier with all parts computed in the verifier's process."""
 
     role: str
     bundle: DocumentBundle
@@ -74,7 +72,7 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
     answer_schema: Mapping[str, Any]
     offline_answer: Mapping[str, Any]
     pickled_question: str
-    """The verifier's own object, for its own process."""
+    """The verifier's question object, pickled; only the verifier's process unpickles it."""
     images: tuple[bytes, ...] = ()
     temperature: float = 0.0
     answer_type: type[_JsonAnswer] = _JsonAnswer
@@ -91,9 +89,9 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
 
 @dataclass(frozen=True)
 class OwnVerifier:
-    """A site's verifier as the orchestrator uses it.
+    """Verifier of a site, whose methods run in a separate process.
 
-    Each call may take as long as its limit: keep it off an event loop.
+    Each call may block until ``time_limit_seconds``: do not call it on an event loop.
     """
 
     agent: str
@@ -101,7 +99,7 @@ class OwnVerifier:
     time_limit_seconds: float
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Return its computed issues, or the issue that it could not work."""
+        """Return the verifier's computed issues, or one issue that says why it failed."""
         try:
             return self._convert_reply_to_issues(
                 self._call_verifier_process("validate", classification, bundle), origin="rule"
@@ -112,17 +110,17 @@ class OwnVerifier:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Any]]:
-        """Return its questions with their offline answers.
+        """Return the verifier's questions to a model, with their offline answers.
 
-        UsageError if it could not work.
+        ``pages`` None: about the whole document. UsageError if the verifier failed.
         """
         reply = self._call_verifier_process("questions", classification, bundle, pages)
         return [self._convert_description_to_question(description, bundle) for description in reply["questions"]]
 
     def read(self, answers: Sequence[Answer[Any]]) -> list[Issue]:
-        """Convert the answers to issues.
+        """Let the verifier convert the models' answers to issues.
 
-        UsageError if it could not work, or if a question has no answer.
+        UsageError if the verifier failed, or if a question has no answer.
         """
         if not answers:
             return []
@@ -139,31 +137,33 @@ class OwnVerifier:
         return _get_or_create_process(self.code.name).call(method, arguments, self.time_limit_seconds)
 
     def _convert_reply_to_issues(self, reply: Mapping[str, Any], origin: str) -> list[Issue]:
-        """Convert its reply to open issues, none auto-fixable, none with facts.
+        """Convert the verifier's reply to open issues without repairs and facts.
 
-        UsageError for an issue that is not its own.
+        UsageError if an issue has another agent's name or code, or a wrong shape.
         """
         issues = []
         code_pattern = re.compile(rf"{self.agent}(-[A-Z0-9]+)+")
         for stored in reply["issues"]:
             code = stored.get("code", "")
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
-                raise _build_verifier_error(f"it may only raise issues of {self.agent}, with codes {self.agent}-…")
+                raise _build_verifier_error(
+                    f"the verifier may only raise issues of agent {self.agent}, with codes {self.agent}-…"
+                )
             if code.endswith("-AGENT-FAILED"):
-                raise _build_verifier_error(f"it may not raise {code} itself")
+                raise _build_verifier_error(f"the verifier may not raise {code}, which evalkit raises if it fails")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
             kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "facts", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin}))
             except ValidationError:
-                raise _build_verifier_error("an issue has a wrong shape") from None
+                raise _build_verifier_error("a returned issue has fields of a wrong type") from None
         return issues
 
     def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
-            raise _build_verifier_error(f"the role of its questions must be {self.agent}")
+            raise _build_verifier_error(f"the role of the verifier's questions must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_verifier_error("a prompt is not text")
+            raise _build_verifier_error("the prompt of a question is not text")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -177,9 +177,9 @@ class OwnVerifier:
 
 
 class _VerifierProcess:
-    """A verifier's process, one call at a time.
+    """Process of one verifier, which answers one call at a time.
 
-    Started when it is needed, ended when it takes too long.
+    The first call starts the process; a call that exceeds its time limit ends it, and the next one starts it again.
     """
 
     def __init__(self, name: str) -> None:
@@ -188,24 +188,26 @@ class _VerifierProcess:
         self._lock = Lock()
 
     def call(self, method: str, arguments: Sequence[Any], time_limit_seconds: float) -> dict[str, Any]:
-        """Call a method of the verifier and return the reply.
+        """Call a method of the verifier and return its reply.
 
-        UsageError without the verifier's words if there is none in time.
+        UsageError if the method failed, took too long or ended the process; its text never quotes the verifier.
         """
         with self._lock:
             if self._process is None:
                 self._start()
-                self._exchange_or_end_process("describe", (), _START_SECONDS)  # importing does not count
+                self._exchange_or_end_process(
+                    "describe", (), _START_SECONDS
+                )  # importing does not count towards the time limit
             return self._exchange_or_end_process(method, arguments, time_limit_seconds)
 
     def end(self) -> None:
-        """End the process, if it runs."""
+        """End the process if it is running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
                 if stream is not None:
-                    with suppress(OSError):  # a request that was not read
+                    with suppress(OSError):  # closing fails if the process has not read the request
                         stream.close()
             self._process = None
 
@@ -225,16 +227,19 @@ class _VerifierProcess:
             reply = self._send_and_receive(pickle.dumps((time_limit_seconds, method, arguments)), time_limit_seconds)
         except TimeoutError:
             self.end()
-            raise _build_verifier_error(f"it took longer than {time_limit_seconds:g} s") from None
+            raise _build_verifier_error(f"the verifier took longer than {time_limit_seconds:g} s") from None
         except (OSError, ValueError):
             self.end()
-            raise _build_verifier_error("its process has ended") from None
+            raise _build_verifier_error("the verifier's process has ended") from None
         if "failure" in reply:
             raise _build_verifier_error(reply["failure"])
         return reply
 
     def _send_and_receive(self, request: bytes, time_limit_seconds: float) -> dict[str, Any]:
-        """Return the reply. TimeoutError; OSError or ValueError if the process has ended."""
+        """Send a request and return the reply.
+
+        TimeoutError after the time limit; OSError or ValueError if the process has ended.
+        """
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - started
         deadline = time.monotonic() + time_limit_seconds
@@ -261,13 +266,15 @@ def _get_or_create_process(entry_point_name: str) -> _VerifierProcess:
 
 
 def _build_verifier_error(reason: str) -> UsageError:
-    return UsageError(reason, code="VERIFIER", remedy="Correct the verifier, or take it out of evalkit.toml.")
+    return UsageError(
+        reason, code="VERIFIER", remedy="Correct the verifier, or remove its name from `verifiers` in evalkit.toml."
+    )
 
 
 def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: float) -> tuple[OwnVerifier, ...]:
-    """Load the verifiers of these entry points.
+    """Start the verifiers of these entry points and check their names and methods.
 
-    UsageError that names a verifier that cannot be used.
+    UsageError that names the verifier that cannot be used.
     """
     verifiers: list[OwnVerifier] = []
     for name in dict.fromkeys(entry_point_names):
@@ -279,21 +286,22 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
         agent = description["agent"]
         if not isinstance(agent, str) or not _AGENT_PATTERN.fullmatch(agent) or agent in _TAKEN_AGENTS:
             raise _build_entry_point_error(
-                name, "its agent must be a name of its own: 2 to 16 capitals and digits, not V1 or the like"
+                name,
+                "its agent must be 2 to 16 capitals and digits, beginning with a capital, and no name of evalkit's own agents, such as V1",
             )
         if description["missing_methods"]:
-            raise _build_entry_point_error(name, f"it has no method {description['missing_methods'][0]}")
+            raise _build_entry_point_error(name, f"it lacks the method {description['missing_methods'][0]}")
         if any(verifier.agent == agent for verifier in verifiers):
-            raise _build_entry_point_error(name, f"another verifier is called {agent}, too")
+            raise _build_entry_point_error(name, f"another verifier in evalkit.toml has the same agent, {agent}")
         verifiers.append(OwnVerifier(agent, code, time_limit_seconds))
     return tuple(verifiers)
 
 
 @cache
 def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
-    """Compute name, version and hash of a verifier without running it.
+    """Compute name, version and hash of a verifier's code without running it.
 
-    UsageError if there is no installed code that may be run.
+    UsageError if no trusted installed distribution offers the verifier.
     """
     _, distribution = require_trusted_verifier_entry_point(entry_point_name)
     digest = hashlib.sha256()
@@ -305,9 +313,9 @@ def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
 
 
 def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
-    """Find the installed distribution that offers a verifier.
+    """Return the entry point of a verifier and the distribution that offers it.
 
-    UsageError if there is none, or none that is trusted.
+    UsageError if no distribution or more than one offers it, or if the distribution is in the current folder.
     """
     offered = entry_points(group=ENTRY_POINT_GROUP)
     matches = {
@@ -339,7 +347,7 @@ def _is_in_current_folder(distribution: Distribution) -> bool:
 
 
 def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Path]]:
-    """List the installed code files by name.
+    """List name and path of a distribution's code files, sorted by name.
 
     Without metadata, commands and compiled files.
     """
@@ -347,7 +355,7 @@ def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Pat
         (str(path), Path(str(path.locate())))
         for path in distribution.files or ()
         if not path.parts[0].endswith((".dist-info", ".egg-info"))
-        and path.parts[0] not in ("..", "bin")  # their first line holds the environment's path
+        and path.parts[0] not in ("..", "bin")  # scripts differ between environments in their first line
         and path.suffix not in (".pyc", ".pth")
     )
     return sorted((name, path) for name, path in located_files if path.is_file())

@@ -1,8 +1,6 @@
-"""Checks that each document's pages are there, once and in order.
+"""Checks for missing, misordered and repeated pages, by printed page counts.
 
-By the page counts that documents print on themselves.
-
-Contract rulings 21 and 37: what is missing, out of order or there twice is put to a person, with the pages' numbers.
+Source: contract rulings 21 and 37. Each finding is an issue for a person that names the pages.
 """
 
 from __future__ import annotations
@@ -24,22 +22,23 @@ PAGES_MISSING_CODE: Final = "V2-PAGES-MISSING"
 PAGES_ORDER_CODE: Final = "V2-PAGES-ORDER"
 PAGES_REPEATED_CODE: Final = "V2-PAGES-REPEATED"
 
+#: Line of a fax machine or printer: a page count in it is that of the transmission or print-out, not of the document.
 _TRANSPORT_PATTERN = re.compile(r"fax|\b(?:from|to)\s*:|\d{1,2}:\d{2}|\bprinted\b", re.IGNORECASE)
-"""A count in a line of a fax machine or printer is of what was sent or printed, not of the document."""
+#: Number of first characters of a line that are searched for words of a fax machine or printer.
 _MAX_STAMP_LENGTH = 300
-"""Characters of a line in which such words are looked for."""
+#: Minimum number of words of pages that are compared; shorter pages, such as separators, may be equal by chance.
 _MIN_REPEATED_WORDS = 30
-"""Pages of fewer words may be equal by chance, such as forms and separators."""
+#: Minimum share of a count's pages that must be in the segment. Below it the count is not the document's, or was
+#: misread.
 _MIN_PRESENT_SHARE = 1 / 3
-"""Least share of counted pages: below it, the count is a transmission's or print-out's, or was misread."""
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise V2-PAGES-MISSING, V2-PAGES-ORDER and V2-PAGES-REPEATED.
 
-    The first two by printed counts of each segment, the last by equal text.
+    Missing and misordered pages are found by the printed counts of each segment, repeated pages by equal text.
     """
-    # A count that runs through a file of several documents is the file's own.
+    # if there are several documents, a count that runs through all pages belongs to the file
     own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
@@ -52,7 +51,7 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
 def _map_pages_to_pagination_marks(
     pages: Sequence[Page], running_pagination: AbstractSet[tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
-    """Map pages to their printed number and total; empty unless all agree."""
+    """Return page → printed number and total; empty unless all pages have one total."""
     counts_by_page = {
         page.page_num: {
             (number, total)
@@ -74,9 +73,9 @@ def _map_pages_to_pagination_marks(
 
 
 def _find_numbers_counted_on(bundle: DocumentBundle, counts: Mapping[int, tuple[int, int]]) -> set[int]:
-    """Find page numbers of the same count outside of the segment.
+    """Return the printed numbers of all pages of the file that continue this count.
 
-    The segment is then cut wrongly, or the count is the file's.
+    If numbers outside of the segment belong to the count, the boundary is wrong or the count is the file's.
     """
     places = {(page - number, total) for page, (number, total) in counts.items()}
     return {
@@ -95,11 +94,11 @@ def _check_pagination(
 ) -> Iterator[Issue]:
     total = next(iter(counts.values()))[1]
     numbers = {number for number, _ in counts.values()}
-    # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
-    # last of one that does not begin with page 1, is missed only if the count is near enough to be the document's.
+    # The print-out of a whole record counts on over its documents. Numbers before the segment's first, or after the last
+    # number of a segment that does not begin with page 1, are missing only if the count can be the document's.
     first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
     last = total if first == 1 else max(numbers)
-    # A blank page bears no number, and is there.
+    # a blank page has no number, but may be the page with the missing number
     blank_numbers = {number + blank_page - page for blank_page in blank_pages for page, (number, _) in counts.items()}
     missing = sorted({*range(first, last + 1)} - numbers - blank_numbers - numbers_counted_on)
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
@@ -144,9 +143,9 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
 
 
 def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]:
-    """Find the copies (first and last page) of each part that is in the file more than once.
+    """Find page ranges of equal text: for each repeated part, all its copies.
 
-    Pages of few words belong to a part only where they are between its other pages.
+    A copy is its first and last page. Pages of few words count only between other repeated pages.
     """
     texts = {page.page_num: strip_stamp_lines(page) for page in bundle.pages}
     keys = {page: re.sub(r"[\W_]+", "", text).casefold() for page, text in texts.items()}
@@ -166,7 +165,7 @@ def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]
 
 
 def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys: Mapping[int, str]) -> bool:
-    """Tell if these equal pages continue these copies, with equal pages between."""
+    """Return True if each page follows a copy, with equal pages between."""
     if len(copies) != len(pages):
         return False
     gaps = {

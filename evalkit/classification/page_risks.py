@@ -1,6 +1,7 @@
-"""Risk that a page's answer is wrong, from a result's own contents.
+"""Risk that the classification of a page is wrong, estimated from the result.
 
-The certainty of its segment's type, doubts about the seam before it, and the open issues about it. Nothing is decided by it.
+It combines the confidence in the segment's type, the stated doubt about the page break before the page, and the open
+issues about the page. No decision depends on it.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ import numpy as np
 
 from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 
+#: Risk from an open issue, for all pages of its segment; for its page alone if the issue has no segment or is about the
+#: page break before the page.
 _RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
-"""Risk from an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
 _SEAM_CODE = "V2-BOUNDARY-DOUBT"
+#: Codes about patients and missing pages, which say little about types and boundaries and count as MINOR.
 _CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
-"""Whose pages they are, and whether all are there: that says little of types and seams."""
 
 
 def compute_page_risks(
     classification: Mapping[str, Any] | None, issues: Sequence[Mapping[str, Any]], page_count: int
 ) -> list[float]:
-    """Compute the risk, 0..1, that a page's type or the seam before is wrong.
+    """Compute the risk, 0..1, that a page's type or the boundary before it is wrong.
 
-    All 1 without an answer.
-
-    Both arguments as a result stores them. KeyError and TypeError where they do not have their shape.
+    ``classification`` and ``issues`` as in a stored result; all risks are 1 if the classification is None. KeyError and
+    TypeError if they have another shape.
     """
     if classification is None:
         return [1.0] * page_count
@@ -41,7 +42,7 @@ def compute_page_risks(
             if presence["document_type"] == segment["dominant_type"]:
                 certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
     for page, probability in get_stated_beginning_probabilities(classification["self_evaluation"]).items():
-        # Another system's self-evaluation may be anything.
+        # the self-evaluation of another system may have any content
         if 1 < page <= page_count and type(probability) in (int, float) and 0 <= probability <= 1:
             certainties[page - 1] *= probability if page in beginnings else 1 - probability
     for issue in issues:

@@ -1,7 +1,7 @@
-"""Long documents in windows: all questions are asked about every page.
+"""Page windows: parts of a long document that models are asked about one by one.
 
-Windows share one page with the one before: whether a document goes on over the join shows in the classifier's second
-answer, which has that page and the next in one segment, or not.
+Each window begins with the last page of the window before it. The answer about the second window shows whether a
+document continues over the boundary: then that page and the next are in one segment.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ from evalkit.issue import Issue, IssueSeverity
 
 
 def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> list[PageRange]:
-    """Split the document into page ranges of at most ``max_characters``.
+    """Split the document into windows of at most ``max_characters``.
 
-    ``max_characters`` None: a single range.
-
-    A page that is longer is a window of its own. From the second on, each begins with the last page of the one before,
-    which is not counted: what goes on over the join is seen from both sides.
+    None: a single window. A longer page is a window by itself. Each window but the first begins with the last page of the
+    window before it, whose characters are not counted.
     """
     if max_characters is None:
         return [(1, bundle.total_pages)]
@@ -54,12 +52,10 @@ def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> li
 def find_issues_within_windows(
     bundle: DocumentBundle, answers: Sequence[tuple[PageRange, ClassificationOutput]]
 ) -> list[Issue]:
-    """Find V1's and V2's issues in each window's answer by itself.
+    """Find V1's and V2's issues in the answer about each window.
 
-    In the joined answer mistakes of two windows could cancel each other.
-
-    None of it can be repaired, as the answer that it is about is not kept. A document of one window has none here:
-    its answer is checked as it is.
+    In the joined answer, errors of two windows could cancel each other out. The issues are never auto-fixable, because the
+    windows' answers are not kept. A single window gives none: the pipeline checks its answer as usual.
     """
     if len(answers) == 1:
         return []
@@ -72,7 +68,7 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         page.model_copy(update={"page_num": page.page_num - page_offset}) for page in bundle.iter_pages(*pages)
     )
     window_bundle = bundle.model_copy(update={"pages": window_pages, "total_pages": len(window_pages)})
-    # Its own doubts are kept when the answers are joined, and raised then.
+    # the stated doubts are kept in the joined answer and raised from there
     shifted_answer = answer.model_copy(
         update={
             "segments": tuple(_shift_segment(segment, -page_offset) for segment in answer.segments),
@@ -83,7 +79,7 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         *V1SchemaValidator().validate(shifted_answer, window_bundle),
         *V2ConsistencyChecker().validate(shifted_answer, window_bundle),
     ):
-        # A document's type and patient show in the whole document only.
+        # questions about types, boundaries and patients need the whole document
         if issue.severity is not IssueSeverity.MINOR and issue.code not in EXPERT_QUESTION_CODES:
             yield issue.model_copy(
                 update={
@@ -109,10 +105,10 @@ def _shift_segment(segment: Segment, page_offset: int) -> Segment:
 
 
 def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
-    """Join the answers about windows, which share a page, to a single answer.
+    """Join the answers about overlapping windows to one answer about the document.
 
-    What is wrong in one of them, ``find_issues_within_windows`` says. Where a document goes on over a join and the two answers call it
-    different types, its type cannot be told.
+    A document that continues over a window's boundary is one segment; if the two answers give it different types, its type
+    is None. Errors in single answers are found by ``find_issues_within_windows``.
     """
     if len(answers) == 1:
         return answers[0][1]

@@ -1,9 +1,7 @@
-"""V2's check of whose pages these are.
+"""V2's patient check: pages of other patients in a document or a file.
 
-Another patient's page in a document, several patients in a file.
-
-Source: contract ruling 22. Nothing that is raised here repeats a name, a date or a number: an issue is stored and
-exported, and who looks at the pages sees them there.
+Source: contract ruling 22. The issues never repeat a name, a date or a number, because they are stored and exported; a
+person sees them on the pages.
 """
 
 from __future__ import annotations
@@ -31,24 +29,27 @@ PatientsPerFile = Literal["one", "several"]
 
 @dataclass(frozen=True)
 class PatientExpectation:
-    """Knowledge about a file's patients before it is read."""
+    """Patients that a file is expected to be about, known before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
-    """Number of patients that a file may be about."""
+    """If a file may be about one patient only, or about several."""
     roster_identity: tuple[Identifier, ...] = ()
-    """The person whom the roster names for this file."""
+    """Identifiers of the patient whom the roster names for this file; empty if the roster names none."""
 
 
-#: Nothing is known: one patient a file, any patient.
+#: Expectation without a roster: one patient for each file, whoever that is.
 ANY_PATIENT = PatientExpectation()
-#: Codes of the issues that are raised here.
+#: Codes of all issues about patients.
 PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT-OTHER"})
 
 
 def find_patient_issues(
     answer: ClassificationOutput, bundle: DocumentBundle, expectation: PatientExpectation
 ) -> Iterator[Issue]:
-    """Raise conflicts of the pages' identities with segments and roster."""
+    """Raise V2-PATIENT-MIXED, V2-PATIENT-SEVERAL and V2-PATIENT-OTHER.
+
+    By the patient identifiers on the pages, compared within segments, within the file and with the roster.
+    """
     persons = group_pages_by_person(bundle.pages)
     if expectation.roster_identity:
         yield from _check_roster(persons, expectation.roster_identity)
@@ -79,10 +80,10 @@ def find_patient_issues(
 def _map_enclosed_segments_to_person(
     answer: ClassificationOutput, bundle: DocumentBundle, owner_by_segment: dict[int, FilePerson]
 ) -> dict[int, FilePerson]:
-    """Segments that are pages inside another person's document, by their index, with that person.
+    """Find segments inside another person's document: segment index → that person.
 
-    A segment lies inside where the same person's document goes on behind it, or where it goes on with the page before
-    by its own count or words although it names another person.
+    A segment is inside if the previous person's document continues after it, or if its first page continues the page
+    before by page count or text although it names another person.
     """
     segments = sorted(answer.segments, key=lambda segment: segment.start_page)
     enclosed: dict[int, FilePerson] = {}
@@ -208,7 +209,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
 
 
 def _describe_differences(comparison: PersonComparison) -> str:
-    """Name what differs, never how: "name and birth date differ"."""
+    """Name the facts that differ without their values: "name and birth date differ"."""
     facts = [difference.fact for difference in comparison.differing]
     if not facts:
         return "name and numbers agree with another page's"
@@ -230,9 +231,9 @@ def _list_differing_fact_boxes(
 
 
 def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -> bool:
-    """Tell if family names are equal and given names differ.
+    """Return True if family names are equal and given names differ.
 
-    Mother and child share charts.
+    Mother and child, for example, may be in one chart.
     """
     names = [
         next((parse_person_name(identifier.value) for identifier in side if identifier.kind == "patient"), None)
@@ -242,7 +243,7 @@ def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -
 
 
 def _format_page_numbers(page_numbers: Sequence[int]) -> str:
-    """Write page numbers as words: "page 3", "pages 3–5", "pages 3, 5 and 8"."""
+    """Format page numbers in words: "page 3", "pages 3–5", "pages 3, 5 and 8"."""
     numbers = sorted(page_numbers)
     if len(numbers) == 1:
         return f"page {numbers[0]}"

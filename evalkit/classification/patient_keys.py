@@ -1,8 +1,8 @@
 """Patient keys: salted hashes that link a patient's documents without a name.
 
-Source: contract ruling 22. ``name_key`` is of name and birth date, ``number_key`` of record number and its issuer. Both are
-keyed hashes (HMAC-SHA-256): who does not have the salt cannot try names. A person has the same keys on all pages of a
-file, whichever of them was misread; a page range shows a key only where its own pages print the facts.
+Source: contract ruling 22. ``name_key`` hashes name and birth date, ``number_key`` record number and issuer. Both are
+keyed hashes (HMAC-SHA-256), so that nobody can try names without the salt. All pages of a person in a file get the
+same keys, even if some are misread; a page range gets a key only if its own pages print the hashed facts.
 """
 
 from __future__ import annotations
@@ -31,57 +31,56 @@ from evalkit.errors import UsageError
 from evalkit.settings import PATIENT_SALT_VARIABLE, read_patient_salt
 from evalkit.store import PATIENT_SALT_FILE, OutputFolder, encode_canonical_json
 
+#: Number of hexadecimal digits of a key.
 _KEY_LENGTH = 32
-"""Hexadecimal digits."""
 _SALT_BYTES = 32
 
+#: First and last page, both included.
 PageRange = tuple[int, int]
-"""First and last page."""
 
 
 class PatientKeys(StrictRecord):
-    """Whom a page range is about, without a name."""
+    """Keys of the patient whom a page range is about."""
 
     name_key: str | None
-    """Hash of name and birth date; None if its pages do not print both."""
+    """Hash of name and birth date; None if the pages do not print both."""
     number_key: str | None
-    """Hash of record number and institution; None if its pages do not show both."""
+    """Hash of record number and institution; None if the pages do not show both."""
     fields_seen: tuple[IdentifierKind, ...]
-    """Kinds of facts about the patient on its pages, sorted."""
+    """Kinds of patient identifiers on the pages, sorted."""
 
 
 class KeyedSegment(Segment):
-    """A segment as it is stored."""
+    """Segment as it is stored: with the keys of its patient."""
 
     model_config = ConfigDict(from_attributes=True)
 
     patient: PatientKeys | None = None
-    """Whom its pages are about, computed from them and never asked for; None where they do not say."""
+    """Keys computed from the segment's pages, never asked from a model; None if the pages name no patient."""
 
 
 class KeyedClassification(ClassificationOutput):
-    """A classification as it is stored: the answer, and whom each segment is about."""
+    """Classification as it is stored: with the keys of each segment's patient."""
 
     model_config = ConfigDict(from_attributes=True)
 
     segments: tuple[KeyedSegment, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values, as it was answered: without patients."""
+        """Return the classification as JSON values, without patient keys."""
         return self.model_dump(mode="json", exclude={"segments": {"__all__": {"patient"}}})
 
     @property
     def patient_keys_by_page_range(self) -> dict[PageRange, PatientKeys | None]:
-        """Whom each segment is about, by its pages."""
+        """Page range of each segment → keys of its patient."""
         return {(segment.start_page, segment.end_page): segment.patient for segment in self.segments}
 
 
 def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
-    """Load the folder's salt; the first call creates it.
+    """Load the salt of the output folder's patient keys; the first call creates it.
 
-    Or notes that ``EVALKIT_PATIENT_SALT`` has it.
-
-    UsageError where that variable is another salt than the folder's, or is missing: keys of two salts never meet.
+    If ``EVALKIT_PATIENT_SALT`` is set, its value is used and only a check value is stored. UsageError if the variable later
+    differs or is missing, because keys of different salts cannot be compared.
     """
     salt = read_patient_salt()
     if not output_folder.has_file(PATIENT_SALT_FILE):
@@ -91,14 +90,14 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
             "salt": None if salt else new_salt,
             "check": _hash_facts(new_salt.encode(), "salt"),
         }
-        output_folder.create_json_if_absent(PATIENT_SALT_FILE, record)  # who was quicker has decided
+        output_folder.create_json_if_absent(PATIENT_SALT_FILE, record)  # another run may have created the file first
     stored = output_folder.read_json(PATIENT_SALT_FILE)
     salt = salt or str(stored.get("salt") or "")
     if _hash_facts(salt.encode(), "salt") != stored.get("check"):
         raise UsageError(
-            f"{PATIENT_SALT_VARIABLE} is not the salt of the patient keys in {output_folder.root}",
+            f"{PATIENT_SALT_VARIABLE} is missing or is not the salt of the patient keys in {output_folder.root}",
             code="PATIENT-SALT",
-            remedy=f"Set it as the first run had it (not at all if {PATIENT_SALT_FILE} has the salt).",
+            remedy=f"Set {PATIENT_SALT_VARIABLE} to the first run's value; unset it if {PATIENT_SALT_FILE} contains a salt.",
         )
     return salt.encode()
 
@@ -106,9 +105,9 @@ def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
 def compute_patient_keys_by_page_range(
     answer: ClassificationOutput, persons: Sequence[FilePerson], salt: bytes
 ) -> dict[PageRange, PatientKeys | None]:
-    """Compute each segment's patient: the person of most of its pages.
+    """Compute the patient keys of each segment: page range → keys.
 
-    ``persons`` are the file's.
+    A segment's patient is the person of most of its pages. ``persons``: all persons of the file.
     """
     patient_keys_by_page_range: dict[PageRange, PatientKeys | None] = {}
     for segment in answer.segments:
@@ -121,7 +120,7 @@ def compute_patient_keys_by_page_range(
 
 
 def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
-    """List all keys that any page range about a person of a file can have."""
+    """List all keys that page ranges about this person of a file can have."""
     name_key = _compute_keys(person, person.pages, salt).name_key
     numbers = _list_facts(person.pages, _fold_record_number)
     return {_hash_facts(salt, "number", number) for number in numbers} | ({name_key} if name_key else set())
@@ -130,7 +129,7 @@ def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
 def attach_patient_keys(
     answer: ClassificationOutput, patient_keys_by_page_range: Mapping[PageRange, PatientKeys | None]
 ) -> KeyedClassification:
-    """Attach each segment's patient keys, and drop any the answer brought."""
+    """Return the answer with these patient keys, replacing any that it had."""
     segments = tuple(
         KeyedSegment.model_validate(segment).model_copy(
             update={"patient": patient_keys_by_page_range.get((segment.start_page, segment.end_page))}
@@ -141,7 +140,7 @@ def attach_patient_keys(
 
 
 def drop_patient_keys(answer: ClassificationOutput) -> ClassificationOutput:
-    """Drop the patient keys; an answer without any is returned unchanged."""
+    """Return the answer without patient keys."""
     if type(answer) is ClassificationOutput and all(type(segment) is Segment for segment in answer.segments):
         return answer
     return ClassificationOutput.model_validate(_ANSWER_ADAPTER.dump_python(answer))
@@ -176,11 +175,10 @@ def _find_commonest(facts: Iterable[str]) -> str | None:
 
 
 def _fold_patient_name(facts: _Facts) -> str | None:
-    """Fold the name to first given and last family name, in any order.
+    """Normalise a patient's name to first given and last family name, sorted.
 
-    Recognition may confuse their order. None if a name is an initial.
-
-    A newborn is called by all words: "Baby Girl A" and "Baby Girl B" are twins.
+    Sorted, because the reader may confuse their order. None if less than two words have more than one letter, or if the
+    name is unknown. All words of a newborn's name count: "Baby Girl A" and "Baby Girl B" are twins.
     """
     name = parse_person_name(facts["patient"].value) if "patient" in facts else None
     if name is None:
@@ -201,7 +199,7 @@ def _fold_birth_date(facts: _Facts) -> str | None:
 
 
 def _fold_record_number(facts: _Facts) -> str | None:
-    """Fold number and issuer; None if the issuer is unknown."""
+    """Normalise record number and issuer to one text; None if the issuer is unknown."""
     number = facts.get("mrn")
     if number is None or not number.issuer:
         return None

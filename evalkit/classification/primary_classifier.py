@@ -1,9 +1,8 @@
-"""Primary classifier: the types of a record, their pages and evidence.
+"""Primary classifier: the documents of a file, with their types and evidence.
 
-A language model is asked with the whole text. Offline, the same question is answered by the embedded model: each page is
-read (``lexicon``), pages are joined to documents (``page_segmentation``), and each document takes its most probable
-type (``type_scoring``), or none where that is not probable enough. Whatever the text, that answer keeps the rules that V1 and V2
-check.
+A language model is asked with the whole text. Offline, the embedded model answers the same question: it applies the
+``lexicon`` to each page, divides the pages into documents (``page_segmentation``), and gives each document its most
+probable type (``type_scoring``), or none if that is not probable enough. Its answers always satisfy V1's and V2's rules.
 """
 
 from __future__ import annotations
@@ -60,14 +59,15 @@ from evalkit.llm.prompts import fence_document, fill_prompt_template
 
 ScoreByType = Mapping[DocumentType, float]
 
-# Presence of the types that a segment is not. A form names every kind of record, so it must say more to mention one.
+# Minimum scores at which a type other than the dominant one counts as mentioned. Forms name every kind of record, so the
+# minimum for segments of type Other is higher.
 MIN_MENTION_SCORE = 2.0
 MIN_MENTION_GAIN = 1.0
 MIN_MENTION_SCORE_IN_OTHER = 6.0
+#: Id of the lexicon's group of administrative words (``administrative.toml``).
 ADMINISTRATIVE_GROUP = "other-administrative"
-"""The lexicon's group of words of forms (``administrative.toml``)."""
+#: A type is named only if it is at least this many times as probable as the next.
 MIN_TYPE_RATIO = 1.25
-"""So many times as probable as the next must a type be to be called."""
 MIN_EMBEDDED_HEADINGS = 3
 MIN_HEADING_WEIGHT = 3.0
 MIN_SECONDARY_SHARE = 0.01
@@ -78,11 +78,11 @@ MAX_EMBEDDED_SHARE = 0.15
 MIN_QUOTE_WORDS, MAX_QUOTE_WORDS, QUOTE_WINDOW_WORDS = 3, 60, 40
 MAX_SNIPPETS_BY_LEVEL = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
 MAX_ANCHORS = 5
-#: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
+#: Minimum number of words of a document with a type; a shorter one is a divider or a stamp, which may only name a report.
 MIN_DOCUMENT_WORDS = 8
 
-# A ruled or dotted line ends a passage: the two sides of a blank belong to two fields. A sentence that is
-# wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
+# A ruled or dotted line ends a passage, because both sides of a blank belong to different fields. A sentence over two
+# lines is one passage, because the second line of "no / invasion" alone would state an invasion.
 _NOT_AFTER_ABBREVIATION = "".join(
     rf"(?<!\b{abbreviation}\.)" for abbreviation in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs")
 )
@@ -90,23 +90,23 @@ _PASSAGE_END_PATTERN = re.compile(
     rf"(?<=[.!?]){_NOT_AFTER_ABBREVIATION}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}"
 )
 _WORD_PATTERN = re.compile(r"\S+")
+#: Matches the start of the first word that has a letter or a digit.
 _FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
-"""Start of the first word that has a letter or a digit."""
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
-    """Question for the document types of these pages, and where they are."""
+    """Question to a model for the documents on these pages, with types and evidence."""
 
     role = "classifier"
     answer_type = ClassificationOutput
 
     def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
-        """``pages``: the first and the last of those that are asked about; None: all."""
+        """Ask about the pages from first to last (``pages``); None: all pages."""
         self.bundle = bundle
         self._first_page, self._last_page = pages or (1, bundle.total_pages)
 
     def render_prompt(self) -> str:
-        """Render the document, the types and the rules of the answer."""
+        """Render the prompt with document, type definitions and rules of the answer."""
         return fill_prompt_template(
             "primary_classifier_agent_prompt",
             document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
@@ -116,25 +116,25 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         )
 
     def offline(self) -> ClassificationOutput:
-        """Classify by the embedded model."""
+        """Answer by the embedded model."""
         return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
-        """Get the schema of a classification with quotes given by place."""
+        """Return the JSON Schema of a classification with quotes given by their place."""
         return build_answer_schema()
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Read the JSON of a classification, as far as no guess is needed."""
+        """Normalise a model's answer to the shape of a classification, without guessing."""
         return normalise_classifier_answer(text)
 
     def parse_answer(self, text: str) -> ClassificationOutput:
-        """Parse the classification; its quotes are cut out of the document."""
+        """Parse a model's answer, and cut its quotes out of the document."""
         return parse_answer_and_cut_quotes(text, self.bundle)
 
 
 @cache
 def render_document_types() -> str:
-    """``types.toml`` as text for a prompt."""
+    """Render the type definitions of ``types.toml`` as text for a prompt."""
     definitions = load_type_definitions()
     return "\n\n".join(
         "\n".join(
@@ -151,11 +151,9 @@ def render_document_types() -> str:
 def classify_by_embedded_model(
     bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationOutput:
-    """Classify all pages, or these, by the embedded model.
+    """Classify pages by the embedded model, deterministically and offline.
 
-    Deterministic, without any language model.
-
-    ``model_weights``: other learned numbers than the shipped ones.
+    ``pages`` None: all pages. ``model_weights`` None: the shipped weights.
     """
     scored_pages = [
         read_page_for_scoring(page, model_weights=model_weights) for page in (bundle.pages if pages is None else pages)
@@ -204,7 +202,7 @@ class _ScoredDocument:
     dominant_type: DocumentType | None
     composition: tuple[TypePresence, ...]
     transitions: tuple[PageTransition, ...]
-    """Those on its pages, its first included."""
+    """Page breaks before the document's pages, including the break before the first."""
 
 
 def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTransition]) -> _ScoredDocument:
@@ -274,7 +272,7 @@ def _build_secondary_presence(
 ) -> TypePresence:
     is_other = dominant_type is DocumentType.OTHER
     min_score = MIN_MENTION_SCORE_IN_OTHER if is_other else MIN_MENTION_SCORE
-    # A form names what it orders or releases: that is no text of this type.
+    # a form names the reports that it orders or releases, but contains no text of them
     is_named_by_form = is_other and any(
         cue.group_id == ADMINISTRATIVE_GROUP for page in evidence_pages for cue in page.lexicon_reading.cues
     )
@@ -305,9 +303,9 @@ def _build_secondary_presence(
 def _build_undecided_presences(
     evidence_pages: Sequence[_EvidencePage], type_scores: ClassificationScores
 ) -> tuple[TypePresence, ...]:
-    """Build equal presences of the most probable types.
+    """Build presences for a document of unknown type: equal shares of likely types.
 
-    All five if nothing speaks for any.
+    The types with at least half of the highest probability and a quote; all five types if none has a quote.
     """
     min_probability = max(type_scores.probabilities.values()) / 2
     evidence_by_type = {
@@ -338,7 +336,7 @@ def _build_absent_presence(kind: DocumentType, share: float = 0.0) -> TypePresen
 
 
 def _compute_confidence(type_scores: ClassificationScores, kind: DocumentType) -> float:
-    """Compute the calibrated probability of the type; never certainty."""
+    """Return the calibrated probability of the type, at most 0.99."""
     return min(0.99, round(type_scores.probabilities[kind], 2))
 
 
@@ -380,7 +378,7 @@ def _describe_doubtful_transition(join: PageTransition) -> str:
 def _format_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
     cues = [cue for page in document.pages for cue in page.lexicon_reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
-    # Phrases are the lexicon's own words; what a pattern matched could be anything on the page.
+    # phrases are words of the lexicon, but a pattern's match could be anything on the page, so only its group is named
     groups_by_id = load_lexicon().groups_by_id
     labels = dict.fromkeys(
         f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id for cue in cues
@@ -418,9 +416,9 @@ class _QuoteCandidate:
     cues: tuple[CueMatch, ...]
 
     def sum_new_term_weights(self, quoted_terms: set[str]) -> float:
-        """Sum the weights of its terms that are not quoted yet.
+        """Sum the weights of the candidate's terms that are not in ``quoted_terms``.
 
-        A term in a title or label counts half as much as in a finding.
+        A term in a title or label counts half.
         """
         weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
         return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
@@ -429,12 +427,10 @@ class _QuoteCandidate:
 def _choose_evidence(
     evidence_pages: Sequence[_EvidencePage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
 ) -> tuple[Evidence, ...]:
-    """Choose the passages that say most for the type.
+    """Choose at most ``max_quotes`` passages that speak most for the type.
 
-    Each adds more than ``min_gain`` in words not quoted before.
-
-    If the lexicon has nothing to quote, passages with learned terms. A passage out of a sentence that reverses it is
-    quoted only where there is no other.
+    Each passage adds terms with a total weight above ``min_gain``. Passages with learned terms are used if no passage has a
+    match of the lexicon. A passage whose sentence reverses its meaning is quoted only if there is no other.
     """
     quotes = [
         quote
@@ -482,7 +478,7 @@ def _find_quote_candidates(
         (
             cue
             for cue in candidate_cues
-            # A ruled line or a tick box shows a form, but is nothing that could be quoted.
+            # a ruled line or a tick box is a sign of a form, but has no words to quote
             if cue.document_type is kind and any(map(str.isalnum, text[cue.start : cue.end]))
         ),
         key=_get_cue_start,
@@ -503,7 +499,7 @@ def _find_quote_candidates(
 
 
 def _select_cues_in_span(cues: Sequence[CueMatch], span: Span) -> list[CueMatch]:
-    """Select the cues inside of the span; cues are in order of their places."""
+    """Select the matches that lie inside the span; ``cues`` are sorted by start."""
     start_index, end_index = (
         bisect_left(cues, span[0], key=_get_cue_start),
         bisect_left(cues, span[1], key=_get_cue_start),
@@ -516,9 +512,9 @@ def _get_cue_start(cue: CueMatch) -> int:
 
 
 def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
-    """Split into sentences, lines and table rows.
+    """Split a page's text into sentences, lines and table rows that can be quoted.
 
-    A heading or one of less than three words is joined with the next.
+    A heading, or a part of less than ``MIN_QUOTE_WORDS`` words, is joined with the next part.
     """
     for start, end in find_body_spans(text, furniture_spans):
         pending_span: Span | None = None
@@ -567,9 +563,9 @@ def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch])
 
 
 def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
-    """Choose the type of the largest share.
+    """Return the type with the largest share of the file.
 
-    None if pages of unknown type are the largest part.
+    None if no type has more pages than the segments of unknown type.
     """
     pages_by_type = dict.fromkeys((*DocumentType, None), 0)
     for segment in segments:

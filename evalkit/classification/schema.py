@@ -1,7 +1,7 @@
-"""Shape and types of a classifier's answer, and nothing more.
+"""Shape of a classifier's answer: names and types of its fields.
 
-Ranges, counts, sums and completeness are not checked here: they are V1's and V2's to find, so that a person sees
-them as issues instead of a parse error. What does not even have this shape is ``V1-UNPARSEABLE``.
+Ranges, counts, sums and completeness are not checked here but by V1 and V2, so that a person sees errors as issues
+instead of a parse error. An answer of another shape becomes ``V1-UNPARSEABLE``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DocumentType(StrEnum):
     OTHER = "Other"
 
 
-#: The types that trap 2 guards: findings of a laboratory or an imaging department.
+#: Types that state results of a laboratory or an imaging department; trap 2 checks claims of these types.
 REPORT_TYPES = (DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT, DocumentType.RADIOLOGY_REPORT)
 
 
@@ -40,7 +40,7 @@ class PresenceLevel(StrEnum):
     NO_EVIDENCE = "NO_EVIDENCE"
 
 
-# A count as text, a truth value or a fraction of a page is a wrong shape, not a number to be guessed.
+# a count that is text, a truth value or a fraction is refused instead of converted
 _StrictInt = Annotated[int, Field(strict=True)]
 _StrictFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
@@ -107,11 +107,11 @@ class ClassificationOutput(_AnswerModel):
 
     @model_validator(mode="after")
     def _check_serialisable(self) -> Self:
-        # Half a character or endless nesting passes a JSON parser and then cannot be written down again.
+        # a lone surrogate or very deep nesting can be parsed from JSON, but not be written as JSON again
         try:
             self.model_dump_json()
         except ValueError:
-            raise ValueError("it holds characters or a depth that cannot be written as JSON") from None
+            raise ValueError("it contains characters or a depth that cannot be written as JSON") from None
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -123,30 +123,28 @@ SHARE_STEP = Decimal("0.0001")
 
 
 def format_page_range(start: int, end: int) -> str:
-    """Write a page range in words: "page 3" or "pages 3–5"."""
+    """Format a page range in words: "page 3" or "pages 3–5"."""
     return f"page {start}" if start == end else f"pages {start}–{end}"
 
 
 def to_percent(share: float | Decimal) -> int:
-    """Convert a share to whole per cent; exact for any size of number."""
+    """Convert a share (0..1) to whole per cent, without errors of float arithmetic."""
     return round(100 * Decimal(str(share)))
 
 
 def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:
-    """Convert the numbers to decimals as they are written.
+    """Convert floats to the decimals by which they are written.
 
-    0.1 + 0.2 is then 0.3, and tolerances are inclusive.
+    The sum of 0.1 and 0.2 is then exactly 0.3, so that inclusive tolerances hold.
     """
     return [Decimal(repr(value)) for value in values]
 
 
 def normalise_shares(shares: Iterable[float]) -> list[float]:
-    """Divide the shares by their sum: four decimals, together exactly 1.
+    """Divide the shares by their sum and round to four decimals with sum exactly 1.
 
-    By largest remainder.
-
-    Order is kept: a share that was smaller than another is not larger afterwards. ValueError where there is nothing
-    to divide by.
+    Largest remainder method: a share that is smaller than another does not become larger. ValueError if a share is
+    negative or the sum is 0.
 
     >>> normalise_shares([0.50, 0.30, 0.10, 0.08, 0.08])
     [0.4717, 0.283, 0.0943, 0.0755, 0.0755]
@@ -165,7 +163,10 @@ def normalise_shares(shares: Iterable[float]) -> list[float]:
 
 
 def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    """All types with their shares weighted by pages; every segment has all types."""
+    """Compute the mixture: each type's share of all segments, weighted by pages.
+
+    Every segment must have all types. The presence level and the confidence are the highest of all segments.
+    """
     if not segments:
         return ()
     page_total = sum(segment.segment_page_count for segment in segments)
@@ -200,6 +201,6 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
 def load_type_definitions() -> dict[str, Any]:
     """Load ``types.toml``: ``version``, and the definition of each type.
 
-    Per type ``definition``, ``includes``, ``excludes``.
+    Each type has ``definition``, ``includes`` and ``excludes``. Cached.
     """
     return tomllib.loads((files("evalkit.classification") / "types.toml").read_text("utf-8"))

@@ -1,6 +1,6 @@
-"""Tests of the rows of ``traps.toml`` by their own examples.
+"""Checks of each row of ``traps.toml`` by the examples that the row contains.
 
-Each example is a page that V3 looks at.
+V3 is run with this row alone on a page that is built from the example.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from evalkit.llm.model import Answer
 
 
 def describe_failing_examples(traps: Traps) -> list[str]:
-    """Describe each example that its row does not treat as it should.
+    """Describe each example on which its row raises another severity than expected.
 
-    Each row is tried alone.
+    A row must raise its severity on its examples ``fires``, and nothing on its examples ``silent``.
     """
     return [
         fault for trap in traps.rows for fault in _describe_failing_examples_of_trap(traps.restrict_to_trap(trap), trap)
@@ -35,9 +35,9 @@ def describe_failing_examples(traps: Traps) -> list[str]:
 
 
 def describe_weakened_traps(shipped_traps: Traps, site_traps: Traps) -> list[str]:
-    """Describe each shipped row that is weakened by a site's own row.
+    """Describe each shipped row that a site's replacement weakens.
 
-    The new row raises less, or less gravely, as far as the shipped row's examples show.
+    A replacement weakens a row if its severity is lower, or if it raises nothing on some of the shipped row's examples.
     """
     shipped_by_id = {trap.id: trap for trap in shipped_traps.rows}
     return [
@@ -74,7 +74,7 @@ def _find_worst_raised_severity(single_trap: Traps, trap: Trap, example: TrapExa
     bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
     detector = V3TrapDetector(single_trap)
     answers = [Answer(question, question.offline()) for question in detector.questions(answer, bundle)]
-    # Issues that V3 raises without any row (a quoted report) do not count for a row.
+    # issues that V3 raises without any row, such as about a quoted report, are left out
     bare_detector = V3TrapDetector(
         single_trap.model_copy(update=dict.fromkeys(type(single_trap).model_fields.keys() - {"version"}, ()))
     )

@@ -1,6 +1,7 @@
-"""Traps of V3, as data.
+"""Table of V3's traps, loaded from TOML files and checked.
 
-``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top.
+The rows are in ``traps.toml``, in lists that other modules use too (administrative words, vendors, headers and
+footers), and in a site's own file, whose rows are added or replace shipped rows.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from evalkit.issue import IssueSeverity
 
 TrapScope = Literal["evidence", "page", "segment", "document"]
 
+#: Placeholders that messages and remedies of a row may have.
 _PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
-"""Placeholders of messages and remedies."""
 
 
 class _TrapModel(BaseModel):
@@ -40,20 +41,23 @@ class _TrapModel(BaseModel):
 
 
 class TrapExample(_TrapModel):
-    """A page and what is claimed of it; what is left out is usual for the kind of row."""
+    """Example of a row: a page, and the claim about it that V3 checks.
+
+    Fields that are left out have the usual values of this kind of row.
+    """
 
     page: str = ""
-    """The page's text."""
+    """Visible text of the page."""
     hidden: str = ""
-    """The page's hidden text."""
+    """Hidden text of the page."""
     vendor: str | None = None
-    """Among the vendor signals."""
+    """Vendor signal of the claim."""
     quote: str | None = None
-    """The evidence, which the page says as well."""
+    """Quote of the claim, which is added to the page's text."""
     type: DocumentType | None = None
     level: PresenceLevel = PresenceLevel.PRIMARY
     severity: IssueSeverity | None = None
-    """The worst that must be raised; None: the row's."""
+    """Severity of the worst issue that must be raised; None: the severity of the row."""
 
 
 def _check_placeholders(text: str) -> str:
@@ -61,7 +65,7 @@ def _check_placeholders(text: str) -> str:
         (name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None
     ]
     if any(spec or conversion for _, spec, conversion in placeholders):
-        raise ValueError("a name in braces has no ':' or '!'")
+        raise ValueError("a placeholder in braces must be a name alone, without ':' or '!'")
     names = {name for name, _, _ in placeholders}
     if unknown := sorted(names - _PLACEHOLDERS):
         raise ValueError(
@@ -76,7 +80,7 @@ def _check_pattern(pattern: str) -> str:
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
-        raise ValueError("it matches empty text; add at least one required letter")
+        raise ValueError("the pattern matches empty text; add at least one required letter")
     return pattern
 
 
@@ -86,13 +90,13 @@ _TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
 class Trap(_TrapModel):
-    """One row: what it is, who answers for it, and how to see that it is awake."""
+    """Row of the table: pattern, owner, severity, and examples that test it."""
 
     example_field: ClassVar[str]
-    """Which field of an example a text alone is."""
+    """Field of ``TrapExample`` that an example has which is only a text."""
     allowed_scopes: ClassVar[tuple[TrapScope, ...]]
     default_type: ClassVar[DocumentType | None] = DocumentType.OTHER
-    """The type that an example's page is claimed to be; None: the row's."""
+    """Type that the claim about an example names; None: the type of the row."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
     owner: str = Field(min_length=1)
@@ -100,11 +104,11 @@ class Trap(_TrapModel):
     scope: TrapScope
     severity: IssueSeverity
     message: _MessageTemplate = ""
-    """Instead of the usual one."""
+    """Message of the issue; empty: the default message."""
     remedy: _MessageTemplate = ""
-    """Instead of the usual suggestion."""
+    """Suggested fix of the issue; empty: the default one."""
     replaces: bool = False
-    """If a site's row takes the place of the shipped row with its id."""
+    """If a site's row replaces the shipped row with the same id."""
     fires: _TrapExamples
     silent: _TrapExamples
 
@@ -127,19 +131,19 @@ class Trap(_TrapModel):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The regular expressions that it looks for."""
+        """Regular expressions that the row searches."""
         return ()
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """Get the type that the example's page is claimed to be."""
+        """Return the type that the claim about the example names."""
         return example.type or self.default_type or DocumentType.OTHER
 
     def render_message(self, default_message: str, **values: object) -> str:
-        """Render its own message, or return the default."""
+        """Fill in the row's message; return the default if the row has none."""
         return self.message.format_map(_TemplateValues(values)) if self.message else default_message
 
     def render_remedy(self, default_remedy: str, **values: object) -> str:
-        """Render its own remedy, or return the default."""
+        """Fill in the row's remedy; return the default if the row has none."""
         return self.remedy.format_map(_TemplateValues(values)) if self.remedy else default_remedy
 
 
@@ -149,7 +153,7 @@ class _TemplateValues(dict[str, object]):
 
 
 class RoutineVendorTrap(Trap):
-    """A laboratory of trap 1."""
+    """Row of trap 1: a laboratory of routine tests, with its genomic assays."""
 
     example_field = "vendor"
     allowed_scopes = ("segment",)
@@ -163,22 +167,22 @@ class RoutineVendorTrap(Trap):
 
 class _PrefilteredTrap(Trap):
     needs: tuple[str, ...] = ()
-    """Lower-case words of which a text must have some; empty: no condition."""
+    """Lower-case strings, one of which every matching text contains; empty: every text is searched."""
 
     @field_validator("needs")
     @classmethod
     def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
         if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("use lower case: they are compared with lower-case text")
+            raise ValueError("needs must be in lower case, because they are compared with lower-case text")
         return needs
 
     def can_match(self, lowercase_text: str) -> bool:
-        """Tell if a search is worth while in a text of this lower-case form."""
+        """Return True if the text contains one of ``needs``, so that it may match."""
         return not self.needs or any(map(lowercase_text.__contains__, self.needs))
 
 
 class AdministrativePhraseTrap(_PrefilteredTrap):
-    """A phrase of trap 2."""
+    """Row of trap 2: a phrase of administrative papers."""
 
     example_field = "page"
     allowed_scopes = ("segment", "document")
@@ -189,9 +193,9 @@ class AdministrativePhraseTrap(_PrefilteredTrap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Its regular expression, else its phrase in whole words.
+        """Regular expression of the row, or one for its phrase in whole words.
 
-        Line breaks and a plural s do not matter.
+        The phrase also matches with line breaks and with a plural s.
         """
         words = r"\s+".join(re.escape(word) for word in self.phrase.split())
         return (self.pattern or rf"(?<!\w){words}s?(?!\w)",)
@@ -207,7 +211,7 @@ class _PatternTrap(Trap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Its regular expression."""
+        """Regular expression of the row."""
         return (self.pattern,)
 
     def find_match(self, text: str) -> str | None:
@@ -215,19 +219,19 @@ class _PatternTrap(Trap):
         return find_first_match_with_timeout(self.pattern, text)
 
     def has_match(self, text: str) -> bool:
-        """Tell if the text has a match."""
+        """Return True if the text has a match."""
         return self.find_match(text) is not None
 
 
 class PageFurnitureTrap(_PatternTrap):
-    """One kind of header or footer text of trap 3."""
+    """Row of trap 3: a pattern of header or footer text, which is no evidence."""
 
     example_field = "quote"
     allowed_scopes = ("evidence",)
 
 
 class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
-    """One kind of words that speak to a machine."""
+    """Row for prompt injection: a pattern of words that address a language model."""
 
     example_field = "page"
     allowed_scopes = ("page",)
@@ -235,11 +239,13 @@ class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
 
 def _check_reachable(at_least: int, available: int, noun: str) -> None:
     if at_least > available:
-        raise ValueError(f"at_least is {at_least}, and there are {available} different {noun}: it could never fire")
+        raise ValueError(
+            f"at_least is {at_least}, but the row has only {available} different {noun}, so that it could never fire"
+        )
 
 
 class OrderFormTrap(Trap):
-    """Words of forms that order something."""
+    """Row for order forms: words, of which a page of an order has ``at_least`` many."""
 
     example_field = "page"
     allowed_scopes = ("page",)
@@ -255,7 +261,7 @@ class OrderFormTrap(Trap):
 
 
 class BoilerplateTrap(Trap):
-    """Words about a method or a service, in place of a result."""
+    """Row for texts about a method or service: their phrases, and patterns of results."""
 
     example_field = "page"
     allowed_scopes = ("segment",)
@@ -273,15 +279,15 @@ class BoilerplateTrap(Trap):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """Expressions of phrases and of results."""
+        """Regular expressions of the phrases and of the results."""
         return (*self.phrases, *self.results)
 
     def get_claimed_type(self, example: TrapExample) -> DocumentType:
-        """Get the example's type, else the row's own."""
+        """Return the type of the example, or that of the row if the example has none."""
         return example.type or self.type
 
     def find_phrases_unless_result(self, text: str) -> list[str]:
-        """Find the phrases in the text, as written; none if it has a result."""
+        """Return the phrases as written in the text; empty if the text has a result."""
         if any(find_first_match_with_timeout(pattern, text) is not None for pattern in self.results):
             return []
         return [
@@ -290,7 +296,10 @@ class BoilerplateTrap(Trap):
 
 
 class HiddenTextTrap(Trap):
-    """Amount of hidden text that is remarkable."""
+    """Row for hidden text, which raises an issue from ``words`` hidden words.
+
+    The issue is MINOR below ``notable`` words, and has the row's severity from there.
+    """
 
     example_field = "hidden"
     allowed_scopes = ("page",)
@@ -300,7 +309,7 @@ class HiddenTextTrap(Trap):
 
 
 class Traps(_TrapModel):
-    """``traps.toml``."""
+    """All rows of V3's traps, by kind."""
 
     version: str
     routine_vendor: tuple[RoutineVendorTrap, ...] = ()
@@ -313,7 +322,7 @@ class Traps(_TrapModel):
 
     @property
     def rows(self) -> tuple[Trap, ...]:
-        """All of them, kind by kind."""
+        """All rows, kind by kind."""
         return tuple(row for kind in TRAP_KINDS for row in getattr(self, kind))
 
     @model_validator(mode="after")
@@ -324,14 +333,14 @@ class Traps(_TrapModel):
         return self
 
     def restrict_to_trap(self, trap: Trap) -> Traps:
-        """With this row alone."""
+        """Return a copy that has this row only."""
         rows_by_kind = {
             kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS
         }
         return self.model_copy(update=rows_by_kind)
 
     def merge_site_traps(self, site_traps: Traps) -> Traps:
-        """Merge a site's rows into the shipped ones.
+        """Return the shipped rows with a site's rows added or put in their place.
 
         ValueError if a row has a shipped id without ``replaces``, or replaces an unknown id.
         """
@@ -339,13 +348,15 @@ class Traps(_TrapModel):
         for trap in site_traps.rows:
             if trap.id in shipped_ids and not trap.replaces:
                 raise ValueError(
-                    f"{trap.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
-                    "shows what that gives up"
+                    f"{trap.id}: a shipped row has this id; choose another id, or write replaces = true (`evalkit doctor` "
+                    "shows what the replacement no longer finds)"
                 )
             if trap.replaces and trap.id not in shipped_ids:
-                raise ValueError(f"{trap.id}: no shipped row has this id to replace; remove replaces")
+                raise ValueError(
+                    f"{trap.id}: replaces is true, but no shipped row has this id; correct the id or remove replaces"
+                )
 
-        # In the shipped order, each row replaced in its place; new ones come last.
+        # a replacement takes the place of the shipped row; new rows come last
         rows_by_kind = {
             kind: tuple({trap.id: trap for trap in (*getattr(self, kind), *getattr(site_traps, kind))}.values())
             for kind in TRAP_KINDS
@@ -353,13 +364,13 @@ class Traps(_TrapModel):
         return Traps.model_validate({"version": f"{self.version}+{site_traps.version}", **rows_by_kind})
 
 
+#: Kinds of rows: names of the tables in the TOML files.
 TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
-"""The kinds of rows, in the order of the file."""
 
 
 @cache
 def load_shipped_traps() -> Traps:
-    """Load the shipped traps from all of their files.
+    """Load the shipped traps from all of their files; cached.
 
     UsageError that names the wrong row.
     """
@@ -375,31 +386,35 @@ def load_shipped_traps() -> Traps:
 
 @cache
 def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
-    """Load the shipped traps, and those of a site's own file.
+    """Load the shipped traps, merged with the traps of a site's file; cached.
 
-    UsageError that names the file and the wrong row.
+    ``site_traps_path`` None: the shipped traps alone. UsageError that names the file and the wrong row.
     """
     if site_traps_path is None:
         return load_shipped_traps()
     try:
         text = read_regular_file(site_traps_path).decode()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(
-            f"{site_traps_path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
+            f"{site_traps_path} cannot be read: {reason}",
+            code="TRAPS",
+            remedy="Correct the path in the setting traps_file, or save the file as UTF-8.",
         ) from error
     site_traps = parse_traps(text, site_traps_path)
     _require_fast_patterns(site_traps, site_traps_path)
     try:
         return load_shipped_traps().merge_site_traps(site_traps)
-    except ValidationError as error:  # an id of another kind's row
+    except ValidationError as error:  # two kinds of rows have the same id
         raise _build_trap_error(site_traps_path, site_traps.model_dump(), error) from error
     except ValueError as error:
-        raise UsageError(f"{site_traps_path}: {error}", code="TRAPS", remedy="Correct that row.") from error
+        raise UsageError(
+            f"{site_traps_path}: {error}", code="TRAPS", remedy="Correct the row that the message names."
+        ) from error
 
 
 def _require_fast_patterns(site_traps: Traps, path: str) -> None:
-    """Raise UsageError that names the row of a slow expression."""
+    """Raise UsageError that names the row if one of its expressions is slow."""
     for trap in site_traps.rows:
         texts = [
             text
@@ -415,7 +430,10 @@ def _require_fast_patterns(site_traps: Traps, path: str) -> None:
 
 
 def parse_traps(text: str, source_name: str = "traps") -> Traps:
-    """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
+    """Parse and check the traps of a TOML text.
+
+    ``source_name`` names the text in errors. UsageError that names the wrong row.
+    """
     return _validate_traps(_parse_toml_rows(text, source_name), source_name)
 
 
@@ -423,7 +441,9 @@ def _parse_toml_rows(text: str, source_name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source_name}: {error}", code="TRAPS", remedy="Correct that line.") from error
+        raise UsageError(
+            f"{source_name}: {error}", code="TRAPS", remedy="Correct the TOML in the line that the message names."
+        ) from error
 
 
 def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:
@@ -435,4 +455,4 @@ def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:
 
 def _build_trap_error(source_name: str, rows: Any, error: ValidationError) -> UsageError:
     problem = describe_first_row_error(error, rows)
-    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct that row.")
+    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct the row that the message names.")

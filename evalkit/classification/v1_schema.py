@@ -1,8 +1,8 @@
-"""V1: structure of the answer, by counting and without a model.
+"""V1: checks of the answer's structure by counting, without a model.
 
-Source: specification 000, slide 4 (six checks), contract rulings 1 and 2. A BLOCKER here stops the pipeline before any
-model is asked. Beyond the slide: negative shares, types named twice and segment numbering, which every later check
-relies on.
+Source: specification 000, slide 4 (six checks), contract rulings 1 and 2. After a BLOCKER of V1 no verifier asks a
+model. Negative shares, types named twice and segment numbering are checked in addition to the slide, because every
+later check relies on them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-#: Location of an issue about the whole answer's mixture.
+#: ``Issue.location`` of issues about the mixture of the whole document.
 MIXTURE_LOCATION = "document_mixture"
 
 
 class V1SchemaValidator:
-    """The structural checks."""
+    """Verifier V1: checks structure, counts, ranges and completeness of an answer."""
 
     agent: Final = "V1"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Find every structural fault of the classification, from V1-0001."""
+        """Return all structural faults as issues, numbered from V1-0001."""
         return number_issues("V1", _find_structural_issues(classification, bundle.total_pages))
 
     def questions(
@@ -45,11 +45,11 @@ class V1SchemaValidator:
         bundle: DocumentBundle,  # noqa: ARG002
         pages: PageRange | None = None,  # noqa: ARG002
     ) -> list[Question[Findings]]:
-        """Return none: what can be counted is no matter of opinion."""
+        """Return no questions, because V1 only counts."""
         return []
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:  # noqa: ARG002 - the protocol's
-        """Return none, as nothing is asked."""
+        """Return no issues, because V1 asks no questions."""
         return []
 
 
@@ -143,7 +143,7 @@ def _check_number_ranges(
         share = entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
         for code, name, value, is_answer_wrong in (
             ("V1-CONFIDENCE-RANGE", "confidence", entry.confidence, not 0 <= entry.confidence <= 1),
-            # A share above 1 makes the sum wrong, which V2 weighs; a negative one can hide in a right sum.
+            # a share above 1 is left to V2, which finds the wrong sum; a negative share can be part of a right sum
             ("V1-SHARE-RANGE", "share", share, share < 0),
         ):
             if is_answer_wrong:
@@ -197,7 +197,7 @@ def _check_types(
 
 
 def describe_scope(segment: Segment | None) -> dict[str, int | float | str]:
-    """Return the fact that names a document's pages; none for the whole file."""
+    """Return ``facts`` with the segment's pages; empty for the whole file."""
     return {"pages": segment.page_range_text} if segment else {}
 
 

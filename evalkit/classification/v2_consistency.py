@@ -1,7 +1,7 @@
-"""V2: consistency of the answer with itself, and of the text with its labels.
+"""V2: consistency of the answer with itself, and of the text with the types.
 
-Source: specification 000, slide 4; contract rulings 2, 3, 8 and 12. The first part is arithmetic; the second is one
-question to a model, which is not asked where the first part found a BLOCKER.
+Source: specification 000, slide 4; contract rulings 2, 3, 8 and 12. Rules check the answer with itself. A model is
+asked if the text fits the types, unless the rules found a BLOCKER.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-#: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
-#: probability that a document begins on the page.
+#: Key of ``self_evaluation`` for boundaries of which the classifier is unsure: ``[{"page": 3, "begins": 0.46}]``, where
+#: ``begins`` is the probability that a document begins on the page.
 DOUBTS_KEY = "doubtful_joins"
-#: The key of its words.
+#: Key of ``self_evaluation`` for its text.
 SUMMARY_KEY = "summary"
 
 UNSURE_CODE: Final = "V2-UNSURE"
+#: Confidence in a PRIMARY type below which V2-UNSURE is raised; set by ruling 21, not yet calibrated.
 MIN_CONFIDENCE = 0.5
-"""Confidence in a PRIMARY type below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
-#: Questions to the expert, whose word is the answer: they refuse no validation (ruling 37).
+#: Codes of questions that an expert decides; they do not keep an expert's own answer from being valid (ruling 37).
 EXPERT_QUESTION_CODES = PATIENT_CODES | {
     BOUNDARY_DOUBT_CODE,
     UNSURE_CODE,
@@ -79,14 +79,14 @@ EXPERT_QUESTION_CODES = PATIENT_CODES | {
     PAGES_REPEATED_CODE,
 }
 
-#: Largest allowed distance of the mixture from the segments' page-weighted shares, per type, inclusive.
+#: Largest allowed distance of a type's overall share from its page-weighted share of the segments, inclusive.
 MIXTURE_TOLERANCE = Decimal("0.05")
-#: Overall shares that are this near to the largest, or nearer, are a tie.
+#: Distance from the largest overall share up to which a type is tied with it, inclusive.
 TIE_TOLERANCE = Decimal("0.01")
 
 
 class V2ConsistencyChecker:
-    """The consistency checks."""
+    """Verifier V2: checks consistency, boundaries, page order, patients and acts."""
 
     agent: Final = "V2"
 
@@ -96,17 +96,17 @@ class V2ConsistencyChecker:
         second_reader: EmbeddedModelWeights | None = None,
         min_confidence: float = MIN_CONFIDENCE,
     ) -> None:
-        """Set up what the file's patients are known to be, and the weights that read other programs' answers again.
+        """Set the expected patients, the second reader and the minimum confidence.
 
-        ``second_reader``: None for answers of the embedded model, which would agree with itself. ``min_confidence``: of a
-        PRIMARY type; lower ones are unsure.
+        ``second_reader``: weights of the second reading; None for answers of the embedded model, which would only be read by
+        itself. ``min_confidence``: confidence in a PRIMARY type below which V2-UNSURE is raised.
         """
         self._patient_expectation = patient_expectation
         self._second_reader = second_reader
         self._min_confidence = min_confidence
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Compute the issues, numbered from V2-0001."""
+        """Return the issues of V2's rules, numbered from V2-0001."""
         stated_doubts = get_stated_beginning_probabilities(classification.self_evaluation)
         issues = [
             *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
@@ -123,7 +123,7 @@ class V2ConsistencyChecker:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """Ask the model if the text of each segment matches its labels."""
+        """Return the question whether the text of each segment fits its types."""
         return [
             VerifierQuestion(
                 "V2", "V2_Internal_Consistency_Checker", classification, bundle, find_contradicted_types, pages
@@ -136,7 +136,7 @@ class V2ConsistencyChecker:
 
 
 def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
-    """Find the segments, and the mixture, whose shares do not sum to 1."""
+    """Raise issues for segments, and for a mixture, whose shares do not sum to 1."""
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment)
     yield from _check_share_sum(answer, answer.document_mixture, None)
@@ -331,7 +331,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
 
 
 def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
-    """Find the types whose overall share is the largest, within the tie's width."""
+    """Return the types whose overall share is largest, within ``TIE_TOLERANCE``."""
     shares = convert_to_decimals(entry.overall_share for entry in mixture)
     largest_share = max(shares, default=Decimal(0))
     return [
@@ -342,11 +342,10 @@ def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[Documen
 
 
 def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
-    """Choose the type of a tie by the order of ruling 12.
+    """Choose the dominant type among tied types by the rules of ruling 12.
 
-    More pages, then report before Other, then the first.
-
-    The first is the one whose segment comes first in the document; of types without one, the first that is named.
+    The type with more pages wins; then any type before Other; then the type whose segment comes first, or which is first
+    in ``tied_types`` if none has a segment.
     """
     pages_by_type: Counter[DocumentType | None] = Counter()
     first_page_by_type: dict[DocumentType | None, int] = {}
@@ -361,9 +360,9 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
 
 
 def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
-    """Check the mixture against the page-weighted shares.
+    """Raise V2-MIXTURE if an overall share differs from the page-weighted share.
 
-    Both are normalised, as wrong sums are another issue.
+    Both are divided by their sums first, because wrong sums are raised by ``find_share_sum_issues``.
     """
     stated_shares = _compute_page_weighted_shares([(1, answer.document_mixture)])
     weighted_shares = _compute_page_weighted_shares(
@@ -417,7 +416,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise the classifier's own doubts that no sign on the page settles."""
+    """Raise the boundaries that the classifier doubts, unless signs settle them."""
     first_pages = {segment.start_page for segment in answer.segments}
     for page, probability in sorted(get_stated_beginning_probabilities(answer.self_evaluation).items()):
         if not 1 <= page <= bundle.total_pages:
@@ -449,9 +448,9 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
 
 
 def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
-    """Get the stated doubts: page → its probability of a beginning.
+    """Return the doubts in a self-evaluation: page → probability of a beginning.
 
-    As ``DOUBTS_KEY`` describes; anything of another shape is no doubt.
+    In the shape of ``DOUBTS_KEY``; rows of another shape are left out. A probability may have any type.
     """
     doubts = self_evaluation.get(DOUBTS_KEY) if isinstance(self_evaluation, dict) else None
     doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []
@@ -484,7 +483,10 @@ def _check_stated_type_is_primary(
 def _compute_page_weighted_shares(
     page_counts_and_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
 ) -> dict[DocumentType, Decimal] | None:
-    """Compute each type's page-weighted part of the whole; None if impossible."""
+    """Compute each type's share of all entries, weighted by pages.
+
+    None if a weight is below 1, a share is negative or a sum is 0.
+    """
     totals = dict.fromkeys(DocumentType, Decimal(0))
     page_total = 0
     for weight, entries in page_counts_and_entries:

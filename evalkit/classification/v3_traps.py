@@ -1,6 +1,7 @@
-"""V3: mistakes that look right and are clinically wrong.
+"""V3: traps, which are typical errors that look right but are clinically wrong.
 
-Source: specification 000, slide 5; contract rulings 3 and 9. What the traps know is data, ``traps.toml``.
+Source: specification 000, slide 5; contract rulings 3 and 9. The words and patterns of the traps are data
+(``traps.toml``).
 """
 
 from __future__ import annotations
@@ -55,11 +56,10 @@ from evalkit.llm.model import Answer, Question
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
 
+#: Strength of a report's signs from which pages with words of an order contain a result too.
 MIN_RESULT_STRENGTH = 2.0
-"""From this strength of a report's forms on a page is no mere order."""
+#: Minimum strength of a note's signs at which a report in the text is taken as quoted by the note.
 MIN_QUOTING_STRENGTH = 2.5
-"""From this strength of a note's forms on, around a report or at least half as strong as its, a quoted report makes no
-report."""
 
 _REPORTED_RESULT_PATTERN = re.compile(
     r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
@@ -67,8 +67,8 @@ _REPORTED_RESULT_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _LETTERHEAD_LINES = 3
+#: Number of phrases that address the reader from which a text without patient and date is a leaflet.
 MIN_READER_PHRASES = 3
-"""From so many words to a reader on, a text without a patient and a day is a leaflet."""
 
 _READER_PHRASE_PATTERN = re.compile(
     r"(?<!thank )\byou(?:rs?|'re|'ll)?\b(?: (?:doctor|surgeon|care team|genetic counsel\w+|results?|risk|family|may|should|will|can|have))?"
@@ -80,7 +80,7 @@ _PATIENT_DATA_PATTERN = re.compile(
     r"|\b\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b\d{4}-\d{2}-\d{2}\b",
     re.IGNORECASE,
 )
-#: A leaflet has a day as well, on which it was written.
+#: Dates on which a leaflet was written or reviewed, which are no patient data.
 _EDITION_DATE_PATTERN = re.compile(
     r"\b(?:(?:last|next|document|leaflet|page)\s(?:reviewed|revised|updated|review|revision)|revised|version|publi(?:shed|cation)"
     r"|printed|issued?)\b(?!\sby\b)[^\n]{0,40}",
@@ -90,7 +90,7 @@ _QUOTED_TEXT_PATTERN = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 
 
 class V3TrapDetector:
-    """The domain traps."""
+    """Verifier V3: looks for the traps of ``traps.toml``."""
 
     agent: Final = "V3"
 
@@ -98,14 +98,14 @@ class V3TrapDetector:
         self._traps = traps or load_shipped_traps()
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Compute the issues, numbered from V3-0001.
+        """Return the issues of V3's rules, numbered from V3-0001.
 
-        A site's expression that takes too long is a BLOCKER.
+        If a site's expression exceeds its time limit, the issues found before and the BLOCKER V3-AGENT-FAILED are returned.
         """
         trap_issues = []
         try:
             for issue in self._find_trap_issues(classification, bundle):
-                trap_issues.append(issue)  # noqa: PERF402 - those before the one that fails are kept
+                trap_issues.append(issue)  # noqa: PERF402 - issues before a failure are kept
         except UsageError as error:
             trap_issues.append(build_agent_failure_issue("V3", error.message))
         return number_issues("V3", trap_issues)
@@ -113,7 +113,7 @@ class V3TrapDetector:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """Ask the model for traps that only show in context."""
+        """Return the question for traps that only the context shows."""
         return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._find_context_traps, pages)]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -171,7 +171,7 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
         pages = _select_genomic_pages(answer, bundle)
         mention = _find_vendor_on_pages(vendor, pages)
         if mention is None and _find_vendor_on_pages(vendor, bundle.pages):
-            continue  # it reports on another segment's pages
+            continue  # the vendor's pages belong to another segment
         assay = _find_written_name(vendor.genomic_assays, pages)
         page, quote = assay or mention or (None, None)
         yield Issue.create(
@@ -198,9 +198,9 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
 
 
 def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> tuple[int, str] | None:
-    """Find the first page that names the laboratory, and the name as written.
+    """Return the first page that names the laboratory, and the name as written.
 
-    Stamps do not count.
+    Lines of fax stamps are left out. None if no page names it.
     """
     for page in pages:
         text = strip_stamp_lines(page)
@@ -245,9 +245,9 @@ def _build_phrase_issues(
     level: PresenceLevel,
     segment: Segment | None,
 ) -> Iterator[Issue]:
-    """Build an issue for all phrases without a message of their own.
+    """Raise V3-TRAP-ADMINISTRATIVE for administrative phrases on a report's pages.
 
-    And an issue for each other phrase.
+    Phrases with the same severity, message and remedy share an issue.
     """
     if kind not in REPORT_TYPES:
         return
@@ -280,13 +280,14 @@ def _build_phrase_issues(
 def _find_administrative_words(
     row: AdministrativePhraseTrap, pages: Sequence[Page], kind: DocumentType
 ) -> tuple[int, str] | None:
-    """Find the first page that has the words, and the words as written.
+    """Return the first page with the row's phrase, and the phrase as written.
 
-    Stamps and addresses do not count, nor do the header's labels on pages with a result of their own.
+    Stamps and addresses are left out, and labels of header lines too unless the pages look like an order. None if no page
+    has the phrase.
     """
     for page in pages:
         if not row.can_match(_lower_text(page.text)):
-            continue  # nearly always, and known at once
+            continue  # a quick test that excludes nearly all pages
         text = blank_web_and_mail_addresses(strip_stamp_lines(page))
         written_words = row.find_match(text)
         if written_words and row.find_match(_strip_header_labels(text)) is None and not _is_order(kind, pages):
@@ -296,15 +297,16 @@ def _find_administrative_words(
     return None
 
 
-#: "Requisition no.: 4471": a label of up to four words, and its value, which has a digit.
+#: Label of up to four words with a value that has a digit: "Requisition no.: 4471".
 _NUMBER_LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*(?=[\w/.-]*\d)[\w/.-]+")
 _LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*\w")
 
 
 def _strip_header_labels(text: str) -> str:
-    """Strip labels of numbers from header lines.
+    """Remove labels with numbers from header lines.
 
-    Those are lines of two labels, and lines next to another line of labels. A label that begins the page is its title.
+    Header lines have two labels, or are next to another line with labels. The first line is kept if it has one label,
+    because that may be the title.
     """
     lines = text.split("\n")
     label_counts = [0, *(len(_LABEL_PATTERN.findall(line)) for line in lines), 0]
@@ -317,9 +319,9 @@ def _strip_header_labels(text: str) -> str:
 
 
 def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Find words addressed to a machine, visible or hidden.
+    """Raise V3-TRAP-INSTRUCTION for visible or hidden words that address a model.
 
-    The models' answers about this document may follow them.
+    A model's answer about the document may follow such words.
     """
     for page in bundle.pages:
         hidden_text = "\n".join(block.text for block in page.blocks if block.hidden)
@@ -351,9 +353,9 @@ _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
 def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Find hidden text that the page does not show as well.
+    """Raise V3-TRAP-HIDDEN for hidden words that the page does not show as well.
 
-    An invisible copy of a scan is shown.
+    The invisible text layer of a scan is shown by the scan, and so raises nothing.
     """
     for page in bundle.pages:
         hidden_words = [
@@ -381,22 +383,22 @@ def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[
 
 
 def _find_phrase(page: Page, phrase: str) -> str | None:
-    """Find the phrase in whole words, as the page writes it.
+    """Return the phrase as the page writes it, or None.
 
-    Case, line breaks and a plural s do not matter.
+    Whole words; case, line breaks and a plural s are ignored.
     """
     if phrase.isascii() and not all(word in _lower_text(page.text) for word in phrase.lower().split()):
-        return None  # nearly always, and known at once
+        return None  # a quick test that excludes nearly all pages
     phrase_pattern = r"\s+".join(re.escape(word) for word in phrase.split())
     match = re.search(rf"(?<!\w){phrase_pattern}s?(?!\w)", page.text, re.IGNORECASE)
     return match.group() if match else None
 
 
-#: What else re.IGNORECASE takes for ASCII letters; the sign for Kelvin is lowered by itself.
+#: Characters that re.IGNORECASE matches with ASCII letters; ``str.lower`` already converts the Kelvin sign.
 _ASCII_EQUIVALENTS = str.maketrans("İıſ", "iis")
 
 
-@lru_cache(maxsize=512)  # every phrase is looked for on the same pages
+@lru_cache(maxsize=512)  # every phrase is searched on the same pages
 def _lower_text(text: str) -> str:
     return (text if text.isascii() else text.translate(_ASCII_EQUIVALENTS)).lower()
 
@@ -432,9 +434,9 @@ def _check_furniture_trap(
 
 
 def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Find a routine laboratory's letterhead that vendor_signals leave out.
+    """Find genomic reports with a routine laboratory's letterhead.
 
-    Over a claimed genomic report.
+    Only for laboratories that ``vendor_signals`` leaves out, because the others are found by trap 1.
     """
     if _locate_genomic_claim(answer) is None:
         return
@@ -493,7 +495,7 @@ def _check_order_form(
 
 
 def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
-    """Tell if the pages have little of the ordered report, or more of a form."""
+    """Return True if the pages have few signs of the report, or more signs of a form."""
     forms = measure_type_signs_on_pages(pages)
     return forms[kind] < max(MIN_RESULT_STRENGTH, forms[DocumentType.OTHER])
 
@@ -501,10 +503,7 @@ def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
 def _check_boilerplate(
     boilerplate: BoilerplateTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
-    """Find text about a method or service that is claimed as a report.
-
-    Only without a result.
-    """
+    """Find segments called a report that describe a method and have no result."""
     for segment, kind in iter_segment_primary_types(answer):
         if kind is not boilerplate.type:
             continue
@@ -532,10 +531,10 @@ def _check_boilerplate(
 
 
 def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Page, str] | None:
-    """Locate the words by which a note quotes a report.
+    """Return the page and the words that show that a note quotes a report.
 
-    Forms of the report in quotation marks or retold, in a text that is at least half as much a note; or a note on both
-    sides of them.
+    The report's signs are in quotation marks or retold, in a text whose signs of a note are at least half as strong; or
+    signs of a note are on both sides of them. None if neither applies.
     """
     forms = measure_type_signs_on_pages(pages)
     if forms[NOTE] < MIN_QUOTING_STRENGTH:
@@ -549,7 +548,7 @@ def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Pa
 
 
 def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
-    """Find a report's forms in quotation marks, and words that retell a result."""
+    """Yield page and words where a report is in quotation marks or a result is retold."""
     for page in pages:
         for quoted_match in _QUOTED_TEXT_PATTERN.finditer(page.text):
             if measure_type_signs_in_text(quoted_match[1])[kind]:

@@ -1,7 +1,7 @@
-"""V4: evidence that is in the document, and of value.
+"""V4: quality of the evidence: are the quotes in the document, and do they count?
 
-Source: specification 001 and 000, slide 6; contract ruling 6. The place of a quote is computed from the
-bundle, never asked; a model only judges whether the evidence is relevant and supports the confidence.
+Source: specification 001 and 000, slide 6; contract ruling 6. Rules look for each quote in the bundle; a model only
+judges whether the quotes are relevant and support the confidence.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
+#: Minimum and maximum number of words of a quote, both included.
 MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
-"""Words of a snippet, both ends in."""
 
+#: Largest share of a segment, inclusive, that a secondary type may have without a quote that shows it.
 MAX_UNSUPPORTED_SHARE = 0.10
-"""A type that has more of a segment needs a quote that shows it; this share needs none."""
 
 _SECONDARY_LEVELS = frozenset((PresenceLevel.EMBEDDED_RAW, PresenceLevel.MENTION_ONLY))
 _OUTSIDE_FILE = "V4-PAGE-OUTSIDE-FILE"
 
+#: Hundredths that an issue of each severity takes off the score.
 PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
-"""Hundredths taken off the score per issue."""
 
 
 class EvidenceAssessment(NamedTuple):
-    """The computed part of V4."""
+    """Issues of V4's rules, and the evidence score (0..1) that follows from them."""
 
     issues: list[Issue]
     score: float
 
 
 class V4EvidenceQualityAssessor:
-    """The evidence checks."""
+    """Verifier V4: checks that quotes are in the document and support the types."""
 
     agent: Final = "V4"
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
-        """Compute the issues, numbered from V4-0001, and their score."""
+        """Return the issues of V4's rules, numbered from V4-0001, and the score."""
         locator = QuoteLocator(bundle)
         located_quotes = [
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
@@ -72,9 +72,9 @@ class V4EvidenceQualityAssessor:
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
-        """Ask the model for weak evidence.
+        """Return the question for weak evidence.
 
-        Relevance, weight, and confidence out of line with the evidence.
+        The model judges relevance and strength of the quotes, and whether they support the confidence.
         """
         return [
             VerifierQuestion(
@@ -88,17 +88,14 @@ class V4EvidenceQualityAssessor:
 
 
 def compute_quality_score(issues: Iterable[Issue]) -> float:
-    """Compute the score: 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR.
-
-    At least 0.
-    """
+    """Compute 1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
 def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
-    """Score the evidence by V4's open issues.
+    """Compute the evidence score from V4's open issues.
 
-    None if V4 had nothing to judge or could not.
+    None if there is nothing to judge (no answer, or neither a quote nor an issue of V4), or if V4 failed.
     """
     v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
     is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))
@@ -106,9 +103,9 @@ def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Is
 
 
 def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
-    """Compute the share of quotes that are on the page they claim.
+    """Compute the share (0..1) of quotes that are on the claimed page.
 
-    By V4's computed issues; None if nothing is quoted.
+    ``issues``: V4's open issues. None if the answer quotes nothing.
     """
     claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
     ungrounded_count = sum(issue.verdict is not None or issue.code == _OUTSIDE_FILE for issue in issues)
@@ -116,7 +113,7 @@ def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]
 
 
 def describe_evidence_quality_score(score: float | None) -> str:
-    """Describe a score in specification 001's words.
+    """Describe an evidence score in the words of specification 001.
 
     >>> [describe_evidence_quality_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
@@ -214,9 +211,9 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
 def _check_presence_support(
     answer: ClassificationOutput, located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]]
 ) -> Iterator[Issue]:
-    """Check that each secondary type of a segment has a quote that shows it.
+    """Raise V4-PRESENCE-UNSUPPORTED for secondary types that no quote shows.
 
-    Contract ruling 21.
+    Source: contract ruling 21.
     """
     supported = {
         (claimed_quote.segment.segment_index, claimed_quote.document_type)
@@ -273,7 +270,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
     absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
     where_text = "there" if quote_location.page_number == page else f"on page {quote_location.page_number}"
     present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page_number}"
-    is_whole = quote_location.similarity >= 100  # its words are all there, and the words around them matter
+    is_whole = quote_location.similarity >= 100  # all words match, so the difference is in the words around the quote
     issue_fields = {
         "verdict": quote_location.verdict,
         "difference": quote_location.difference_text,
@@ -296,7 +293,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                 **issue_fields,
             )
         case QuoteVerdict.ALTERED:
-            # A form stays a form if its sentences deny something or set a condition: they state no result to reverse.
+            # sentences of a form state no result, so a negation or condition around a quote from a form changes little
             is_turned_paper = is_whole and claimed_quote.document_type is DocumentType.OTHER
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
@@ -332,7 +329,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
 
 
 def _collect_difference_facts(quote_location: QuoteLocation) -> Mapping[str, int | str]:
-    """Return what differs first, or the page most like an absent quote."""
+    """Return ``facts``: first difference, or the page most like an absent quote."""
     if quote_location.closest_page:
         return {"closest_page": quote_location.closest_page, "percent": round(quote_location.similarity)}
     if quote_location.difference is None:

@@ -1,8 +1,7 @@
-"""V5: the decision table. The same issues always give the same decision.
+"""V5: arbiter that decides by a table, so that equal issues give equal decisions.
 
-The orchestrator runs the retries, and escalates if they do not help (rules ``retries`` and ``cycle``).
-
-Source: specification 000, slide 7, literally; the first row that matches decides.
+Source: specification 000, slide 7, literally; the first matching row decides. The orchestrator runs the retries, and
+escalates if they do not help (rules ``retries`` and ``cycle``).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from evalkit.issue import Issue, IssueSeverity
 
 
 class Decision(StrEnum):
-    """Decision on a classification; AUTO_RETRY is never a document's last one."""
+    """Decision on a classification; AUTO_RETRY is never the final decision."""
 
     AUTO_ACCEPT = "AUTO_ACCEPT"
     AUTO_RETRY = "AUTO_RETRY"
@@ -24,7 +23,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True)
 class IssueCounts:
-    """Counts of open issues of each kind in the table."""
+    """Counts of open issues by which the table decides."""
 
     blocker: int = 0
     major_fixable: int = 0
@@ -33,30 +32,30 @@ class IssueCounts:
 
     @property
     def major(self) -> int:
-        """MAJOR issues, fixable or not."""
+        """Number of MAJOR issues, auto-fixable or not."""
         return self.major_fixable + self.major_unfixable
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all open issues."""
         return self.blocker + self.major + self.minor
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision, and which row made it."""
+    """Decision on a round, with the row of the table that made it."""
 
     decision: Decision
     rule: str
-    """``1`` … ``8``; the orchestrator adds ``retries`` and ``cycle``."""
+    """Number of the row, ``1`` to ``8``; ``retries`` or ``cycle`` if the orchestrator decided."""
     reason: str
-    """The row's sentence, as the expert reads it."""
+    """Reason of the row, for the expert."""
     counts: IssueCounts
 
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """One priority of the table."""
+    """Row of the decision table: condition, decision and reason."""
 
     applies_to: Callable[[IssueCounts], bool]
     decision: Decision
@@ -81,7 +80,7 @@ DECISION_TABLE = (
 
 
 def count_open_issues(issues: Iterable[Issue]) -> IssueCounts:
-    """Count the open issues."""
+    """Count the open issues by severity, MAJOR ones also by ``auto_fixable``."""
     open_issues = [issue for issue in issues if issue.status == "open"]
     majors = [issue for issue in open_issues if issue.severity is IssueSeverity.MAJOR]
     return IssueCounts(
@@ -93,10 +92,10 @@ def count_open_issues(issues: Iterable[Issue]) -> IssueCounts:
 
 
 class V5DecisionMaker:
-    """The arbiter."""
+    """Arbiter that applies the decision table."""
 
     def decide(self, issues: Iterable[Issue]) -> Verdict:
-        """Decide on these issues; only open ones count."""
+        """Decide by the first row that applies to the open issues."""
         counts = count_open_issues(issues)
         number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.applies_to(counts))
         return Verdict(row.decision, str(number), row.reason, counts)

@@ -1,4 +1,4 @@
-"""Laboratories by name: one list for vendor signals and for trap 1 (V3)."""
+"""Names of laboratories, for vendor signals and for trap 1 of V3."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
 
 def _require_letters(name: str) -> str:
     if not any(map(str.isalnum, name)):
-        raise ValueError("it has no letter or digit and would match every text; remove it")
+        raise ValueError("the name has no letter or digit and would match every text; remove it")
     return name
 
 
@@ -34,19 +34,19 @@ SearchableName = Annotated[str, AfterValidator(_require_letters)]
 
 
 class VendorNames(Protocol):
-    """Names of a laboratory."""
+    """Names by which a laboratory is found in a text."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that are nothing else."""
+        """Names that mean nothing but this laboratory."""
 
     @property
     def short_names(self) -> tuple[str, ...]:
-        """Words that are also something else: they count where only a laboratory is named."""
+        """Names that are also ordinary words, and count only in letterheads or similar."""
 
 
 class Vendor(StrictRecord):
-    """A laboratory of ``vendors.toml``."""
+    """Laboratory of ``vendors.toml``: canonical name, and names in texts."""
 
     name: SearchableName
     names: tuple[SearchableName, ...] = Field(min_length=1)
@@ -56,23 +56,23 @@ class Vendor(StrictRecord):
 class _VendorTable(StrictRecord):
     vendor: tuple[Vendor, ...]
     routine_vendor: tuple[dict[str, Any], ...]
-    """Checked where the traps are loaded."""
+    """Rows of trap 1; ``traps`` checks the fields that are not names."""
 
 
 @cache
 def load_vendors() -> tuple[Vendor, ...]:
-    """Load the shipped laboratories once, those of trap 1 among them."""
+    """Load the shipped laboratories, including those of trap 1; cached."""
     return parse_vendors(load_vendor_rows())
 
 
 @cache
 def load_vendor_rows() -> dict[str, Any]:
-    """``vendors.toml``, not checked."""
+    """Load ``vendors.toml`` without checking it; cached."""
     return tomllib.loads((files("evalkit.classification") / "vendors.toml").read_text("utf-8"))
 
 
 def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
-    """Check the laboratories that the TOML data describes.
+    """Convert TOML data to checked laboratories, those of trap 1 first.
 
     UsageError that names the wrong row.
     """
@@ -84,20 +84,22 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
         )
     except ValidationError as error:
         problem = describe_first_row_error(error, rows)
-        raise UsageError(f"vendors.toml: {problem}", code="VENDORS", remedy="Correct that row of the file.") from error
+        raise UsageError(
+            f"vendors.toml: {problem}", code="VENDORS", remedy="Correct the row that the message names."
+        ) from error
     vendors = (*routine_vendors, *table.vendor)
     names = [vendor.name for vendor in vendors]
     if repeated_names := [name for name in names if names.count(name) > 1]:
         raise UsageError(
-            f"vendors.toml: {repeated_names[0]!r} appears twice",
+            f"vendors.toml: two laboratories have the name {repeated_names[0]!r}",
             code="VENDORS",
-            remedy="Correct that row of the file.",
+            remedy="Rename or remove one of the two rows.",
         )
     return vendors
 
 
 def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
-    """Tell if a vendor signal is any of its names, short ones too."""
+    """Return True if a vendor signal contains a name or short name of the laboratory."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
         is not None
@@ -105,9 +107,10 @@ def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
 
 
 def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
-    """Find places where the text names the laboratory, addresses apart.
+    """Yield the places (start, end) where the text names the laboratory.
 
-    A short name counts at the beginning of a letterhead's line, or in a line that names the performing laboratory.
+    Web and mail addresses are left out. A short name counts only at the beginning of a letterhead's line, or in a line that
+    names the performing laboratory.
     """
     prose = blank_web_and_mail_addresses(text)
     yield from iter_name_spans(vendor.names, prose)
@@ -120,7 +123,7 @@ def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, 
 
 
 def is_in_letterhead(text: str, position: int) -> bool:
-    """Tell if the position is in a short line among the first lines."""
+    """Return True if the position is in a short line among the first lines."""
     return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
 
 
@@ -136,7 +139,7 @@ def _find_letterhead_end(text: str) -> int:
 
 
 def is_in_performing_lab_line(text: str, position: int) -> bool:
-    """Tell if the line of this position names who performed a test."""
+    """Return True if the line of this position names who performed a test."""
     return _PERFORMING_LAB_PATTERN.search(_get_line(text, position)) is not None
 
 
@@ -146,17 +149,17 @@ def _get_line(text: str, position: int) -> str:
 
 
 def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
-    """Iterate over whole-word places of the names.
+    """Yield the places (start, end) of these names as whole words.
 
-    Case and separators between the letters do not matter.
+    Case is ignored, and up to three separators between the letters.
     """
     letters_of_text = _keep_letters_and_digits(text)
     for name in names:
-        if _keep_letters_and_digits(name) in letters_of_text:  # hardly ever, and known at once
+        if _keep_letters_and_digits(name) in letters_of_text:  # a quick test that excludes nearly all names
             yield from (match.span() for match in _compile_name(name).finditer(text))
 
 
-@lru_cache(maxsize=512)  # of every name, and of the page on which each is looked for
+@lru_cache(maxsize=512)  # the same names and pages are compared again and again
 def _keep_letters_and_digits(text: str) -> str:
     return _SEPARATOR_PATTERN.sub("", text).lower()
 

@@ -1,9 +1,8 @@
-"""The process of a site's own verifier.
+"""Process in which a site's own verifier runs.
 
-``python -P -m evalkit.classification.verifier_process NAME``.
-
-It reads pickled requests from standard input, one after the other, and answers each with a line of JSON. Only here is the
-verifier's code imported; what it prints or logs goes nowhere, since it could quote the document.
+``python -P -m evalkit.classification.verifier_process NAME`` reads pickled requests from standard input, one after the
+other, and answers each with a line of JSON. The verifier's code is imported in this process only. Its output and logs
+are discarded, because they could quote the document.
 """
 
 from __future__ import annotations
@@ -32,40 +31,49 @@ from evalkit.llm.model import Answer, Question
 from evalkit.store import encode_canonical_json
 
 _MAX_REPLY_BYTES = 16 * 1024**2
+#: The calling process ends this one at the time limit. If the caller is gone, this process ends itself so many seconds
+#: later.
 _GRACE_SECONDS = 5
-"""The process that asks ends this one at the time limit; so much later, if that is gone, this one ends by itself."""
 
 
 class _InvalidVerifierResultError(Exception):
-    """A result that a verifier must not give; the words are ours."""
+    """Result that a verifier must not return; the message never quotes the verifier."""
 
 
 def import_verifier_class(entry_point_name: str) -> Any:
-    """Import a verifier from its distribution's installed files.
+    """Import a verifier's class from the installed files of its distribution.
 
-    UsageError if Python would read it from elsewhere.
+    UsageError if its module is missing or would be imported from other files.
     """
     entry_point, distribution = require_trusted_verifier_entry_point(entry_point_name)
     own_paths = {path.resolve() for _, path in list_installed_code_files(distribution)}
     parts = entry_point.module.split(".")
     for length in range(1, len(parts) + 1):
-        spec = importlib.util.find_spec(".".join(parts[:length]))  # imports the packages above, which were looked at
+        spec = importlib.util.find_spec(
+            ".".join(parts[:length])
+        )  # imports the parent packages, which were checked before
         if spec is None:
             raise _build_error(distribution, f"the module {entry_point.module} is missing")
         if spec.origin is not None and Path(spec.origin).resolve() not in own_paths:
             raise _build_error(
                 distribution,
-                "Python would read it from outside of its installed files (editable installs are not used)",
+                "Python would import it from outside of its installed files (editable installs are not used)",
             )
     return entry_point.load()
 
 
 def _build_error(distribution: Distribution, reason: str) -> UsageError:
-    return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall it, not editable.")
+    return UsageError(
+        f"{distribution.name}: {reason}", code="VERIFIER", remedy="Reinstall the distribution, not in editable mode."
+    )
 
 
 def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:
-    """Run a method on a new instance, so that documents cannot mix."""
+    """Run a method of the verifier and return the reply as JSON values.
+
+    ``method`` is "describe", "validate", "questions" or "read". A new instance is made for each call, so that documents
+    cannot mix.
+    """
     instance = verifier_class()
     if method == "describe":
         missing_methods = [name for name in METHODS if not callable(getattr(instance, name, None))]
@@ -79,16 +87,16 @@ def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[An
 
 def _dump_issues(issues: Sequence[Issue]) -> list[dict[str, Any]]:
     if not all(isinstance(issue, Issue) for issue in issues):
-        raise _InvalidVerifierResultError("it returned something that is no issue")
+        raise _InvalidVerifierResultError("the verifier returned something that is no issue")
     return [issue.model_dump(mode="json") for issue in issues]
 
 
 def _serialise_question(question: Any) -> dict[str, Any]:
     if not isinstance(question, Question) or not issubclass(question.answer_type, BaseModel):
-        raise _InvalidVerifierResultError("it asked something that is no question")
+        raise _InvalidVerifierResultError("the verifier returned a question of a wrong type")
     offline_answer = question.offline()
     if not isinstance(offline_answer, question.answer_type):
-        raise _InvalidVerifierResultError("an offline answer has another type than its question says")
+        raise _InvalidVerifierResultError("an offline answer has another type than its question's answer_type")
     return {
         "role": question.role,
         "prompt": question.prompt(),
@@ -101,12 +109,12 @@ def _serialise_question(question: Any) -> dict[str, Any]:
 
 
 def _rebuild_answer(pickled_question: str, answer: dict[str, Any]) -> Answer[Any]:
-    question = pickle.loads(base64.b64decode(pickled_question))  # noqa: S301 - by the verifier itself
+    question = pickle.loads(base64.b64decode(pickled_question))  # noqa: S301 - pickled by the verifier itself
     return Answer(question, question.answer_type.model_validate(answer))
 
 
 def main(name: str) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests from standard input until it is closed."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard_stream in (0, 1, 2):
@@ -122,8 +130,8 @@ def main(name: str) -> None:
             verifier_class = verifier_class or import_verifier_class(name)
             reply = encode_canonical_json(run_verifier_method(verifier_class, method, arguments))
             if len(reply) > _MAX_REPLY_BYTES:
-                raise _InvalidVerifierResultError("it returned too much")  # noqa: TRY301 - one way to say so
-        except BaseException as error:  # noqa: BLE001 - not even an exit is its to make
+                raise _InvalidVerifierResultError(f"the reply exceeds {_MAX_REPLY_BYTES} bytes")  # noqa: TRY301 - as above
+        except BaseException as error:  # noqa: BLE001 - the verifier may not even exit
             words = error.message if isinstance(error, UsageError) else str(error)
             is_ours = isinstance(error, UsageError | _InvalidVerifierResultError)
             reply = encode_canonical_json({"failure": words if is_ours else f"{type(error).__name__} was raised"})

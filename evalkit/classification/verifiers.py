@@ -1,6 +1,7 @@
-"""List of the verifiers: V1 to V4, then a site's own.
+"""Interface of the verifiers (V1 to V4 and a site's own), and steps to run them.
 
-Whatever a verifier raises while it works becomes ``{AGENT}-AGENT-FAILED``, a BLOCKER: broken is not "no issues".
+Any exception of a verifier becomes the BLOCKER ``{AGENT}-AGENT-FAILED``, because a failed check does not mean "no
+issues".
 """
 
 from __future__ import annotations
@@ -26,57 +27,54 @@ T = TypeVar("T")
 
 
 class Verifier(Protocol):
-    """A check of a classification by rules, and by questions to a model."""
+    """Verifier: checks a classification by rules and by questions to a model."""
 
     @property
     def agent(self) -> Agent:
-        """The name under which it raises issues; their codes and ids begin with it."""
+        """Name of the verifier, with which the codes and ids of its issues begin."""
         ...
 
     def validate(
         self, classification: ClassificationOutput, bundle: DocumentBundle
     ) -> Sequence[Issue] | EvidenceAssessment:
-        """Return what can be computed without asking anyone."""
+        """Return the issues that rules find without a model."""
         ...
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> Sequence[Question[Any]]:
-        """Return the questions to a model, about the document or these pages."""
+        """Return the questions to a model about these pages; None: the whole document."""
         ...
 
     def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
-        """Turn the answers into issues."""
+        """Convert the model's answers to issues."""
         ...
 
 
 def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Create V1 to V4 in their order.
-
-    ``v2`` knows the patients and who gave the answer, ``v3`` has a site's own traps.
-    """
+    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps."""
     return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-    """Return what the verifier computes of the classification itself."""
+    """Return the issues that the verifier's rules find without a question."""
     computed = verifier.validate(answer, bundle)
     return list(computed.issues if isinstance(computed, EvidenceAssessment) else computed)
 
 
 def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) -> list[Issue]:
-    """Compute the issues of the verifier's questions, whatever the model."""
+    """Answer the verifier's questions offline; return the answers as issues of rules."""
     issues = verifier.read([Answer(question, question.offline()) for question in questions])
     return [issue.model_copy(update={"origin": "rule"}) for issue in issues]
 
 
 def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
-    """Run a verifier's step; if it fails, return only the issue of that."""
+    """Run a verifier's step: return its items, or the issue that says why it failed."""
     try:
         return list(step()), []
     except UsageError as error:
         return [], [build_agent_failure_issue(verifier.agent, error.message)]
     except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
-        # Without the traceback: its message could quote the document.
-        log.error("what %s computes failed with %s", verifier.agent, type(error).__name__)  # noqa: TRY400
+        # logged without the traceback, because its message could quote the document
+        log.error("the rules of %s failed with %s", verifier.agent, type(error).__name__)  # noqa: TRY400
         return [], [build_agent_failure_issue(verifier.agent, f"computing failed ({type(error).__name__})")]

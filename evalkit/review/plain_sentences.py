@@ -1,4 +1,7 @@
-"""Issues in plain sentences for the screen; data: ``plain_sentences.toml``."""
+"""Plain sentences about issues for the clinician's screen.
+
+The sentences are in ``plain_sentences.toml``.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from typing import Any
 from evalkit.issue import Issue
 
 MAX_SENTENCE_LENGTH = 160
-#: Characters of words from a fact or quote; fewer if the sentence would be too long.
+#: Maximum lengths of a value filled into a sentence: the first one at which the sentence is short enough.
 _MAX_WORDS_LENGTHS = (64, 32, 16)
 
 
 @cache
 def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
-    """Load the table: code → rows (``text``, perhaps ``when``), in their order."""
+    """Load the table: issue code → rows with ``text`` and optional ``when``; cached."""
     table = tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))
     rows_by_code = defaultdict(list)
     for row in table["sentence"]:
@@ -28,13 +31,13 @@ def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
 
 
 def describe_issue(issue: Issue) -> str:
-    """Describe an issue for a clinician: what is in doubt, and what is asked.
+    """Return a sentence for a clinician: what is in doubt, and what is asked.
 
-    At most ``MAX_SENTENCE_LENGTH`` characters.
-
-    Returns the issue's message for a code without a sentence (a site's own verifier) or if a fact is missing.
+    Returns the issue's message if the code has no sentence, as for a site's verifier, or if a fact is missing.
     """
-    fallback_code = "GRADER-MODEL" if issue.agent == "grader" else ""  # its model names kinds of doubt of its own
+    fallback_code = (
+        "GRADER-MODEL" if issue.agent == "grader" else ""
+    )  # a model may raise codes that the table does not have
     rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
     fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
     known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}

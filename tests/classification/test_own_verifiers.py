@@ -153,18 +153,21 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
     [
         ("raise ValueError('John Doe')", "ValueError was raised"),
         ("raise SystemExit('John Doe')", "SystemExit was raised"),
-        ("import os; os._exit(0)", "its process has ended"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "its process has ended"),
-        ("import time; time.sleep(60)", "it took longer than 1 s"),
-        ("import re; re.match(r'(a+)+$', 'a' * 60 + 'b')", "it took longer than 1 s"),  # nothing in Python ends this
+        ("import os; os._exit(0)", "the verifier's process has ended"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "the verifier's process has ended"),
+        ("import time; time.sleep(60)", "the verifier took longer than 1 s"),
+        (
+            "import re; re.match(r'(a+)+$', 'a' * 60 + 'b')",
+            "the verifier took longer than 1 s",
+        ),  # nothing in Python ends this
         ("return 5", "TypeError was raised"),
-        ("return [5]", "it returned something that is no issue"),
-        ("return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]", "only raise issues of ACME"),
-        ("return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]", "only raise issues of ACME"),
-        ("return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]", "only raise issues of ACME"),
+        ("return [5]", "the verifier returned something that is no issue"),
+        ("return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]", "only raise issues of agent ACME"),
+        ("return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]", "only raise issues of agent ACME"),
+        ("return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]", "only raise issues of agent ACME"),
         (
             "return [Issue.create('ACME', 'ACME-DB-AGENT-FAILED', IssueSeverity.MINOR, 'db')]",
-            "it may not raise ACME-DB-AGENT-FAILED itself",
+            "the verifier may not raise ACME-DB-AGENT-FAILED",
         ),
         (f"return [{ISSUE}, boxes=((1, float('nan'), 0, 1, 1),))]", "ValueError was raised"),
         (f"return [{ISSUE}, quote='\\ud800')]", "Error was raised"),
@@ -298,11 +301,11 @@ def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Pat
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('agent = "ACME"', 'agent = "V2"', "a name of its own"),
-        ('agent = "ACME"', 'agent = "acme-9"', "a name of its own"),
-        ("def read(self", "def reed(self", "no method read"),
+        ('agent = "ACME"', 'agent = "V2"', "no name of evalkit's own agents"),
+        ('agent = "ACME"', 'agent = "acme-9"', "no name of evalkit's own agents"),
+        ("def read(self", "def reed(self", "lacks the method read"),
         ("class Verifier:", "raise SystemExit(0)\n    class Verifier:", "SystemExit was raised"),
-        ('agent = "ACME"', 'agent = "VERIFIER"', "a name of its own"),
+        ('agent = "ACME"', 'agent = "VERIFIER"', "no name of evalkit's own agents"),
         ("class Verifier:", "class Other:", "AttributeError was raised"),
         ("class Verifier:", "import nowhere\n    class Verifier:", "ModuleNotFoundError was raised"),
     ],

@@ -395,22 +395,34 @@ def test_a_new_vendor_is_a_row() -> None:
         ('scope = "segment"', 'scope = "page"', r"routine_vendor → 0 \(bio-reference\): scope must be segment"),
         ('names = ["BioReference"]', "names = []", r"0 \(bio-reference\) → names"),
         ('pattern = "open sesame"', 'pattern = "("', r"addressed_to_model → 0 \(sesame\) → pattern: not a regular"),
-        ('pattern = "open sesame"', 'pattern = "x*"', r"\(sesame\) → pattern: it matches empty text"),
-        ('pattern = "open sesame"', "pattern = '\\b'", r"\(sesame\) → pattern: it matches empty text"),
+        ('pattern = "open sesame"', 'pattern = "x*"', r"\(sesame\) → pattern: the pattern matches empty text"),
+        ('pattern = "open sesame"', "pattern = '\\b'", r"\(sesame\) → pattern: the pattern matches empty text"),
         (
             'names = ["BioReference"]',
             'names = ["BioReference", ""]',
-            r"\(bio-reference\) → names → 1: it has no letter",
+            r"\(bio-reference\) → names → 1: the name has no letter",
         ),
-        ('names = ["BioReference"]', 'names = ["--"]', r"\(bio-reference\) → names → 0: it has no letter"),
-        ("genomic_assays = []", 'genomic_assays = ["®"]', r"genomic_assays → 0: it has no letter"),
+        ('names = ["BioReference"]', 'names = ["--"]', r"\(bio-reference\) → names → 0: the name has no letter"),
+        ("genomic_assays = []", 'genomic_assays = ["®"]', r"genomic_assays → 0: the name has no letter"),
         ('fires = ["BioReference"]', "fires = []", "fires"),
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
         ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
-        ("{page} says {found}", "{page} says {found:d}", r"\(sesame\) → message: a name in braces has no"),
-        ("{page} says {found}", "{page:>999999999}", r"\(sesame\) → message: a name in braces has no"),
-        ("about page {page}", "about page {page!x}", r"\(sesame\) → remedy: a name in braces has no"),
+        (
+            "{page} says {found}",
+            "{page} says {found:d}",
+            r"\(sesame\) → message: a placeholder in braces must be a name alone",
+        ),
+        (
+            "{page} says {found}",
+            "{page:>999999999}",
+            r"\(sesame\) → message: a placeholder in braces must be a name alone",
+        ),
+        (
+            "about page {page}",
+            "about page {page!x}",
+            r"\(sesame\) → remedy: a placeholder in braces must be a name alone",
+        ),
         ('id = "sesame"', 'id = "bio-reference"', "several rows have the id bio-reference"),
         ("silent = [", "silent = ", "traps"),
     ],
@@ -453,10 +465,10 @@ silent = ["exons"]
 @pytest.mark.parametrize(
     ("right", "wrong", "named"),
     [
-        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, and there are 1 different words"),
-        ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, and there are 1"),
-        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, and there are 1 different p"),
-        ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: it has no letter"),
+        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, but the row has only 1 different words"),
+        ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, but the row has only 1"),
+        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, but the row has only 1 different p"),
+        ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: the name has no letter"),
     ],
 )
 def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong: str, named: str) -> None:
@@ -468,7 +480,7 @@ def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong:
 def test_a_sites_pattern_that_takes_too_long_is_refused(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(TABLE.replace("open sesame", "(a+)+$", 1))
-    with pytest.raises(UsageError, match=r"own\.toml: sesame: '\(a\+\)\+\$' takes more than 2 s"):
+    with pytest.raises(UsageError, match=r"own\.toml: sesame: the expression '\(a\+\)\+\$' takes more than 2 s"):
         load_shipped_and_site_traps(str(own))
 
 
@@ -540,7 +552,7 @@ def test_site_traps_extend_or_replace_shipped_traps(tmp_path: Path) -> None:
     ("row_id", "said", "named"),
     [
         ("labcorp", "", "labcorp: a shipped row has this id"),
-        ("bio-reference", "replaces = true", "bio-reference: no shipped row has this id"),
+        ("bio-reference", "replaces = true", "bio-reference: replaces is true, but no shipped row has this id"),
     ],
 )
 def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: str, named: str) -> None:
@@ -578,7 +590,7 @@ def test_what_a_replaced_row_gives_up_is_said(severity: str, names: str, lost: l
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [(None, "cannot be read"), (b"\xff", "not text"), (b"version = ", "Invalid value")]
+    ("text", "named"), [(None, "cannot be read"), (b"\xff", "not UTF-8 text"), (b"version = ", "Invalid value")]
 )
 def test_a_sites_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None, named: str) -> None:
     own = tmp_path / "own.toml"

@@ -81,8 +81,8 @@ def test_a_name_is_found_whatever_divides_its_letters() -> None:
     ("kind", "change", "problem"),
     [
         ("vendor", {"names": []}, "names: Tuple should have at least 1 item"),
-        ("vendor", {"names": ["--"]}, "names → 0: it has no letter"),
-        ("routine_vendor", {"name": "Invitae"}, "'Invitae' appears twice"),
+        ("vendor", {"names": ["--"]}, "names → 0: the name has no letter"),
+        ("routine_vendor", {"name": "Invitae"}, "two laboratories have the name 'Invitae'"),
     ],
 )
 def test_a_wrong_row_of_vendors_is_named(kind: str, change: dict[str, Any], problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The embedded model, which needs no network.
+"""Embedded model, which classifies without a network or language model.
 
-Words and signs, weighed by numbers that were learned.
+It weighs words and signs of a page by learned weights.
 """

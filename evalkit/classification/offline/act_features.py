@@ -1,8 +1,8 @@
-"""Measure how a text speaks: to whom, of whom, in which mood, with which gaps.
+"""Language features of a text: function words, mood, gaps to fill in, text forms.
 
-Rows are data (``act_features.toml``): function words and shapes that show a text's register, none of them a title, a
-vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured with
-them; the two together are what ``acts`` judges by.
+The rows of ``act_features.toml`` are function words and patterns that show a text's register; none is a title, a
+vendor or a word of the embedded model's lexicon. ``acts`` judges by them and by the signs of
+``second_opinion_types``, which are counted here too.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from typing import NamedTuple
 from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
+#: Shorter texts are counted as this many words, so that one word does not decide a short line.
 _MIN_WORDS = 60
-"""Rates of shorter texts are of so many words, or one word would decide a line."""
 
 
 class WordFeature(NamedTuple):
-    """A set of words, counted together."""
+    """Language feature that is the count of a set of words and word pairs."""
 
     name: str
     description: str
-    """The end of the sentence "The text …" if it has them."""
+    """End of the sentence "The text …" about a text that has the words."""
     words: frozenset[str]
-    """Single words, and pairs parted by a space."""
+    """Single words, and pairs of words with a space between."""
 
 
 class PatternFeature(NamedTuple):
-    """A shape of text."""
+    """Language feature that is the count of a pattern's matches."""
 
     name: str
     description: str
     pattern: re.Pattern[str]
     is_case_sensitive: bool
-    """If it is searched in the text as it is, not in lower case."""
+    """If the pattern is matched against the original text instead of lower-case text."""
 
 
 class ActFeatures(NamedTuple):
-    """The rows of ``act_features.toml``."""
+    """Checked rows of ``act_features.toml``, with indices for counting."""
 
     version: str
     word_features: tuple[WordFeature, ...]
     pattern_features: tuple[PatternFeature, ...]
     indices_by_word: dict[str, tuple[int, ...]]
-    """Word or pair → the word features that count it."""
+    """Word or pair → positions in ``word_features`` of the features that count it."""
     first_words: frozenset[str]
-    """Words that begin a pair."""
+    """First words of all word pairs."""
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """Feature → what the text does that shows it; finishes "the text …"."""
+        """Feature name → end of the sentence "the text …" about a text that has it."""
         words = {feature.name: feature.description for feature in self.word_features}
         forms = {feature.name: feature.description for feature in self.pattern_features}
         return words | forms | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of a text's numbers: word features, form features, types' forms."""
+        """Names of all features in counting order: word features, patterns, type signs."""
         return (
             *(feature.name for feature in self.word_features),
             *(feature.name for feature in self.pattern_features),
@@ -73,7 +73,7 @@ class ActFeatures(NamedTuple):
 
 
 class FeatureCounts(NamedTuple):
-    """Counts of each feature in a text."""
+    """Number of words of a text, and its count of each feature."""
 
     word_count: int
     word_and_pattern_counts: tuple[int, ...]
@@ -82,7 +82,7 @@ class FeatureCounts(NamedTuple):
 
 @cache
 def load_act_features() -> ActFeatures:
-    """Load the shipped rows, once."""
+    """Load ``act_features.toml``; cached."""
     rows = tomllib.loads((files("evalkit.classification.offline") / "act_features.toml").read_text("utf-8"))
     word_features = tuple(
         WordFeature(row["name"], row["sign"], frozenset(word.replace("|", " ") for word in row["words"].split()))
@@ -104,7 +104,7 @@ def load_act_features() -> ActFeatures:
 
 @lru_cache(maxsize=1024)  # several checks ask about the same pages
 def count_features(text: str) -> FeatureCounts:
-    """Count each feature in a text, such as a page."""
+    """Count each feature in a text, such as the body of a page; cached."""
     features = load_act_features()
     lowercase_text = lower_ascii(text)
     words = _WORD_PATTERN.findall(lowercase_text)
@@ -124,7 +124,7 @@ def count_features(text: str) -> FeatureCounts:
 
 
 def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
-    """Compute the logarithm of each feature's count per hundred words.
+    """Return ln(1 + count per hundred words) of each feature over these pages.
 
     In the order of ``ActFeatures.names``.
     """
@@ -137,9 +137,9 @@ def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[f
 
 
 def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Iterate over the places where a text shows a feature, in order.
+    """Yield the places (start, end) where a text shows the named feature, in order.
 
-    Matches of nothing but line breaks and the like are left out.
+    Matches of white space alone are left out.
     """
     features = load_act_features()
     words = next((feature.words for feature in features.word_features if feature.name == name), None)

@@ -1,9 +1,10 @@
-"""Tell if a document performs the act of its type or only uses its words.
+"""Check if a document performs the act of its type or only uses its words.
 
-A report states a result of its own; a note tells of a person who was seen. An order asks for one, a leaflet teaches about
-it, a template leaves it blank, a message quotes it, an article or a novel is about another person. Contract rulings 20 (b),
-34 and 37. It is judged by how the text speaks (``act_features``), with weights that ``tests/benchmarks/act_learning.py``
-learns; nothing of the embedded model is used, so that the two can contradict each other.
+The act of a report is to state its own result; the act of a note is to tell of a person who was seen. An order asks
+for a result, a leaflet explains results, a template leaves them blank, a message quotes them, an article or a novel is
+about another person: they perform no act. Contract rulings 20 (b), 34 and 37. The features are those of
+``act_features``, the weights are learned by ``tests/benchmarks/act_learning.py``; nothing of the embedded model is
+used, so that the two can contradict each other.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ NO_ACT_CODE: Final = "V2-NO-ACT"
 ACT_IN_OTHER_CODE: Final = "V2-ACT-IN-OTHER"
 WEIGHTS_FILE = "act_weights.json"
 
+#: Minimum number of words of a segment whose act is judged.
 MIN_WORDS_TO_JUDGE = 25
-"""Shorter texts say too little to miss an act in them."""
 
+#: Minimum probability of an act that counts as performed.
 _PERFORMED_PROBABILITY = 0.5
-"""From here on an act is rather performed than not."""
 
+#: Maximum number of first pages that are tried as the report's own, if text of other types follows it.
 MAX_OWN_PAGES = 12
-"""First pages tried of a report followed by text of other types; each try reads all pages."""
+#: Maximum number of places of a feature that are tried as a quote; a place that names the patient cannot be shown.
 _MAX_TRIED_SPANS = 5
-"""Places of one sign that are tried before the next sign: those that name the patient are not shown."""
+#: Limit of a feature's standard score, so that an extreme count weighs no more than the extremes of the training texts.
 MAX_STANDARD_SCORE = 2.5
-"""A feature that is rarer or more frequent than in nearly all texts that were learned from counts as if it were this."""
 
 ACT_DESCRIPTIONS = {
     DocumentType.CLINICAL_NOTE: "an account, an examination or a plan of a person who was seen",
@@ -67,38 +68,38 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class ActWeights(TermWeights):
-    """The checked contents of ``act_weights.json``.
+    """Checked contents of ``act_weights.json``.
 
-    Rows have one number a type, in the order of ``DocumentType``.
+    A ``TypeWeights`` has one number for each type, in the order of ``DocumentType``.
     """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """The beginning of the numbers' hash."""
+    """First digits of the hash of all weights."""
     learned_from: dict[str, int]
-    """Number of texts of each type."""
+    """Document type → number of training texts."""
     features: dict[str, tuple[float, float, TypeWeights]]
-    """Feature → mean, standard deviation, weights."""
+    """Feature → mean and standard deviation in the training texts, weights of the types."""
     bias: TypeWeights
     temperature: Annotated[float, Field(gt=0)]
     min_claimed_probability: _Probability
-    """A claimed type whose act is less probable is not performed."""
+    """A claimed type is contradicted if its act is less probable than this."""
     max_act_probability: _Probability
-    """Text called Other that performs an act at least so probably is not Other."""
+    """The type Other is contradicted if an act is performed with at least this probability."""
 
 
 @cache
 def load_act_weights() -> ActWeights:
-    """Load the shipped weights once.
+    """Load ``act_weights.json``; cached.
 
-    UsageError if they were learned from other features.
+    UsageError if its features are not those of ``act_features.toml``.
     """
     weights = ActWeights.model_validate_json(
         (files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8")
     )
     if tuple(weights.features) != load_act_features().names:
         raise UsageError(
-            f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",
+            f"the weights in {WEIGHTS_FILE} were learned for other features than those of act_features.toml",
             code="WEIGHTS-ENTRY",
             remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
         )
@@ -107,7 +108,7 @@ def load_act_weights() -> ActWeights:
 
 @dataclass(frozen=True)
 class ActReading:
-    """The act that pages perform as one document, judged by their language."""
+    """Probabilities of the acts that pages perform together as one document."""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -122,9 +123,9 @@ class ActReading:
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """Probability that each type's act is performed; they sum to 1.
+        """Document type → probability that its act is performed; sum 1.
 
-        That of Other: no act is performed.
+        The probability of Other is that no act is performed.
         """
         sums = list(self.weights.bias)
         terms = dict.fromkeys(
@@ -144,11 +145,11 @@ class ActReading:
     def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
     ) -> float:
-        """Compute how probably the pages, or some of them, perform a type's act.
+        """Compute the probability that all or some of the pages perform a type's act.
 
-        Of a note, whose pages of results say nothing, it is that of the likeliest page. Of a report that is said to have
-        text of other types behind its own, it is that of its first pages where the others read like one of these types: what
-        an answer says of pages counts only where they bear it out.
+        The highest of several readings. A note may perform its act on one page, so each page is read alone too. A report whose
+        answer claims ``contained_types`` is also read by its first pages alone, if the remaining pages read like one of these
+        types.
         """
         readings = [self]
         if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
@@ -162,9 +163,9 @@ class ActReading:
         return max(reading.probabilities[kind] for reading in readings)
 
     def contradicts(self, claimed_type: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()) -> bool:
-        """Tell if the pages contradict the claimed type.
+        """Return True if the pages contradict the claimed type.
 
-        They do not perform its act, or perform one although called Other.
+        They do so if they do not perform the type's act, or if they perform an act although the claimed type is Other.
         """
         if claimed_type is DocumentType.OTHER:
             return 1 - self.probabilities[DocumentType.OTHER] >= self.weights.max_act_probability
@@ -172,13 +173,13 @@ class ActReading:
 
     @property
     def likeliest_type(self) -> DocumentType:
-        """The type whose act is performed most probably."""
+        """Type whose act has the highest probability."""
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
     def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
-        """Rank the features that speak most for a type against another.
+        """Return the features that speak for ``kind`` against another type, best first.
 
-        Only those that the text shows more than usual.
+        Only features that are more frequent in the text than in the mean of the training texts.
         """
         first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
@@ -194,12 +195,12 @@ class ActReading:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Read the act of a segment's pages; None if they have too little text."""
+    """Judge the act of a segment's pages; None if they have too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Read the act of pages as one document; None if they have too little text."""
+    """Judge the act of pages as one document; None if they have too little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
@@ -207,9 +208,9 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V2's question: segments that have the forms of another type.
+    """Answer V2's question: find segments whose text has the signs of another type.
 
-    Forms alone mislead: notes have doses in reports, and reports values in rows. The act must not be the claimed one's.
+    Signs alone may mislead (a note can have rows of values), so the claimed type's act must be improbable too.
     """
     for segment, kind in iter_segment_primary_types(answer):
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
@@ -238,9 +239,9 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
 def find_act_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> Iterator[Issue]:
-    """Raise V2-NO-ACT and V2-ACT-IN-OTHER.
+    """Raise V2-NO-ACT and V2-ACT-IN-OTHER for segments of contradicted type.
 
-    For types whose act the segment's pages do not perform, and for Other that performs one.
+    V2-NO-ACT if the pages do not perform the type's act, V2-ACT-IN-OTHER if pages called Other perform an act.
     """
     for segment in classification.segments:
         reading = read_act_of_segment(segment, bundle, weights)

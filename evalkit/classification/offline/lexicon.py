@@ -1,8 +1,8 @@
-"""Knowledge of the five types, and what of it appears on a page.
+"""Lexicon of the five types, and its matches on a page.
 
-The knowledge is data: ``lexicon.toml``. Here it is loaded, checked and applied to one page at a time, without any
-opinion about the whole document: the result says which words were found where and what they weigh, so that a person
-can see why. Nothing in a header or footer counts.
+``lexicon.toml`` is loaded, checked and applied to one page at a time. The result says which words were found where and
+what they weigh, so that a person can see the reasons; the whole document is judged elsewhere. Headers and footers
+give no evidence of a type.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def _compile_pattern(expression: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(rewrite_word_start_for_speed(expression), re.MULTILINE)
     except (re.error, TypeError) as error:
-        raise ValueError(f"the pattern {expression!r} is no regular expression") from error
+        raise ValueError(f"the pattern {expression!r} is not a valid regular expression") from error
     if pattern.search(""):
-        raise ValueError(f"the pattern {expression!r} matches nothing at all")
+        raise ValueError(f"the pattern {expression!r} matches empty text")
     return pattern
 
 
@@ -73,17 +73,17 @@ _Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)],
 
 
 class CueGroup(StrictRecord):
-    """Words of a type that mean the same and weigh the same."""
+    """Entry of the lexicon: words of one type and one weight."""
 
     id: str
     document_type: DocumentType = Field(alias="type")
     zone: TextZone
     weight: _WeightAboveZero
     max_page_weight: _WeightAboveZero = Field(default=math.inf, alias="limit")
-    """The most the group may add to one page."""
+    """Maximum that the group can add to the score of a page."""
     phrases: _Phrases = ()
     symbols: tuple[Annotated[str, Field(pattern=r"^[^\W_]+(?:\(s\))?$")], ...] = ()
-    """Words whose case matters, such as genes."""
+    """Words that are matched with their case, such as genes."""
     patterns: _Patterns = ()
 
     @model_validator(mode="before")
@@ -93,18 +93,18 @@ class CueGroup(StrictRecord):
             return row
         listed_rows = _load_table("administrative.toml")["administrative"]
         own_fields = {name: value for name, value in row.items() if name != "list"}
-        # As one pattern: the text is walked through once.
+        # One alternation instead of many patterns, so that the text is searched once.
         return own_fields | {"patterns": [f"(?i)(?:{'|'.join(listed_row['pattern'] for listed_row in listed_rows)})"]}
 
     @model_validator(mode="after")
     def _require_content(self) -> Self:
         if not (self.phrases or self.symbols or self.patterns):
-            raise ValueError("it has neither phrases nor symbols nor patterns")
+            raise ValueError("the group has neither phrases nor symbols nor patterns")
         return self
 
 
 class BoundaryCue(StrictRecord):
-    """Words that appear where a document ends and the next one begins."""
+    """Entry of the lexicon: patterns of a document's first or last lines."""
 
     id: str
     place: PagePlace = Field(alias="where")
@@ -113,7 +113,7 @@ class BoundaryCue(StrictRecord):
 
 
 class Lexicon(StrictRecord):
-    """``lexicon.toml``, checked."""
+    """Checked contents of ``lexicon.toml``."""
 
     version: str
     groups: tuple[CueGroup, ...] = Field(alias="group")
@@ -123,76 +123,73 @@ class Lexicon(StrictRecord):
     def _require_unique_names(self) -> Self:
         names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"entry {repeated[0]!r} appears twice")
+            raise ValueError(f"two entries have the id {repeated[0]!r}")
         return self
 
     @cached_property
     def groups_by_id(self) -> dict[str, CueGroup]:
-        """Every group by its name."""
+        """Group id → group."""
         return {group.id: group for group in self.groups}
 
     @cached_property
     def phrase_index(self) -> dict[str, tuple[tuple[tuple[str, ...], CueGroup], ...]]:
-        """Map of first tokens to the phrases that begin with them.
-
-        One walk over a page's tokens finds them all.
-        """
+        """First word → the phrases that begin with it, each with its group."""
         return _index_by_first_word((phrase, group) for group in self.groups for phrase in group.phrases)
 
     @cached_property
     def symbol_index(self) -> dict[str, tuple[CueGroup, ...]]:
-        """Symbol → the groups that have it."""
+        """Symbol → the groups that list it."""
         symbols = {symbol for group in self.groups for symbol in group.symbols}
         return {symbol: tuple(group for group in self.groups if symbol in group.symbols) for symbol in symbols}
 
 
 @dataclass(frozen=True)
 class CueMatch:
-    """One place on a page that spoke for a type."""
+    """Match of a lexicon entry, or of a learned term, on a page."""
 
     document_type: DocumentType
     group_id: str
-    """The group's id."""
+    """Id of the matched ``CueGroup``."""
     zone: TextZone
     weight: float
     start: int
     end: int
-    """Characters of ``page.text``, end exclusive."""
+    """End of the match in ``page.text``, exclusive."""
     term: str
-    """In normal form, so that the same word counts as the same."""
+    """Matched words in normal form, by which repeats are counted."""
 
 
 @dataclass(frozen=True)
 class BeginningSign:
-    """One thing at the top of a page that looks like a document's beginning."""
+    """Title, letterhead or the like at the top of a page: sign of a new document."""
 
     id: str
     weight: float
     line: str
-    """Its line; if the page before has the same, it is a running header."""
+    """Line of the sign; a line that the page before has too is a running header."""
 
 
 @dataclass(frozen=True)
 class LexiconReading:
-    """All that the lexicon finds on a page."""
+    """Result of applying the lexicon to a page."""
 
     page: Page
     cues: tuple[CueMatch, ...]
     scores: Mapping[DocumentType, float]
     furniture_spans: tuple[Span, ...]
-    """Header and footer, as characters of ``page.text``."""
+    """Headers and footers as (start, end) in ``page.text``."""
     top_lines: tuple[str, ...]
-    """The first lines that are not furniture."""
+    """First lines of the page outside of headers and footers."""
     beginning_signs: tuple[BeginningSign, ...]
-    """Signs of a document's beginning."""
+    """Signs at the top of the page that a document begins there."""
     pagination_marks: tuple[tuple[int, int], ...]
-    """Each "page 2 of 5" on it, header and footer included."""
+    """Number and total of each "page 2 of 5" on the page, headers and footers included."""
     record_numbers: frozenset[str]
-    """Accession, case and document numbers."""
+    """Accession, case, specimen, order and document numbers on the page, in lower case."""
     is_signed_off: bool
-    """The last lines look like a document's end."""
+    """If the last lines look like the end of a document."""
     vendors: tuple[str, ...]
-    """Canonical names, in order of appearance."""
+    """Canonical names of the laboratories on the page, in order of appearance."""
 
 
 _TOP_LINE_COUNT, _MAX_TOP_LENGTH, _END_LINE_COUNT = 14, 1500, 4
@@ -229,7 +226,7 @@ _TITLE_SMALL_WORDS = {
 
 @cache
 def load_lexicon() -> Lexicon:
-    """Load the shipped lexicon, once."""
+    """Load the shipped lexicon; cached."""
     return parse_lexicon(_load_table("offline/lexicon.toml"))
 
 
@@ -238,7 +235,7 @@ def _load_table(file_name: str) -> dict[str, Any]:
 
 
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
-    """Check the lexicon that the TOML data describes.
+    """Convert TOML data to a checked lexicon.
 
     UsageError that names the wrong entry.
     """
@@ -247,12 +244,14 @@ def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
     except ValidationError as error:
         problem = describe_first_row_error(error, data)
         raise UsageError(
-            f"lexicon.toml: {problem}", code="LEXICON-ENTRY", remedy="Correct that entry of the file."
+            f"lexicon.toml: {problem}",
+            code="LEXICON-ENTRY",
+            remedy="Correct the entry of lexicon.toml that the message names.",
         ) from error
 
 
 def apply_lexicon(page: Page) -> LexiconReading:
-    """Read the page with the shipped lexicon."""
+    """Find matches, signs, page counts, numbers and vendors on a page."""
     lexicon = load_lexicon()
     block_spans = _locate_visible_blocks(page)
     furniture = tuple(span for number, span in block_spans if page.blocks[number].furniture)
@@ -275,7 +274,10 @@ def apply_lexicon(page: Page) -> LexiconReading:
 
 
 def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
-    """Score each type; repeats add less, and a group has a limit."""
+    """Add up the weights of the matches for each type.
+
+    All repeats of a term together add at most its weight again; a group adds at most ``max_page_weight``.
+    """
     groups_by_id = load_lexicon().groups_by_id
     weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cue in cues:
@@ -292,14 +294,14 @@ def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
 # ---------------------------------------------------------------------------------------------------- loading
 
 
-#: A word's beginning and its mandatory letters: none repeated, optional or an alternative.
+#: ``\b`` and the fixed letters after it, none of them repeated, optional or an alternative.
 _WORD_START_PATTERN = re.compile(r"\\b((?:\w|(?<=\w) (?=\w)|\\\.)+)(?![?*+{|\w])")
 
 
 def rewrite_word_start_for_speed(pattern: str) -> str:
-    r"""Rewrite an expression that begins with ``\b`` and letters to a faster one.
+    r"""Rewrite a pattern of ``\b`` and letters as an equal, faster one.
 
-    Python's engine leaps to letters, but tries a word's beginning at every place.
+    ``re`` jumps to the next fixed letters, but tries a leading ``\b`` at every character.
 
     >>> print(*map(rewrite_word_start_for_speed, (r"\brs\d{4,}", r"\bcolou?r", r"\b(?:rs|chr)\d")))
     rs(?<=\brs)\d{4,} \bcolou?r \b(?:rs|chr)\d
@@ -316,15 +318,15 @@ def _index_by_first_word(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tu
     return {first: tuple(rows) for first, rows in rows_by_word.items()}
 
 
-# ------------------------------------------------------------------------------------------------ where things are
+# ------------------------------------------------------------------------------------------------ places on a page
 
 
 def _tokenise(text: str) -> list[TokenSpan]:
-    """Split into words in normal form: lower case, without the plural's s."""
+    """Split a text into words in lower case without plural s, with their places."""
     return [(_normalise_word(match[0]), *match.span()) for match in _TOKEN_PATTERN.finditer(text)]
 
 
-@lru_cache(maxsize=8192)  # nearly all words of a document were in the one before
+@lru_cache(maxsize=8192)  # nearly all words of a document were in the previous document too
 def _normalise_word(word: str) -> str:
     word = word.lower().removesuffix("(s)")
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
@@ -356,7 +358,7 @@ def _split_line_spans(text: str) -> Iterator[Span]:
 
 
 def find_body_spans(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
-    """Find the text between headers and footers: spans that are not empty."""
+    """Return the non-empty spans of the text between headers and footers."""
     edges = [0, *chain.from_iterable(furniture_spans), len(text)]
     return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
 
@@ -367,9 +369,9 @@ def _find_top_line_spans(text: str, furniture_spans: Sequence[Span]) -> list[Spa
 
 
 def _find_title_spans(text: str, top_spans: Iterable[Span]) -> list[Span]:
-    """Find places for a title: near the start of a short line at the top.
+    """Return the spans of top lines that may hold a title.
 
-    The line is no sentence and no tick box.
+    Short lines that begin with no tick box and have capitalised words.
     """
     return [
         (start, end)
@@ -386,12 +388,12 @@ def _is_title_like(line: str) -> bool:
 
 
 def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, Span]]) -> tuple[set[int], set[int]]:
-    """Find starts and ends of section headings and labels, and their parts.
+    """Return all starts and all ends of section headings and labels.
 
-    "FINDINGS / IMPRESSION" has two parts.
+    A heading of two parts, such as "FINDINGS / IMPRESSION", gives two starts and two ends.
     """
     text = page.text
-    # One try at each line's start: searching would begin anew at every character of a long line.
+    # match at each line's start, because search would try every character of a long line
     line_matches = [_LABEL_PATTERN.match(text, start, end) for start, end in _split_line_spans(text)]
     label_spans = [
         match.span(1)
@@ -422,7 +424,7 @@ def _split_label(text: str, start: int, end: int) -> Iterator[Span]:
             yield word_spans[0][0], word_spans[-1][1]
 
 
-# ------------------------------------------------------------------------------------------------ what speaks
+# ------------------------------------------------------------------------------------------------ matches and signs
 
 
 def _match_phrases(
@@ -481,9 +483,9 @@ def _find_cues(
 
 
 def _keep_heaviest_cues(cues: Iterable[CueMatch], text_length: int) -> tuple[CueMatch, ...]:
-    """Keep the heaviest, else longest, of a type's overlapping cues.
+    """Drop overlapping matches of a type, keeping the heaviest, then the longest.
 
-    Titles count only until a title of another type.
+    A title after the first title of another type is dropped too.
     """
     taken = {kind: bytearray(text_length) for kind in DocumentType}
     resolved_cues: list[CueMatch] = []
@@ -507,7 +509,7 @@ def _find_beginning_signs(
         signs.append(
             BeginningSign("title", _TITLE_SIGN_WEIGHT, _mask_running_numbers(_get_line(text, title.start), False))
         )
-    # A letterhead that comes back on other first pages is furniture and still begins a document.
+    # Headers are searched too: a letterhead that repeats on other first pages counts as a header, but begins a document.
     top_spans = list(islice(_split_line_spans(text), _TOP_LINE_COUNT))
     end = min(top_spans[-1][1], _MAX_TOP_LENGTH) if top_spans else 0
     for cue in lexicon.boundary_cues:
@@ -521,7 +523,7 @@ def _find_beginning_signs(
 
 
 def _mask_running_numbers(line: str, is_furniture: bool) -> str:
-    """Mask the line's numbers, which change from page to page in a header."""
+    """Replace the numbers of a header line by "#", as they change between pages."""
     return re.sub(r"\d+", "#", line) if is_furniture else line
 
 
@@ -541,11 +543,10 @@ def _has_sign_off_at_end(text: str, furniture_spans: Sequence[Span], lexicon: Le
 
 
 def _find_vendors(page: Page, block_spans: Sequence[tuple[int, Span]]) -> tuple[str, ...]:
-    """Find vendors in order of appearance.
+    """Return the canonical names of the laboratories on a page, in order.
 
-    In the letterhead, in a heading, or in a line that names the performing laboratory.
-
-    A letterhead that repeats is furniture, and names the vendor; a fax stamp names who sent the page.
+    Only names in the letterhead, in a heading, or in a line that names the performing laboratory. Letterheads count even
+    if they repeat as headers; fax stamps do not count, because they name the sender.
     """
     text = page.text
     heading_spans = [span for number, span in block_spans if page.blocks[number].type == "heading"]

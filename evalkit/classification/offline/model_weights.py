@@ -1,8 +1,8 @@
-"""Learned numbers of the embedded model: ``weights.json``, checked on loading.
+"""Learned weights of the embedded model: ``weights.json``, checked on loading.
 
-Terms are words and pairs of words that several groups of records share, letters only, never names. Each has a weight
-for each type; the lexicon's opinion has four weights for all types together, so that no type is favoured by the few
-records there are of it. ``training`` makes the file.
+Terms are words and pairs of words that several groups of training records share, letters only, never names. Each term
+has a weight for each type. The lexicon's features have four weights that are the same for all types, so that a type
+with few training records is not favoured. ``training`` makes the file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from evalkit.errors import UsageError
 
 WEIGHTS_FILE = "weights.json"
 
-#: Features of the lexicon: all that it found, each type's share, and the shares at a document's beginning and end.
-#: A note that quotes a report begins and ends as a note.
+#: Features of the lexicon: the amount of evidence, each type's share of it, and the shares at a document's beginning
+#: and end, because a note that quotes a report begins and ends as a note.
 LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 
+#: Highest temperature; the probabilities of the types are then nearly equal.
 MAX_TEMPERATURE = 100.0
-"""Temperature at which nothing is believed."""
 
 _Number = Annotated[float, Field(strict=True)]
 _Probability = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -39,7 +39,7 @@ _LexiconWeights = Annotated[
 
 
 class _JoinWeights(StrictRecord):
-    """Weights of the signs at a join of two pages, and of the pages' types."""
+    """Weights of the signs at a page break, and the influence of the pages' types."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, _Number]
@@ -47,13 +47,16 @@ class _JoinWeights(StrictRecord):
 
 
 class TermWeights(StrictRecord):
-    """Words and word pairs, each with a number a type (``DocumentType`` order)."""
+    """Weights of words and word pairs, one number for each type.
+
+    In the order of ``DocumentType``.
+    """
 
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
 
     @cached_property
     def second_words_by_first(self) -> dict[str, frozenset[str]]:
-        """First word → the second words of the terms that are pairs."""
+        """First word of a word pair → all second words that follow it in a term."""
         seconds_by_first: dict[str, set[str]] = defaultdict(set)
         for term in self.weights_by_term:
             first, space, second = term.partition(" ")
@@ -63,52 +66,55 @@ class TermWeights(StrictRecord):
 
 
 class EmbeddedModelWeights(TermWeights):
-    """The checked contents of ``weights.json``.
+    """Checked contents of ``weights.json``.
 
-    Rows have one number a type, in the order of ``DocumentType``.
+    A ``TypeWeights`` has one number for each type, in the order of ``DocumentType``.
     """
 
     schema_version: Literal[1]
     version: str = Field(min_length=1)
-    """The beginning of the numbers' hash."""
+    """First digits of the hash of all weights."""
     training_group_counts: Mapping[str, Annotated[int, Field(strict=True)]] = Field(alias="learned_from")
-    """Number of groups of records of each type."""
+    """Document type → number of groups of training records."""
     types: tuple[str, ...]
-    """The names of the types, in the order of the numbers."""
+    """Names of the types in the order of the weights: that of ``DocumentType``."""
     bias: TypeWeights
     lexicon_weights: _LexiconWeights = Field(alias="lexicon")
-    """One number for each of ``LEXICON_FEATURE_NAMES``."""
+    """One weight for each of ``LEXICON_FEATURE_NAMES``."""
     temperature: Annotated[float, Field(strict=True, ge=0.01, le=MAX_TEMPERATURE)]
-    """The sums are divided by it: above 1 makes the model less sure than it learned to be."""
+    """Divisor of the types' sums; above 1 makes the probabilities less extreme."""
     min_probability: _Probability = Field(alias="least")
-    """Below this probability the answer is "cannot tell"."""
+    """Lowest probability at which a type is named; below it the answer is "cannot tell"."""
     max_contradicted_probability: _Probability = Field(alias="contradicts")
-    """A type that another program claims is contradicted if it is less probable than this."""
+    """Another program's type is contradicted if it is less probable than this."""
     min_known_share: _Probability = Field(alias="familiar")
-    """Share of different words. Texts with fewer known words are believed less."""
+    """Share of a text's different words that must be known; below it the scores are damped."""
     joins: _JoinWeights
 
     @field_validator("types")
     @classmethod
     def _require_known_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
         if types != tuple(DocumentType):
-            raise ValueError("they are not the five of types.toml in their order")
+            raise ValueError("must be the five document types in the order of types.toml")
         return types
 
     @property
     def transition_weights(self) -> Mapping[str, float]:
-        """Weight of each sign at a join of two pages; above 0 for a new document."""
+        """Sign at a page break → weight (log odds), above 0 for a new document."""
         return self.joins.__pydantic_extra__
 
     @property
     def page_type_influence(self) -> float:
-        """Influence of a page's types on where documents begin, 0 to 1."""
+        """Influence (0 to 1) of the pages' types on where documents begin."""
         return self.joins.types
 
 
 @cache
 def load_embedded_weights() -> EmbeddedModelWeights:
-    """Load the shipped numbers, once."""
+    """Load ``weights.json``; cached.
+
+    UsageError if the file is damaged.
+    """
     try:
         data = json.loads((files("evalkit.classification.offline") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -117,9 +123,9 @@ def load_embedded_weights() -> EmbeddedModelWeights:
 
 
 def parse_weights_json(weights_json: Mapping[str, Any]) -> EmbeddedModelWeights:
-    """Check the numbers of the JSON object.
+    """Convert the contents of ``weights.json`` to checked weights.
 
-    UsageError that names what is wrong with it.
+    UsageError that names the wrong entry.
     """
     try:
         return EmbeddedModelWeights.model_validate(weights_json)
@@ -131,5 +137,5 @@ def _build_weights_error(problem: str) -> UsageError:
     return UsageError(
         f"{WEIGHTS_FILE}: {problem}",
         code="WEIGHTS-ENTRY",
-        remedy="Restore the file that came with evalkit, then learn it again (evalkit docs models).",
+        remedy="Restore the weights.json that came with evalkit, or learn the weights again (see evalkit docs models).",
     )

@@ -1,9 +1,9 @@
-"""Page segmentation: where a document ends and the next begins.
+"""Page segmentation: boundaries between the documents of a file.
 
-At each join of two pages signs speak for a new document or against it; their weights were learned (``weights.json``).
-A document's pages are of one type, so a join is also where the types of the pages before and behind it differ. Both
-are put together by the sum over all ways to cut and type the pages (a chain of pages whose state is the type): for
-every join the probability that a document begins there. Nothing is cut that is not probable on the whole.
+At each page break, signs speak for or against a new document; their weights were learned (``weights.json``). The pages
+of a document are of one type, so a change of type speaks for a new document too. A hidden Markov model whose states
+are the types combines both: summed over all ways to divide the file and to type its documents, it gives the
+probability of a new document at each page break.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from evalkit.documents.bundle import IdentifierKind, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import have_disjoint_record_numbers
 
-#: A page that says less belongs to what is around it.
+#: Lexicon score below which a page is uninformative and joins its neighbours' document.
 MIN_PAGE_SCORE = 1.0
-#: Of so many letters and digits a page that is thin is not empty, but its type cannot be told. Thin pages of the known
-#: texts have at most 217.
+#: Letters and digits, in bytes, from which an uninformative page is unreadable for the model instead of nearly empty.
+#: Uninformative pages of the known texts have at most 217.
 _MUCH_TEXT_BYTES = 250
-#: From here on a join is a document's beginning.
+#: Probability from which a page begins a document.
 BEGINNING_PROBABILITY = 0.5
-#: Between these, both in, a join is a person's to judge. Of drawn packets that are cut and typed rightly it doubts one in
-#: eleven, of the others one in four; from 0.1 to 0.9 it would doubt one in five that are right.
+#: Probabilities, both included, at which a person must judge the page break. With this range one in eleven rightly
+#: classified test files has a doubt, and one in four wrongly classified ones; from 0.1 to 0.9 it would be one in five
+#: rightly classified files.
 _DOUBTFUL_RANGE = (0.35, 0.9)
 
 _MIN_BEGINNING_WEIGHT = 3.0
@@ -52,7 +53,7 @@ _DIGITS_PATTERN = re.compile(r"\d+")
 _MASKED_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*#(?:\s*(?:of|/)\s*#)?")
 _PERSON_IDENTIFIER_KINDS: frozenset[IdentifierKind] = frozenset({"patient", "date_of_birth", "mrn"})
 
-#: Every sign that there is, and what it would say for a new document (log odds) if nothing had been learned.
+#: All signs at a page break, with the weights (log odds for a new document) used before any were learned.
 JOIN_SIGNS: Mapping[str, float] = {
     "always": -3.0,
     "title": 2.0,
@@ -96,35 +97,35 @@ JOIN_SIGNS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class PageTransition:
-    """The join of a page with the last page before it that has text."""
+    """Page break between an informative page and the informative page before it."""
 
     page_num: int
-    """Number of the page behind it."""
+    """Number of the page after the break."""
     signs: Mapping[str, float]
-    """Signs seen there, of ``JOIN_SIGNS``."""
+    """Signs at the break: name of ``JOIN_SIGNS`` → 1."""
     probability: float
-    """That a document begins on the page."""
+    """Probability that a document begins on ``page_num``."""
 
     @property
     def is_doubtful(self) -> bool:
-        """If an expert must look at it."""
+        """True if an expert must decide whether a document begins on the page."""
         return _DOUBTFUL_RANGE[0] <= self.probability <= _DOUBTFUL_RANGE[1]
 
 
 @dataclass(frozen=True)
 class PageSegmentation:
-    """The documents among the pages, and the joins between pages."""
+    """Division of a file's pages into documents, with the page breaks' probabilities."""
 
     document_index_ranges: tuple[tuple[int, int], ...]
-    """The documents as index ranges, end exclusive: every page once, in order."""
+    """Page indices (first, end exclusive) of each document; every page is in exactly one."""
     transitions: tuple[PageTransition, ...]
-    """One for each page but the first that says anything."""
+    """One for each informative page except the first."""
     readability_change_pages: tuple[int, ...]
-    """Numbers of the pages, in order, on which text that says something and text that says nothing take turns."""
+    """Numbers of the pages on which the text changes between readable and unreadable for the model."""
 
 
 def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
-    """Segment the pages into documents."""
+    """Divide the pages of a file into documents."""
     if not pages:
         return PageSegmentation((), (), ())
     model_weights = pages[0].model_weights
@@ -157,9 +158,9 @@ def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
 
 
 def is_uninformative(reading: LexiconReading) -> bool:
-    """Tell if the page has hardly any text, such as a blank one.
+    """Return True if the lexicon finds hardly anything on the page.
 
-    Such a page belongs to its neighbours.
+    Such a page, for example a blank one, joins its neighbours' document.
     """
     return (
         sum(reading.scores.values()) < MIN_PAGE_SCORE
@@ -168,9 +169,9 @@ def is_uninformative(reading: LexiconReading) -> bool:
 
 
 def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
-    """Find where readable pages and pages of unreadable text alternate.
+    """Return the indices of pages where readable text changes to unreadable or back.
 
-    Text that the embedded model cannot read, such as another language, does not take its neighbours' type.
+    Text that the embedded model cannot read, such as another language, must not get the type of its neighbours.
     """
     readings = [page.lexicon_reading for page in pages]
     has_much_to_say = [
@@ -192,14 +193,14 @@ def _has_much_text(reading: LexiconReading) -> bool:
 
 
 def _count_letter_bytes(text: str) -> int:
-    # In bytes: a Chinese letter is as much as a short word.
+    # bytes of UTF-8, because one Chinese character says as much as a short word
     return len("".join(filter(str.isalnum, text)).encode(errors="surrogatepass"))
 
 
 def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
-    """Compute how much better each type explains the page than the average.
+    """Return ln(5 p) of each type's probability p on the page, damped.
 
-    Logarithms; smaller for pages of little text.
+    Above 0 for types that are more probable than by chance; nearer to 0 for pages of little or unknown text.
     """
     type_scores = page.type_scores
     probabilities = (
@@ -211,15 +212,15 @@ def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
 def compute_beginning_probabilities(
     type_log_ratios_by_page: Sequence[Sequence[float]], transition_log_odds: Sequence[float], page_type_influence: float
 ) -> list[float]:
-    """For each join the probability that a document begins there.
+    """Compute the probability of a new document at each page break.
 
     Args:
-        type_log_ratios_by_page: for each page, for each type, how well it explains the page (a logarithm).
-        transition_log_odds: for each transition, how much its signs speak for a new document (log odds); one fewer than pages.
-        page_type_influence: how much opinions count.
+        type_log_ratios_by_page: for each page and type, the result of ``compute_damped_type_log_ratios``.
+        transition_log_odds: for each page break, the summed weights of its signs; one fewer than pages.
+        page_type_influence: factor of the types' log ratios, 0 to 1.
 
-    The sum over all ways to cut and type, forwards and backwards (Rabiner, Proceedings of the IEEE 77, 1989). A new
-    document may be of any type, the same too; within one the type stays.
+    Forward-backward algorithm (Rabiner, Proceedings of the IEEE 77, 1989). A new document is of any type with equal
+    probability, the previous type included; within a document the type stays.
     """
     type_fits = [[math.exp(page_type_influence * number) for number in row] for row in type_log_ratios_by_page]
     odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in transition_log_odds]
@@ -252,13 +253,13 @@ def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
     return [value / total for value in values]
 
 
-# --------------------------------------------------------------------------------------------------- signs at a join
+# --------------------------------------------------------------------------------------------- signs at a page break
 
 
 def collect_transition_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
-    """Collect the signs at each join of these pages: 1 if present.
+    """Collect the signs at each page break: name of ``JOIN_SIGNS`` → 1.
 
-    Names are those of ``JOIN_SIGNS``.
+    ``total_pages`` is the number of pages of the whole file.
     """
     packet_counts, stamps = _find_packet_pagination(readings, total_pages), _find_furniture_on_all_pages(readings)
     counts_by_page = [
@@ -288,7 +289,7 @@ def _compute_pagination_offset(page: Page, page_count: tuple[int, int]) -> tuple
 
 
 def _find_packet_pagination(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
-    """Find counts that run through all pages: they are the packet's own."""
+    """Find page counts of the whole file: they appear on all pages or are its length."""
     occurrences = Counter(
         _compute_pagination_offset(reading.page, count)
         for reading in readings
@@ -303,7 +304,7 @@ def _find_transition_signs(
     previous_marks: Sequence[tuple[int, int]],
     pagination_marks: Sequence[tuple[int, int]],
 ) -> list[str]:
-    """Name the signs of letterheads, page counts, numbers, persons and sentences, in no particular order."""
+    """Return the names of the text's signs: letterheads, counts, persons and more."""
     known_lines = {sign.line for sign in previous_reading.beginning_signs} | set(previous_reading.top_lines)
     new_sign_ids = {sign.id for sign in reading.beginning_signs if sign.line not in known_lines} & _BEGINNING_SIGN_IDS
     is_numbered = bool(previous_reading.record_numbers and reading.record_numbers)
@@ -325,7 +326,7 @@ def _find_transition_signs(
 def _detect_pagination_signs(
     previous_marks: Sequence[tuple[int, int]], pagination_marks: Sequence[tuple[int, int]]
 ) -> dict[str, bool]:
-    """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 continues it."""
+    """Return the signs of page counts: page 1 of 3 begins, page 2 of 3 goes on."""
     is_continuing = any((number - 1, total) in previous_marks for number, total in pagination_marks if number > 1)
     is_first = any(number == 1 for number, _ in pagination_marks)
     return {
@@ -354,9 +355,9 @@ def _detect_identity_signs(previous_page: Page, reading: LexiconReading, new_sig
 
 
 def _detect_same_or_other_patient(previous_page: Page, page: Page) -> tuple[bool, bool]:
-    """Detect if both pages name the same patient, and if they name two.
+    """Return if both pages name the same patient, and if they name two patients.
 
-    A stamped record number is no sign.
+    Both are False if a page names none, or if only record numbers could tell and one is in a header or footer.
     """
     previous_identity, identity = get_page_patient_identity(previous_page), get_page_patient_identity(page)
     if previous_identity is None or identity is None:
@@ -378,9 +379,9 @@ def _get_report_date(page: Page) -> str | None:
 
 
 def _has_stamped_record_number(page: Page) -> bool:
-    """Tell if the record number is in a header or footer.
+    """Return True if the page's record number is in a header or footer.
 
-    It may have been stamped when the packet was put together.
+    Such a number may have been stamped when the file was put together.
     """
     return _has_furniture_containing(
         page, [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"]
@@ -418,7 +419,7 @@ def _get_last_line(reading: LexiconReading) -> str:
 
 
 def _find_layout_signs(previous_page: Page, page: Page, packet_furniture_lines: AbstractSet[str]) -> list[str]:
-    """Name the signs of the print: where the page before ends, headers and footers, size of type, left margin."""
+    """Return the names of the layout signs: text end, headers, type size, margin."""
     text_end = _measure_text_bottom(previous_page)
     previous_furniture, page_furniture = (
         _collect_masked_furniture_lines(previous_page) - packet_furniture_lines,
@@ -440,13 +441,13 @@ def _find_layout_signs(previous_page: Page, page: Page, packet_furniture_lines: 
 
 
 def _measure_text_bottom(page: Page) -> float | None:
-    """Measure where the text ends, 0 (top) to 1; None if unknown."""
+    """Measure where the page's text ends, 0 (top) to 1; None if unknown."""
     boxes = {block.box for block in page.blocks if not (block.furniture or block.hidden)}
     return max(box[3] for box in boxes) if len(boxes) > 1 else None
 
 
 def _collect_masked_furniture_lines(page: Page) -> set[str]:
-    """Headers and footers without their numbers; a page count alone is none."""
+    """Return headers and footers with numbers masked; page counts alone are left out."""
     lines = (
         _MASKED_PAGE_COUNT_PATTERN.sub("", _DIGITS_PATTERN.sub("#", block.text))
         for block in page.blocks
@@ -456,19 +457,19 @@ def _collect_masked_furniture_lines(page: Page) -> set[str]:
 
 
 def _find_furniture_on_all_pages(readings: Sequence[LexiconReading]) -> AbstractSet[str]:
-    """Find lines on all pages: they are the packet's own, no sign of a join."""
+    """Find header and footer lines that are on all pages, and so are no sign."""
     if len(readings) <= _TOO_FEW_PAGES:
         return frozenset()
     return frozenset.intersection(*(frozenset(_collect_masked_furniture_lines(reading.page)) for reading in readings))
 
 
 def _measure_word_height(page: Page) -> float:
-    """Measure the usual word height, in ten-thousandths of the page, or 0."""
+    """Measure the median word height, in ten-thousandths of the page; 0 if no words."""
     heights = sorted(word[5] - word[3] for word in page.words[::_WORD_SAMPLE_STEP])
     return heights[len(heights) // 2] if heights else 0.0
 
 
 def _measure_left_margin(page: Page) -> float:
-    """Measure where most blocks begin from the left; 0 if unknown."""
+    """Measure the median left edge of the blocks, 0 to 1; 0 if unknown."""
     left_edges = sorted(block.box[0] for block in page.blocks if not (block.furniture or block.hidden))
     return left_edges[len(left_edges) // 2] if len(set(left_edges)) > 1 else 0.0

@@ -1,8 +1,8 @@
-"""Does a page begin another document, or go on with the page before?
+"""Second opinion on boundaries: does a page begin a document or continue one?
 
-The embedded model's second opinion on boundaries, by rules of its own and without anything learned: whose page it is and
-of what day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
-(:mod:`~evalkit.classification.offline.second_opinion_types`). The classifier weighs some of these too, among others.
+Rules without learned weights compare the patient, date, letterhead, page count and text forms
+(:mod:`~evalkit.classification.offline.second_opinion_types`) of a page with the pages before it. The embedded
+classifier weighs some of the same signs, among others.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from evalkit.issue import Issue, IssueSeverity
 
 BOUNDARY_DOUBT_CODE: Final = "V2-BOUNDARY-DOUBT"
 
+#: Summed weight of signs from which a page begins a document, whatever the answer says.
 BEGINNING_THRESHOLD = 3.0
-"""From this weight on a page begins a document, against any answer."""
+#: Summed weight of signs up to which a page continues the page before, whatever the answer says.
 CONTINUATION_THRESHOLD = -3.0
-"""From here down it goes on with the page before."""
+#: Summed weight of signs up to which a beginning is doubted if the segment before is of the same type.
 UNSUPPORTED_THRESHOLD = 0.0
-"""From here down nothing shows that a document begins on the page, if the one before it is of the same type."""
 
+#: Number of pages before a page that are compared with it, besides the document's first page.
 _LOOKBACK_PAGES = 30
-"""Pages before that are compared, besides the document's first one."""
+#: Number of first and of last lines in which the head and the end of a page are searched.
 _HEAD_LINES, _FOOT_LINES = 8, 4
-"""Lines of a page in which its head and its end are looked for."""
 
 
 @dataclass(frozen=True)
 class BoundarySign:
-    """One thing that speaks for a beginning (weight above 0) or against it."""
+    """Sign that a document begins on a page (weight above 0) or does not."""
 
     weight: float
     description: str
-    """For the expert, after "page 3 "."""
+    """End of the sentence "Page 3 …", for the expert."""
     quote: str | None = None
 
 
@@ -61,8 +61,8 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 _DATE_PATTERN = _compile_pattern(rf"(?<![\w/.-]){WRITTEN_DATE_PATTERN}")
 _BIRTH_PATTERN = _compile_pattern(r"\b(?:d\.?o\.?b|birth|born)\b")
+#: Label with a colon, or short line of words without other punctuation.
 _HEADING_PATTERN = _compile_pattern(r"^[ \t]*([^\W\d_][^\n:.,;]{2,40}?)(?:[ \t]*:|[ \t]*$)")
-"""A label with a colon, or a short line of words alone."""
 _CONCLUSION_PATTERN = _compile_pattern(
     r"\b(?:impression|conclusions?|opinion|plan|diagnos[ie]s|recommendations?|interpretation)\b"
 )
@@ -96,14 +96,14 @@ _CLOSING_PATTERN = _compile_pattern(
     r"|\bend of (?:report|document)\b|^\s*(?:d|t|dd|dt):\s*\d|\bcc:\s"
 )
 _CONTINUED_PATTERN = _compile_pattern(r"\b(?:continued|cont'd|contd)\b")
+#: Maximum length of a title, and of a quote from a line.
 _MAX_TITLE_LENGTH = 80
-"""Characters of a title, and of what is quoted from a line."""
+#: Minimum number of letters of a running line that can be compared.
 _MIN_RUNNING_LINE_LETTERS = 20
-"""Letters of a running line that tells documents apart."""
+#: Similarity, in per cent, from which two running lines are the same.
 _MIN_SIMILARITY_PERCENT = 80.0
-"""Per cent."""
+#: Lead of the new type's signs on the page, and of the old type's before it, that is a strong sign, or a weak one.
 _STRONG_FORM_LEAD, _WEAK_FORM_LEAD = 4.0, 1.5
-"""The new forms must lead by so much on a page, and the old ones before it, to speak by themselves, or at all."""
 
 
 def collect_boundary_signs(
@@ -115,10 +115,9 @@ def collect_boundary_signs(
 ) -> list[BoundarySign]:
     """Collect the signs for and against a new document on ``page``.
 
-    ``previous_pages`` are the pages before it of the document so far.
-
-    ``contained_types``: types of which the document has whole pages besides its own, by the answer. ``running_pagination``:
-    page counts that are the file's own, as ``find_running_pagination`` gives them.
+    ``previous_pages``: pages of the document before ``page``, at least one. ``contained_types``: further types that the
+    document contains, by the answer. ``running_pagination``: page counts of the whole file, from
+    ``find_running_pagination``.
     """
     return [
         *_compare_pagination_marks(previous_pages[-1], page, total_pages, running_pagination),
@@ -133,11 +132,10 @@ def collect_boundary_signs(
 
 
 def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise V2-BOUNDARY-DOUBT for doubtful beginnings.
+    """Raise V2-BOUNDARY-DOUBT where the signs contradict the segments' boundaries.
 
-    Beginnings inside a segment, and segments that no sign shows to begin where they do.
-
-    What the classifier says of its own doubts, ``v2_consistency`` raises.
+    For pages inside a segment that seem to begin a document, and segments whose first page shows no beginning.
+    ``v2_consistency`` raises the doubts that the classifier itself states.
     """
     running_pagination = find_running_pagination(bundle)
     for segment in answer.segments:
@@ -166,9 +164,9 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 
 def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_number: int) -> float:
-    """Weigh the signs for (above 0) and against a new document on a page.
+    """Sum the signs for (above 0) and against a new document on a page.
 
-    After the pages of the segment before it.
+    The page is compared with the last pages of the segment before it; 0 if there are none.
     """
     earlier_pages = _drop_blank_pages(bundle.iter_pages(page_number - _LOOKBACK_PAGES, page_number - 1))
     if not earlier_pages:
@@ -188,7 +186,7 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
 
 
 def get_contained_types(segment: Segment) -> set[DocumentType]:
-    """Get the types of which the segment contains text, besides its own."""
+    """Return a segment's PRIMARY and EMBEDDED_RAW types, except the dominant type."""
     return {
         presence.document_type
         for presence in segment.segment_composition
@@ -211,7 +209,6 @@ def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Pag
 
 
 def _drop_blank_pages(pages: Iterable[Page]) -> list[Page]:
-    """Drop blank pages, which interrupt no document."""
     return [page for page in pages if page.text.strip()]
 
 
@@ -245,7 +242,7 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
     )
 
 
-# ------------------------------------------------------------------------------------------------ what pages tell
+# ---------------------------------------------------------------------------------------------- signs on the pages
 
 
 @lru_cache(maxsize=512)
@@ -255,10 +252,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Find "page i of n" and its line, at the head and the foot of a page.
-
-    In the middle of a page it belongs to something else.
-    """
+    """Find each "page i of n" at the head and foot of a page: (i, n, line)."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
@@ -269,9 +263,9 @@ def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
-    """Find page counts that run through all pages of a file: offset and total.
+    """Find page counts that run through the whole file: (number − page, total).
 
-    A print-out of a whole record has them.
+    The print-out of a whole record has such counts; they are no sign of a document.
     """
     pages = _drop_blank_pages(bundle.pages)
     occurrences = Counter(
@@ -285,7 +279,7 @@ def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]
 def _compare_pagination_marks(
     previous_page: Page, page: Page, total_pages: int, running_pagination: Container[tuple[int, int]] = frozenset()
 ) -> Iterator[BoundarySign]:
-    """Compare the document's own page counts; the file's count is no sign."""
+    """Yield the sign of the documents' own page counts; those of the file are ignored."""
 
     def find_own_counts(counted_page: Page) -> list[tuple[int, int, str]]:
         return [
@@ -310,7 +304,7 @@ def _compare_pagination_marks(
         number, total, line = continuing_count
         yield BoundarySign(-4.0, f"is page {number} of {total}, and the page before is {number - 1} of {total}", line)
     elif first_count:
-        # An annex counts its own pages below the same line as the report.
+        # an annex counts its own pages, but has the report's running line
         is_annex = any(_is_same_running_line(line, first_count[2]) for _, _, line in previous_counts)
         is_weak = first_count[1] == 1 or any(number == 1 for number, _ in previous_numbers)
         weight = 1.0 if is_annex else 2.0 if is_weak else 3.0
@@ -327,9 +321,9 @@ def _is_same_running_line(line: str, next_line: str) -> bool:
 def is_continuation_page_of_document(
     previous_pages: Sequence[Page], page: Page, total_pages: int, *, after_interruption: bool = False
 ) -> bool:
-    """Tell if a page continues a document, whatever patient it names.
+    """Return True if a page continues a document, whatever patient it names.
 
-    ``after_interruption``: another patient's pages lie between; then it is enough that nothing begins on the page.
+    ``after_interruption``: another patient's pages lie between; then the page continues unless a document begins on it.
     """
     if not previous_pages:
         return False
@@ -346,13 +340,13 @@ def is_continuation_page_of_document(
 
 
 def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Compare the patient with that of the last page before that names one."""
+    """Yield a sign if the page names another patient than the last named one."""
     identity = get_page_patient_identity(page)
     previous_identity = next(filter(None, map(get_page_patient_identity, reversed(previous_pages))), None)
     if identity is None or previous_identity is None:
         return
     comparison = compare_page_patients(previous_identity, identity)
-    # Packets are stamped with numbers of their own: a number anywhere on the other's pages is no other patient's.
+    # Files are stamped with numbers: a number that is on the pages of both sides does not show another patient.
     is_other_number = have_disjoint_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
         number.kind == "mrn" and number.value in text
         for numbers, text in (
@@ -367,7 +361,8 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "may be about another patient")
 
 
-#: Sequences and variants of public databases have accession numbers too (RefSeq, LRG, Ensembl, CCDS, dbSNP).
+#: Accession numbers of sequences and variants in public databases (RefSeq, LRG, Ensembl, CCDS, dbSNP), which are
+#: ignored.
 _SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS|rs)\d", re.IGNORECASE)
 
 
@@ -386,7 +381,7 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
     if not previous_numbers.keys().isdisjoint(numbers):
         yield BoundarySign(-2.0, "has the same accession number as the pages before")
         return
-    # A page has one number of its own: a report of several specimens names the others as well.
+    # a report of several specimens also names the other specimens' numbers
     previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
     if not any(value in previous_text for value in numbers.values()):
         yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())))
@@ -414,7 +409,7 @@ def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[Bound
         written in previous_text for written in dates.values()
     )
     if not is_cross_reference:
-        # Below the letterhead or title of a document, not above a page of its results.
+        # a date below a letterhead or title is a stronger sign than a date above results
         first_lines = _split_lines(page.text)[:_TITLE_LINES]
         known_lines = {_normalise_line(line) for line in _split_lines(previous_pages[0].text)[:_TITLE_LINES]}
         has_head = any(_is_title(line) or _normalise_line(line) in known_lines for line in first_lines)
@@ -426,7 +421,7 @@ def _map_report_dates_to_text(page: Page) -> dict[str, str]:
 
 
 def _map_head_dates_to_text(page: Page) -> dict[str, str]:
-    """Map dates in the first lines, except birth dates: ISO 8601 → as written."""
+    """Return the dates in the first lines, except birth dates: ISO 8601 → as written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
     written_dates = [
         match.group()
@@ -442,12 +437,12 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
     headings = _find_headings(page.text)
     previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
     repeated = headings & frozenset().union(*previous_headings)
-    # A line on every page is a running head or a form's labels.
+    # headings that are on every page are running headers or labels of a form
     if len(previous_pages) > 1:
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
         weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
-        yield BoundarySign(weight, "has headings that the pages before have too")
+        yield BoundarySign(weight, "repeats headings of the pages before")
     conclusions = _find_conclusions(page.text)
     repeated_conclusions = conclusions & frozenset().union(
         *(_find_conclusions(previous_page.text) for previous_page in previous_pages)
@@ -455,7 +450,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
     if repeated_conclusions:
         yield BoundarySign(
             1.0 if _is_note(previous_pages[0]) else 2.0,
-            f"comes to a conclusion again ({', '.join(sorted(repeated_conclusions))})",
+            f"has a second conclusion ({', '.join(sorted(repeated_conclusions))})",
         )
     last_heading = _find_last_heading(previous_pages[-1].text)
     first_line = next(iter(_split_lines(page.text)), "")
@@ -470,7 +465,7 @@ def _find_conclusions(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _find_headings(text: str) -> frozenset[str]:
-    """Headings below the page's head, each once on the page: a label of every row heads nothing."""
+    """Find headings below the page's head, without labels that repeat in rows."""
     counts = Counter(match[1].strip().casefold() for match in _HEADING_PATTERN.finditer(text))
     head = "\n".join(_split_lines(text)[: _HEAD_LINES // 2]).casefold()
     return frozenset(heading for heading, count in counts.items() if count == 1 and heading not in head)
@@ -491,7 +486,7 @@ def _is_heading_like(line: str) -> bool:
 
 
 def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Letterhead, title and first words, if the document has not shown them before."""
+    """Yield signs of a letterhead, title or first words that are new in the document."""
     known_lines = {
         _normalise_line(line)
         for previous_page in previous_pages
@@ -499,7 +494,7 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
     }
     head_lines = _split_lines(page.text)[:_HEAD_LINES]
     new_lines = [line for line in head_lines if _normalise_line(line) not in known_lines]
-    # One that the page before has is a running head; one that only the document's first page has begins another.
+    # An address on the page before is a running header; the address of the document's first page may begin another document.
     last_head_lines = {_normalise_line(line) for line in _split_lines(previous_pages[-1].text)[:_HEAD_LINES]}
     address = next(
         (
@@ -513,9 +508,9 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
     title = next((line for line in new_lines[:6] if _is_title(line)), None)
     opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
     head_signs = (
-        BoundarySign(3.0 if is_dated else 2.0, "has a letterhead of its own", address),
+        BoundarySign(3.0 if is_dated else 2.0, "has a new letterhead", address),
         BoundarySign(2.0, "has a title", title),
-        BoundarySign(1.5, "begins as documents begin", opening),
+        BoundarySign(1.5, "begins with words that usually open a document", opening),
     )
     yield from (sign for sign in head_signs if sign.quote)
     if any(_CONTINUED_PATTERN.search(line) for line in head_lines):
@@ -531,7 +526,7 @@ def _normalise_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Tell if the line is short and capitalised like a title."""
+    """Return True if the line is short and capitalised like a title."""
     if len(line) > _MAX_TITLE_LENGTH or not _TITLE_PATTERN.fullmatch(line):
         return False
     long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
@@ -556,16 +551,21 @@ def _is_note(page: Page) -> bool:
 def _compare_text_forms(
     previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
 ) -> Iterator[BoundarySign]:
-    """Check if the text changes to the forms of a type not contained in it."""
+    """Yield a sign if the text changes to the signs of another type.
+
+    ``contained_types`` are not another type.
+    """
     page_forms, previous_forms = measure_type_signs_on_pages([page]), measure_type_signs_on_pages(previous_pages)
     new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
         return
     lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
-    # Notes have pages of results and medicines, and quote reports by the page; notes are not copied into reports.
+    # notes contain pages of results and medicines and whole reports, but reports contain no notes
     is_copied = old_type is DocumentType.CLINICAL_NOTE or _is_note(previous_pages[0])
     example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:
-        yield BoundarySign(3.0, f"has the form of {new_type.value}, other than the pages before", example.quote)
+        yield BoundarySign(3.0, f"looks like {new_type.value}, unlike the pages before", example.quote)
     elif lead >= _WEAK_FORM_LEAD and page_forms[new_type] >= 2 * page_forms[old_type]:
-        yield BoundarySign(1.0 if is_copied else 2.0, f"rather has the form of {new_type.value}", example.quote)
+        yield BoundarySign(
+            1.0 if is_copied else 2.0, f"looks more like {new_type.value} than the pages before", example.quote
+        )

@@ -1,8 +1,8 @@
-"""Signs of the types in the text, by features that the classifier does not use.
+"""Second opinion on types: text forms that the embedded classifier does not use.
 
-The embedded model's second opinion. It looks at the form of the text: variant notation, measurements in
-three dimensions, result rows with reference ranges, doses, vital signs, lines to fill in. It shares no list with the
-lexicon, or it would agree with each of its mistakes.
+The forms are variant notation, measurements in three dimensions, result rows with reference ranges, doses, vital signs,
+lines to fill in and the like. No list is shared with the lexicon, because the second opinion would then repeat the
+lexicon's mistakes.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
 @dataclass(frozen=True)
 class TypeSign:
-    """A form that is typical of text of a type."""
+    """Text form that is typical of one type: a regular expression with a weight."""
 
     document_type: DocumentType
     name: str
-    """As the expert reads it, in the plural."""
+    """Name of the form for the expert, in the plural."""
     prefilter_substrings: str
-    """Parted by commas: of these small letters every place has some, so that most pages need not be searched; empty: search all."""
+    """Lower-case strings separated by ", ", one of which is in every match, so that most texts need no search; empty: none."""
     expression: str
     weight: float = 1.0
     is_case_sensitive: bool = False
     is_in_reports: bool = False
-    """If reports begin or end with this sign of a note too, so that around a report it shows no note."""
+    """If this form of notes is also found at the beginning or end of reports, so that it shows no note around a report."""
 
-    # Compiled when a text is searched: a program that searches none, as an expert's page, is half a megabyte smaller.
+    # compiled at the first search, because a process that searches nothing then needs half a megabyte less
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The expression, compiled."""
+        """Compiled expression."""
         return re.compile(self.expression, re.MULTILINE | (0 if self.is_case_sensitive else re.IGNORECASE))
 
     @cached_property
     def pattern_for_lowercase_text(self) -> re.Pattern[str] | None:
-        """The pattern for lower-case text, several times as fast; None if case matters."""
+        """Pattern for lower-case text, several times as fast; None if case matters."""
         if self.is_case_sensitive:
             return None
         lowercase_expression = re.sub(
@@ -54,9 +54,9 @@ class TypeSign:
         return re.compile(lowercase_expression, re.MULTILINE)
 
     def count_matches(self, text: str, lowercase_text: str) -> int:
-        """Count its matches, at most ``MAX_SIGN_COUNT``.
+        """Count the matches in a text, at most ``MAX_SIGN_COUNT``.
 
-        ``lowercase_text``: the text in lower case.
+        ``lowercase_text`` is the same text in lower case.
         """
         if not any(substring in lowercase_text for substring in self.prefilter_substrings.split(", ")):
             return 0
@@ -129,18 +129,18 @@ TYPE_SIGNS = (
 )
 # fmt: on
 
+#: Maximum count of a sign, so that one repeated form cannot decide.
 MAX_SIGN_COUNT = 4
-"""A sign counts at most so often: one repeated form cannot decide."""
 
+#: Minimum lead in strength by which another type contradicts the claimed type.
 CONTRADICTION_LEAD = 2.5
-"""So much stronger another type must be to speak against a label ..."""
 
+#: Minimum ratio of strengths at which another type contradicts the claimed type; the lead must be reached too.
 CONTRADICTION_RATIO = 1.8
-"""... and so many times."""
 
 
 class SignMatch(NamedTuple):
-    """The weightiest sign of a type on some pages, and the first words that show it."""
+    """Strongest sign of a type on some pages, with its first match as quote."""
 
     sign: TypeSign
     page: Page
@@ -148,10 +148,10 @@ class SignMatch(NamedTuple):
 
 
 class TypeSignStrengths:
-    """Strength of the forms of some pages for each type, from 0."""
+    """Strength, from 0, of each type's signs on pages: ``strengths[document_type]``."""
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
-        """``counts_by_page``: of each page, how often it has each of ``TYPE_SIGNS``."""
+        """Sum the counts of each of ``TYPE_SIGNS`` over the pages, one row per page."""
         self._sign_counts = [min(sum(column), MAX_SIGN_COUNT) for column in zip(*counts_by_page, strict=True)] or [
             0
         ] * len(TYPE_SIGNS)
@@ -164,12 +164,12 @@ class TypeSignStrengths:
 
     @property
     def strongest_type(self) -> DocumentType | None:
-        """The type that most speaks for; None where nothing speaks for any."""
+        """Type with the strongest signs; None if no sign was found."""
         leading_type = max(self._strengths, key=lambda kind: self._strengths[kind])
         return leading_type if self._strengths[leading_type] else None
 
     def find_contradicting_type(self, claimed_type: DocumentType) -> DocumentType | None:
-        """Find another type whose form the text has instead, if any."""
+        """Return the type whose signs clearly outweigh the claimed type's, or None."""
         leading_type = self.strongest_type
         if leading_type is None or leading_type is claimed_type:
             return None
@@ -181,9 +181,9 @@ class TypeSignStrengths:
         )
 
     def find_strongest_sign_match(self, kind: DocumentType, pages: Sequence[Page]) -> SignMatch:
-        """Find the match on these pages that speaks most for a type.
+        """Find the type's strongest sign, and its first match on ``pages``.
 
-        The strengths are those of ``pages``. ValueError if there is none.
+        ``pages`` must be the pages that were counted. ValueError if no sign of the type matches.
         """
         weighted_signs = [
             (count * sign.weight, sign)
@@ -198,7 +198,7 @@ class TypeSignStrengths:
 
 
 def lower_ascii(text: str) -> str:
-    """Make ASCII letters small and leave all others, so that nothing moves."""
+    """Convert ASCII letters to lower case and no others, so that positions stay equal."""
     return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
@@ -210,27 +210,27 @@ def count_type_signs(text: str) -> tuple[int, ...]:
 
 
 def measure_type_signs_in_text(text: str) -> TypeSignStrengths:
-    """Measure the forms in a piece of text."""
+    """Measure the strength of each type's signs in a text."""
     return TypeSignStrengths([count_type_signs(text)])
 
 
 def measure_type_signs_on_pages(pages: Iterable[Page]) -> TypeSignStrengths:
-    """Measure the forms of these pages together."""
+    """Measure the strength of each type's signs on these pages together."""
     return TypeSignStrengths([count_type_signs(page.text) for page in pages])
 
 
 class NoteAroundReport(NamedTuple):
-    """Signs of a note on both sides of a report."""
+    """Strength of a note's signs around a report, and a quote from it."""
 
     strength: float
     quote: str
-    """The first words of a note behind the report."""
+    """First match of a note's sign after the report."""
 
 
 def find_note_around_report(text: str, report_type: DocumentType) -> NoteAroundReport | None:
-    """Find the note around the first to last forms of a report.
+    """Find signs of a note before and after the signs of a report.
 
-    None unless both sides have any.
+    None if the text has no sign of the report, or none of a note before or after it.
     """
     report_spans = [
         match.span()

@@ -1,10 +1,8 @@
-"""A second reading of other programs' answers by the embedded classifier.
+"""Second reading: offline check of other programs' types by two embedded readings.
 
-Contract ruling 20 a.
-
-A language model's answer, or another system's, is read a second time, free and offline: by the embedded classifier's words
-and by the reading of acts, which share neither lists nor authors, as one. The second reading never takes the place of a
-model's question and decides nothing itself: a calibrated contradiction is put to a person.
+Source: contract ruling 20 a. The types of a language model or another system are compared with the combined
+probabilities of the embedded classifier (words) and of ``acts``, which share no lists. A contradiction raises an issue
+for a person; the answer is not changed, and the models are asked all the same.
 """
 
 from __future__ import annotations
@@ -29,18 +27,18 @@ from evalkit.issue import Issue, IssueSeverity
 
 SECOND_READING_CODE: Final = "V2-SECOND-READING"
 
+#: Minimum probability of the likeliest type in a reading that may contradict an answer.
 _MIN_READ_PROBABILITY = 0.5
-"""A reading that finds no type rather than not, as of a page with few words, contradicts none."""
+#: Added to each probability, so that a single reading cannot rule out a type.
 _MIN_PROBABILITY = 1e-4
-"""No reading of one kind rules a type out."""
 
 
 def combine_readings(
     word_probabilities: Mapping[DocumentType, float], act_probabilities: Mapping[DocumentType, float] | None
 ) -> dict[DocumentType, float]:
-    """Combine both readings to probabilities of the types; they sum to 1.
+    """Combine both readings to probabilities of the types, with sum 1.
 
-    As if they erred independently. ``act_probabilities`` None: words alone.
+    The normalised product, as for independent readings. ``act_probabilities`` None: words alone.
 
     >>> halves = dict.fromkeys(DocumentType, 0.2)
     >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
@@ -59,7 +57,7 @@ def combine_readings(
 def find_second_reading_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: EmbeddedModelWeights
 ) -> Iterator[Issue]:
-    """Raise V2-SECOND-READING for segments read as another type."""
+    """Raise V2-SECOND-READING for segments whose type the second reading contradicts."""
     for segment in classification.segments:
         pages = [
             read_page_for_scoring(page, weights)
@@ -72,7 +70,7 @@ def find_second_reading_issues(
             _read_words(pages, segment.dominant_type, get_contained_types(segment)),
             _read_acts(segment, segment.dominant_type, bundle),
         )
-        # The probability of a type that was never learned is meaningless.
+        # the probability of a type without training texts means nothing
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
         is_contradicted = (
             probabilities[segment.dominant_type] < weights.max_contradicted_probability
@@ -85,9 +83,10 @@ def find_second_reading_issues(
 def _read_words(
     pages: Sequence[ScoredPage], claimed_type: DocumentType, contained_types: AbstractSet[DocumentType]
 ) -> Mapping[DocumentType, float]:
-    """Read the words of a segment.
+    """Return the types' probabilities by the words of a segment.
 
-    If it contains other types and the later pages read like these, its first pages alone.
+    If the answer says that the segment contains other types, its first pages are also read alone where the remaining pages
+    read like one of these; the reading that is best for the claimed type counts.
     """
     readings = [
         combine_page_scores(pages),
@@ -103,9 +102,9 @@ def _read_words(
 def _read_acts(
     segment: Segment, claimed_type: DocumentType, bundle: DocumentBundle
 ) -> Mapping[DocumentType, float] | None:
-    """Read the acts of a segment; None if it has too little text.
+    """Return the types' probabilities by the act of a segment.
 
-    Of a report that contains other types, those of its own pages.
+    None if the segment has too little text. The claimed type has its ``compute_act_probability``.
     """
     reading = read_act_of_segment(segment, bundle)
     if reading is None:

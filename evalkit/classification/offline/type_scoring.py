@@ -1,7 +1,7 @@
 """Calibrated probabilities of the types of some pages, with their reasons.
 
-The lexicon's opinion and the learned terms are added up, divided by the temperature, and become probabilities that sum
-to 1. Every part of the sum can be named, so that a person can see what speaks for and against a type.
+The weighted features of the lexicon and the weights of learned terms are added up, damped, divided by the temperature,
+and converted to probabilities by softmax. Each summand has a name, so that a person can see the reasons.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from evalkit.classification.offline.model_weights import (
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 
-#: The beginning and the end of a document: so much of it, but at least so many characters.
+#: Share of a document that counts as its beginning, and as its end, and the minimum in characters.
 _EDGE_SHARE, _MIN_EDGE_LENGTH = 0.15, 250
-#: Below so many known terms each counts as if there were so many, or one word would decide a line.
+#: Texts with fewer known terms are weighed as if they had this many, so that one word does not decide a short line.
 _MIN_TERM_COUNT = 40
-#: Added to the sum that shares are shares of: what hardly speaks has no share.
+#: Added to the total before shares are computed, so that little evidence gives small shares.
 _SHARE_SMOOTHING = 5.0
-#: So much of the lexicon's evidence is believed by half.
+#: Sum of lexicon scores at which the damping factor is one half.
 _DAMPING_CONSTANT = 3.0
 _WORD_PATTERN = re.compile(r"[A-Za-z]{2,}")
 _MIN_WORD_LENGTH = 3
@@ -46,7 +46,7 @@ LexiconFeatures = dict[str, tuple[float, ...]]
 
 
 class Term(NamedTuple):
-    """A word or a pair of words, and its place in the page's text."""
+    """Word or pair of words in lower case, and its place in the page's text."""
 
     text: str
     start: int
@@ -55,63 +55,63 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredPage:
-    """A page: what the lexicon found, and its words."""
+    """Page with its lexicon matches, its known terms and its unknown words."""
 
     lexicon_reading: LexiconReading
     terms: tuple[str, ...]
-    """Those that weigh anything, each once, in order of appearance."""
+    """Terms that have learned weights, each once."""
     unknown_words: frozenset[str]
-    """Those that weigh nothing: they were not learned from."""
+    """Words that have no learned weights."""
     model_weights: EmbeddedModelWeights
-    """By what they are weighed."""
+    """Weights by which the page is scored."""
 
     @cached_property
     def type_scores(self) -> ClassificationScores:
-        """Scores of the types by this page alone."""
+        """Scores of this page alone."""
         return combine_page_scores([self])
 
     @cached_property
     def term_cues(self) -> tuple[CueMatch, ...]:
-        """Places where learned terms speak for a type; searched when first needed."""
+        """Places of learned terms, each with the type that it speaks for most."""
         return tuple(_find_term_cues(self))
 
 
 @dataclass(frozen=True)
 class ScoreContribution:
-    """One thing that spoke for or against types."""
+    """Summand of the types' scores: a lexicon feature or a learned term."""
 
     name: str
-    """A term, or one of ``LEXICON_FEATURE_NAMES``."""
+    """The term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
-    """Its contribution to each type, in the order of ``DocumentType``."""
+    """Contribution to each type's score, in the order of ``DocumentType``."""
     is_term: bool
 
 
 @dataclass(frozen=True)
 class ClassificationScores:
-    """Scores of some pages together."""
+    """Features of some pages together, and the types' probabilities from them."""
 
     lexicon_scores: Mapping[DocumentType, float]
-    """The lexicon's."""
+    """Sum of the weights of the lexicon's matches for each type."""
     lexicon_features: LexiconFeatures
-    """Features of the lexicon: for each of ``LEXICON_FEATURE_NAMES`` a number a type."""
+    """Name of ``LEXICON_FEATURE_NAMES`` → one number for each type."""
     terms: tuple[str, ...]
-    """Those that were found, each once."""
+    """Terms with learned weights on the pages, each once."""
     unknown_word_count: int
-    """Number of different words that were not learned from."""
+    """Number of different words without learned weights."""
     model_weights: EmbeddedModelWeights
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """Probability of each type; they sum to 1.
+        """Probability of each type; the sum is 1.
 
-        Near equal for pages of little text, or unlike all that was learned.
+        Nearly equal for pages of little text, or of text unlike the training texts.
         """
         return self._compute_probabilities(self.damping)
 
     @cached_property
     def damping(self) -> float:
-        """Trust in the scores, 0 to 1."""
+        """Factor of the scores, 0 to 1; small for little evidence or many unknown words."""
         known_word_count = sum(" " not in term for term in self.terms)
         familiarity = compute_familiarity(
             known_word_count, known_word_count + self.unknown_word_count, self.model_weights.min_known_share
@@ -120,7 +120,7 @@ class ClassificationScores:
 
     @property
     def probabilities_undamped(self) -> dict[DocumentType, float]:
-        """Probabilities without damping, however little text there is."""
+        """Probability of each type without damping, however little text there is."""
         return self._compute_probabilities(1.0)
 
     def _compute_probabilities(self, damping: float) -> dict[DocumentType, float]:
@@ -144,9 +144,9 @@ class ClassificationScores:
 
     @property
     def iter_contributions(self) -> Iterator[ScoreContribution]:
-        """Iterate over all contributions to the scores.
+        """All contributions to the scores: lexicon features, then terms.
 
-        With the bias, damped and divided by the temperature, their sum makes the probabilities.
+        Their sum and the bias, damped and divided by the temperature, are the inputs of softmax.
         """
         for weight, (name, features) in zip(
             self.model_weights.lexicon_weights, self.lexicon_features.items(), strict=True
@@ -160,22 +160,19 @@ class ClassificationScores:
 
     @property
     def types_by_probability(self) -> list[DocumentType]:
-        """The types, the most probable first."""
+        """The five types, most probable first."""
         return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
 
 
 def compute_damping_factor(lexicon_score_sum: float) -> float:
-    """Compute the trust in scores, 0 to 1, from the evidence there is.
-
-    ``lexicon_score_sum``: sum of the lexicon's scores; terms count besides them.
-    """
+    """Compute the damping factor, 0 to 1, from the sum of the lexicon's scores."""
     return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
 
 def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
-    """Compute the trust in words from the share of known ones, 0 to 1.
+    """Compute the factor, 0 to 1, for texts with few known words.
 
-    Below 1 only if fewer are known than in learned texts.
+    Below 1 only if the share of known words is below ``min_known_share``.
 
     >>> compute_familiarity(60, 100, 0.5), compute_familiarity(10, 100, 0.5), compute_familiarity(0, 0, 0.5)
     (1.0, 0.2, 1.0)
@@ -184,7 +181,7 @@ def compute_familiarity(known_word_count: int, word_count: int, min_known_share:
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
-    """Probabilities in proportion to the sums' exponentials.
+    """Convert logits to probabilities in proportion to their exponentials.
 
     >>> softmax([0.0, 0.0]), [round(one, 3) for one in softmax([1000.0, 999.0])]
     ([0.5, 0.5], [0.731, 0.269])
@@ -196,7 +193,10 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
-    """Read the page once for all scores."""
+    """Find lexicon matches, known terms and unknown words of a page.
+
+    ``model_weights`` None: the shipped weights.
+    """
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
     return ScoredPage(
@@ -209,9 +209,9 @@ def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None
 def find_weighted_terms_and_unknown_words(
     text: str, furniture_spans: Sequence[Span], model_weights: TermWeights
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Find terms that have weights, and words that have none; without places.
+    """Return the text's terms with learned weights, and its words without.
 
-    Otherwise as :func:`extract_terms`.
+    The terms are those of :func:`extract_terms`, each once and without its place.
     """
     weighted_terms: dict[str, None] = {}
     unknown_words: set[str] = set()
@@ -233,9 +233,9 @@ def find_weighted_terms_and_unknown_words(
 
 
 def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[Term]:
-    """Extract words of three letters or more, and pairs of neighbouring words.
+    """Yield words of three letters or more, and pairs of neighbouring words.
 
-    The words of a pair have at least two letters. Page furniture is left out.
+    The words of a pair have at least two letters. Headers and footers (``furniture_spans``) are left out.
     """
     for start, end in find_body_spans(text, furniture_spans):
         previous_word: Term | None = None
@@ -249,7 +249,7 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the scores of pages, at least one, to those of one document."""
+    """Combine the features of at least one page to the scores of one document."""
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
     unknown_words = frozenset().union(*(page.unknown_words for page in pages))
@@ -257,14 +257,14 @@ def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
 
 
 def compute_term_weight(term_count: int) -> float:
-    """Compute the weight of each of so many different known terms."""
+    """Compute the factor of each term's weight in a text of ``term_count`` terms."""
     return 1 / math.sqrt(max(term_count, _MIN_TERM_COUNT))
 
 
 def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[DocumentType, float], LexiconFeatures]:
-    """Compute the lexicon's scores of all pages, and features a type.
+    """Compute the lexicon's scores and features of these pages as one document.
 
-    The features are those of ``LEXICON_FEATURE_NAMES``.
+    The features are those of ``LEXICON_FEATURE_NAMES``, each with one number for each type.
     """
     total_length = sum(len(reading.page.text) for reading in readings)
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
@@ -293,7 +293,7 @@ def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
 
 
 def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
-    """Select the learned terms that speak for this type more than for others."""
+    """Return the places of learned terms that speak most for this type."""
     return (cue for cue in page.term_cues if cue.document_type is kind)
 
 

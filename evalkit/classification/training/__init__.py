@@ -1,1 +1,1 @@
-"""Learning of the embedded model: never imported when evalkit runs."""
+"""Training of the embedded model; evalkit never imports it when it runs."""

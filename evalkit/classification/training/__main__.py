@@ -1,11 +1,11 @@
-"""Learn ``weights.json``, the embedded model's weights, from labelled texts.
+"""Command that learns the embedded model's ``weights.json`` from labelled texts.
 
     python -m evalkit.classification.training PATH… --to weights.json
 
-A PATH is a file of JSON Lines or TOML, one labelled text each, or a folder with one sub-folder a type that holds .txt
-files. Records of one patient or one source are one ``group``: what is judged is never judged by what was learned from
-its own group. Only terms that several groups share are kept, letters only and no names, so that no patient's data is in the
-file. Where documents begin is learned by ``tests/benchmarks/join_weights.py``.
+A PATH is a file of JSON Lines or TOML with a labelled text in each row, or a folder with one sub-folder of .txt files for
+each type. Records of one patient or one source form a ``group``; a text is always judged by weights learned without its
+group. Only terms that several groups share are kept, letters only and no names, so that the file has no patient's data.
+The weights of boundaries are learned by ``tests/benchmarks/join_weights.py``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from evalkit.errors import UsageError
 
 
 def main() -> None:
-    """Learn from labelled texts; where documents begin is taken from the shipped file."""
+    """Learn type weights from labelled texts; keep the shipped weights of boundaries."""
     parser = argparse.ArgumentParser(prog="python -m evalkit.classification.training", description=main.__doc__)
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines, TOML, or a folder by types")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines or TOML file, or folder by types"
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="file to write, such as weights.json")
     arguments = parser.parse_args()
     shipped_weights = load_embedded_weights()
     try:
@@ -44,7 +46,7 @@ def main() -> None:
     is_decided = probability_rows.max(axis=1) >= data["least"]
     print(  # noqa: T201 - what the command is asked for
         f"{arguments.to}: {len(data['terms'])} terms, version {data['version']}. Of {len(is_right)} texts, judged without their "
-        f"groups: {int((is_right & is_decided).sum())} right, {int((~is_right & is_decided).sum())} wrong, {int((~is_decided).sum())} cannot tell"
+        f"groups: {int((is_right & is_decided).sum())} right, {int((~is_right & is_decided).sum())} wrong, {int((~is_decided).sum())} undecided"
     )
 
 

@@ -1,4 +1,4 @@
-"""Calibration: from what probability on an answer is given, and contradicted."""
+"""Calibration of the temperature and of the probabilities that decide an answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES, Label
 from evalkit.classification.training.training_set import FloatArray, TrainingSet
 
 CANDIDATE_THRESHOLDS = tuple(round(0.4 + 0.05 * step, 2) for step in range(12))
+#: Maximum share of wrong answers among those that are probable enough and that the reading of acts does not contradict.
 MAX_ERROR_RATE = 0.02
-"""Share of wrong answers among those accepted: probable enough, and not contradicted by the reading of acts."""
+#: Maximum share of right types that the second reading may contradict, as the mean of the types' shares.
 MAX_CONTRADICTED_RATE = 0.02
-"""Share of right types, macro over the types, that the second reading may contradict."""
 
 
 class ProbabilityCalibration(NamedTuple):
-    """Temperature and limits by which sums become probabilities."""
+    """Temperature, and the probabilities that decide if a type is named."""
 
     temperature: float
     min_probability: float
@@ -33,23 +33,20 @@ class ProbabilityCalibration(NamedTuple):
 
 
 class ActJudgements(NamedTuple):
-    """Readings of acts of each variant that is a whole text.
-
-    One row a variant, one column a type.
-    """
+    """Acts of the text variants: arrays with one row per variant, one column per type."""
 
     probabilities: FloatArray
-    """Equal where a text says too little to judge, and for variants that were not read."""
+    """Probability of each type's act; equal for all types if the variant is too short or not a whole text."""
     contradictions: npt.NDArray[np.bool_]
-    """Which types it contradicts."""
+    """True for each type that the text's act contradicts."""
 
 
 def judge_acts(
     training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
 ) -> ActJudgements:
-    """Read the acts of whole texts.
+    """Judge the acts of all variants that are whole texts.
 
-    ``select_weights``: weights learned without the text's source; None: the shipped ones.
+    ``select_weights`` returns the weights for a text, learned without its source; None: the shipped weights.
     """
     shape = (len(training_set.variants), len(DOCUMENT_TYPES))
     probabilities, contradictions = np.full(shape, 1 / len(DOCUMENT_TYPES)), np.zeros(shape, dtype=bool)
@@ -68,13 +65,11 @@ def calibrate_probabilities(
     act_judgements: ActJudgements,
     row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> ProbabilityCalibration:
-    """Calibrate from sums of a model that did not learn the judged texts.
+    """Choose temperature and limits from sums by weights learned without these texts.
 
-    ``row_mask``: of these variants alone; None: of all.
-
-    The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
-    ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` from which at most
-    ``MAX_ERROR_RATE`` of the answers about whole texts that the reading of acts does not contradict are wrong.
+    ``row_mask``: variants to use; None: all. The temperature maximises the likelihood of the right types, but is at least
+    1. ``min_probability`` is the lowest of ``CANDIDATE_THRESHOLDS`` from which at most ``MAX_ERROR_RATE`` of the answers
+    are wrong, counted over whole texts whose answer the reading of acts does not contradict.
     """
     selected_rows = np.ones(len(type_sums), dtype=bool) if row_mask is None else row_mask
     true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
@@ -118,9 +113,9 @@ def calibrate_probabilities(
 
 
 def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt.NDArray[np.intp]) -> float:
-    """Choose the highest limit that contradicts few right types.
+    """Choose the highest probability limit that contradicts few right types.
 
-    At most ``MAX_CONTRADICTED_RATE``, macro over the types.
+    At most ``MAX_CONTRADICTED_RATE`` of the right types are below the limit, as the mean of the types' shares.
     """
     candidates = [round(0.01 * step, 2) for step in range(91)]
     return max(
@@ -132,5 +127,5 @@ def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt
 
 
 def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
-    """Compute the probability of each type; one row a text."""
+    """Convert sums to probabilities of the types; one row per text."""
     return np.asarray(softmax(type_sums / temperature, axis=1))

@@ -1,4 +1,4 @@
-"""Vocabulary and weights of the types, fitted to a training set."""
+"""Fitting of the vocabulary and the types' weights to a training set."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from evalkit.classification.training.training_set import (
 )
 from evalkit.documents.identity.identifier_values import load_given_names
 
+#: Minimum number of groups that share a term of the vocabulary.
 MIN_TERM_GROUPS = 4
-"""So many groups must share a term."""
+#: Minimum number of a type's groups with a term that may speak for the type, so that one source's habits do not count.
 MIN_TYPE_GROUPS = 3
-"""So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
-#: A word with a capital letter this often inside of sentences is a name.
+#: Share of capitalised uses inside of sentences from which a word is a name.
 _MIN_NAME_CAPITAL_SHARE = 0.5
 _WORD_IN_SENTENCE_PATTERN = re.compile(r"(?<=[\w,;] )([A-Za-z][a-z]+)\b")
 _EXCLUDED_TERMS = frozenset(
@@ -87,7 +87,7 @@ _EXCLUDED_TERMS = frozenset(
         "https",
     ]
 )
-#: A term of these words alone shows a style, not a type.
+#: Function words; a term of these words alone shows a style, not a type, and is left out.
 _STOP_WORDS = frozenset(
     [
         "a",
@@ -168,7 +168,7 @@ _STOP_WORDS = frozenset(
 
 
 def find_proper_names(texts: Iterable[str]) -> set[str]:
-    """Words that mostly have a capital letter in the middle of a sentence."""
+    """Find words that are mostly capitalised in the middle of a sentence."""
     capital_counts: Counter[str] = Counter()
     lowercase_counts: Counter[str] = Counter()
     for text in texts:
@@ -184,7 +184,7 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 def select_vocabulary(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
 ) -> list[str]:
-    """Select the terms that enough groups share and that are no names, sorted."""
+    """Return the sorted terms that enough groups share and that contain no names."""
     groups_by_term: dict[str, set[str]] = defaultdict(set)
     whole_text_rows = [row for row in rows if training_set.variants[row].name == "whole"]
     for row in whole_text_rows:
@@ -206,16 +206,16 @@ def select_vocabulary(
 
 
 def _is_placeholder(word: str) -> bool:
-    """Tell if letters are in alphabetical order: ``abc``, ``xyz``."""
+    """Return True if the letters follow each other in the alphabet: ``abc``, ``xyz``."""
     return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
 
 
 def mark_unsupported_terms_by_type(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """Mark terms that too few groups of a type have to speak for it.
+    """Mark terms that less than ``MIN_TYPE_GROUPS`` groups of a type have.
 
-    One row a term, one column a type.
+    The array has one row per term, one column per type.
     """
     index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
     groups_by_cell: dict[tuple[int, int], set[str]] = defaultdict(set)
@@ -231,28 +231,28 @@ def mark_unsupported_terms_by_type(
     return is_unsupported
 
 
+#: Quantile of the training texts' shares of known words; half of that share is ``min_known_share``.
 UNFAMILIAR_SHARE = 0.01
-"""So many of the learned texts are unlike the others: half as many known words as the rest has are still believed in full."""
+#: Minimum absolute weight, for at least one type, of a term that is kept.
 MIN_TERM_WEIGHT = 0.005
-"""Terms that weigh less for every type are left out."""
 _RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON = 0.1, 10.0, 0.05
 
 
 class FittedWeights(NamedTuple):
-    """Learned weights of the types."""
+    """Learned weights of lexicon features and terms for each type."""
 
     lexicon_weights: FloatArray
     bias: FloatArray
     terms: list[str]
     term_weights: FloatArray
-    """One row a term, one column a type."""
+    """One row per term, one column per type."""
     min_known_share: float = 0.0
-    """Share of known words, 0 to 1, that nearly all learned texts have."""
+    """Share of known words, 0 to 1, below which scores are damped."""
 
     def compute_damped_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """Compute the damped sums of each type for these variants.
+        """Compute each type's sum of weights for these variants, damped.
 
-        Damped for texts of little evidence or few known words.
+        Sums are smaller for texts of little evidence or few known words. One row per variant, one column per type.
         """
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
@@ -277,11 +277,9 @@ def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -
 def fit_weights(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
 ) -> FittedWeights:
-    """Fit a multinomial logistic regression.
+    """Fit a multinomial logistic regression with ridge penalty to these variants.
 
-    The lexicon's weights are the same for all types.
-
-    Groups weigh the same within their type, for any number of variants; types by the root of their groups.
+    The lexicon's weights are the same for all types. Variants are weighted by ``compute_row_weights``.
     """
     vocabulary = select_vocabulary(training_set, rows, min_groups)
     term_matrix = build_term_matrix(training_set, rows, vocabulary)
@@ -353,11 +351,10 @@ def predict_out_of_fold_sums(
     parts_by_variant: Sequence[SourceParts],
     trainable_row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
-    """Predict each variant's sums by a model that learned none of its parts.
+    """Compute each variant's sums by weights that were learned without its parts.
 
-    Quoted parts count as well. Returns the sums and those models.
-
-    ``trainable_row_mask``: which variants may be learned from; None: all.
+    The part of a quoted report counts too. Returns the sums, and the weights by the parts that were held out.
+    ``trainable_row_mask``: variants that may be learned from; None: all.
     """
     allowed_rows = np.ones(len(parts_by_variant), dtype=bool) if trainable_row_mask is None else trainable_row_mask
     type_sums = np.zeros((len(parts_by_variant), len(DOCUMENT_TYPES)))

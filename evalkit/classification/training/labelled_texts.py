@@ -1,4 +1,4 @@
-"""Labelled texts to learn from: read from files, cut into pages, and varied."""
+"""Labelled texts for training: reading from files, division into pages, variants."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from evalkit.documents.furniture import find_stamp_line_indices
 from evalkit.errors import UsageError
 
 DOCUMENT_TYPES = tuple(DocumentType)
+#: Number of characters after which a new page begins in a text without pages.
 PAGE_LENGTH = 3000
-"""Characters after which a text without pages gets a new page."""
 
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A labelled text."""
+    """Training text with its document type, group and source."""
 
     id: str
     document_type: DocumentType
     text: str
     group: str
-    """Group of records that resemble each other: the same patient, source or report."""
+    """Group of records that resemble each other, such as those of one patient or report."""
     source: str = ""
 
 
 def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
-    """Read all labelled texts under these paths.
+    """Read all labelled texts of these files and folders.
 
-    UsageError that names the file and row of anything else.
+    UsageError that names the file and row if a row is wrong, if a type has no text, or if there is only one group.
     """
     labelled_texts = [example for path in paths for example in _read_labelled_path(path)]
     missing_types = [
@@ -47,10 +47,11 @@ def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
         if not any(labelled_text.document_type is kind for labelled_text in labelled_texts)
     ]
     if missing_types:
-        raise _build_training_input_error("the examples", f"have none of type {', '.join(missing_types)}")
+        raise _build_training_input_error("the examples", f"have no text of type {', '.join(missing_types)}")
     if len({labelled_text.group for labelled_text in labelled_texts}) < 2:
         raise _build_training_input_error(
-            "the examples", "are all of one group, and none is judged by what was learned from its own"
+            "the examples",
+            "are all of one group, but two are needed: a text is judged by weights learned without its group",
         )
     return labelled_texts
 
@@ -62,7 +63,7 @@ def _read_labelled_path(path: Path) -> Iterator[LabelledText]:
             try:
                 text = file.read_text("utf-8")
             except (OSError, ValueError) as error:
-                raise _build_training_input_error(location, "cannot be read as text in UTF-8") from error
+                raise _build_training_input_error(location, "cannot be read as UTF-8 text") from error
             yield _parse_labelled_row(location, {"id": file.stem, "type": file.parent.name, "text": text})
         return
     try:
@@ -84,7 +85,7 @@ def _parse_labelled_row(location: str, row: Any) -> LabelledText:
     if not isinstance(row, Mapping) or not all(isinstance(row.get(key), str) for key in ("type", "text")):
         raise _build_training_input_error(location, "has no type or no text")
     if row["type"] not in [kind.value for kind in DOCUMENT_TYPES]:
-        raise _build_training_input_error(location, "has none of the five types")
+        raise _build_training_input_error(location, "has a type that is none of the five document types")
     name = str(row.get("id") or row.get("doc_id") or hashlib.sha256(row["text"].encode()).hexdigest()[:12])
     return LabelledText(
         name, DocumentType(row["type"]), row["text"], str(row.get("group") or name), str(row.get("source") or "")
@@ -92,11 +93,15 @@ def _parse_labelled_row(location: str, row: Any) -> LabelledText:
 
 
 def _build_training_input_error(location: str, problem: str) -> UsageError:
-    return UsageError(f"{location} {problem}", code="LEARNING-INPUT", remedy="Give rows with type, text and group.")
+    return UsageError(
+        f"{location} {problem}",
+        code="LEARNING-INPUT",
+        remedy="Give each row a document type, a text and a group, and have at least two groups.",
+    )
 
 
 def build_pages_from_text(text: str) -> tuple[Page, ...]:
-    """Build pages of lines from a text, as of a file without layout."""
+    """Build pages from a text, as if read from a file without layout."""
     pages: list[list[str]] = [[]]
     for line in text.split("\n"):
         if not line.strip():
@@ -131,22 +136,22 @@ _OCR_CONFUSIONS = dict(
 
 
 class TextVariant(NamedTuple):
-    """A text as it was, or as it might have been.
+    """Training text, or a variation of one.
 
-    A part of it, without labels, misread, with a report quoted in it.
+    Variations are parts, the text without labels or line breaks, with OCR errors, or with a quoted report.
     """
 
     name: str
     original: LabelledText
     text: str
     quoted_report: LabelledText | None = None
-    """The report that is quoted in it."""
+    """Report whose text was inserted as a quote; None for the other variants."""
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
-    """Create every text's variants.
+    """Create the variants of all texts, the same at each call.
 
-    A quoted report is from the note's own fold and, if possible, source.
+    A report that is quoted in a note is from the note's fold and, if possible, from its source.
     """
     text_variants: list[TextVariant] = []
     texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
@@ -188,7 +193,7 @@ def _insert_quoted_reports(
         return
     for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
         if candidates := texts_by_fold_and_type.get((fold, kind)):
-            # One source quotes one other at most: each pair of sources is held out together, and learned without once more.
+            # A source quotes at most one other source, because each pair of sources needs a training run without both.
             source = max(
                 {candidate.source for candidate in candidates}, key=lambda name: (name == labelled_text.source, name)
             )
@@ -205,7 +210,10 @@ def _insert_quoted_reports(
 
 
 def simulate_ocr_errors(text: str, error_rate: float, random_source: random.Random) -> str:
-    """Simulate a poor scan: characters mistaken, dropped and split."""
+    """Return the text with OCR errors: confused, dropped and split characters.
+
+    ``error_rate``: share of letters and digits that are changed.
+    """
     characters: list[str] = []
     for character in text:
         if not character.isalnum() or random_source.random() >= error_rate:

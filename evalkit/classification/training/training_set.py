@@ -1,4 +1,4 @@
-"""Training set: all features as numbers, one row a text variant."""
+"""Training set: features of all text variants as arrays."""
 
 from __future__ import annotations
 
@@ -29,17 +29,20 @@ SourceParts = frozenset[Hashable]
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Variants with all that is learned from."""
+    """Text variants with their features and types."""
 
     variants: Sequence[TextVariant]
     lexicon_features: FloatArray
-    """One row a variant, one column a type, one layer each of ``LEXICON_KINDS``."""
+    """Array of shape (variants, types, ``LEXICON_FEATURE_NAMES``)."""
     term_sets: Sequence[frozenset[str]]
     true_types: npt.NDArray[np.intp]
 
 
 def assign_folds_to_groups(labelled_texts: Iterable[LabelledText], fold_count: int = FOLDS) -> dict[str, int]:
-    """Group → fold: types spread evenly, the same for the same groups."""
+    """Assign each group to a fold, so that each type is spread evenly over the folds.
+
+    Deterministic: equal groups give equal folds.
+    """
     type_by_group = {example.group: example.document_type.value for example in labelled_texts}
     ordered_groups = sorted(
         type_by_group, key=lambda group: (type_by_group[group], hashlib.sha256(group.encode()).hexdigest())
@@ -48,7 +51,7 @@ def assign_folds_to_groups(labelled_texts: Iterable[LabelledText], fold_count: i
 
 
 def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
-    """Build the features of all variants, each read once."""
+    """Compute the features of all variants."""
     feature_rows, term_sets = [], []
     for variant in text_variants:
         pages = build_pages_from_text(variant.text)
@@ -64,9 +67,9 @@ def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
 
 
 def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
-    """Build the matrix of weighted terms, one row a variant.
+    """Build the sparse matrix of term weights: a row per variant, a column per term.
 
-    Weighted as in ``type_scoring``; columns are those of ``vocabulary``.
+    The weights are those of ``type_scoring.compute_term_weight``.
     """
     index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
     indices_by_row = [
@@ -81,13 +84,13 @@ def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], voc
 
 
 def compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
-    """Compute each variant's weight.
+    """Compute the training weight of each variant; the mean is 1.
 
-    Groups weigh the same within their type, types by the root of their groups.
+    Groups have equal weights within a type; a type's total weight grows with the square root of its number of groups.
     """
     groups = [training_set.variants[row].original.group for row in rows]
     group_sizes = Counter(groups)
-    # One patient has records of several types: the group counts for each of them.
+    # a group with records of several types counts for each of these types
     type_counts = Counter(kind for _, kind in set(zip(groups, training_set.true_types[rows].tolist(), strict=True)))
     row_weights = np.array(
         [
@@ -101,9 +104,9 @@ def compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -
 def list_source_parts_by_variant(
     training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]
 ) -> list[SourceParts]:
-    """List the parts of the collection that each variant's words are from.
+    """Return for each variant the parts of its own text and of the quoted report.
 
-    Its own part, and that of what it quotes.
+    ``get_part`` maps a text to its part, such as its fold or source.
     """
     return [
         frozenset(
@@ -116,5 +119,5 @@ def list_source_parts_by_variant(
 def mark_independent_rows(
     parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
 ) -> npt.NDArray[np.bool_]:
-    """Mark the variants that have nothing of the held-out parts."""
+    """Mark the variants that contain no text of the held-out parts."""
     return np.array([held_out_parts.isdisjoint(variant_parts) for variant_parts in parts_by_variant])

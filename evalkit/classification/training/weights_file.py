@@ -1,4 +1,4 @@
-"""The contents of ``weights.json``."""
+"""Training of the embedded model and the contents of ``weights.json``."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from evalkit.classification.training.training_set import (
 def train_model_with_held_out_sums(
     examples: Sequence[LabelledText], transition_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
-    """Train a model; return its JSON, held-out sums and training set.
+    """Train the embedded model; return the JSON, held-out sums and training set.
 
-    The sums of each variant are those of a model that had not seen its group.
+    The sums of each variant are computed by weights learned without its fold.
     """
     fold_by_group = assign_folds_to_groups(examples)
     training_set = build_training_set(create_text_variants(examples, fold_by_group))
@@ -53,11 +53,9 @@ def build_weights_json(
     transition_weights: Mapping[str, float],
     counted_examples: Iterable[LabelledText] = (),
 ) -> dict[str, Any]:
-    """Build the contents of ``weights.json``.
+    """Build the contents of ``weights.json``, with a version from their hash.
 
-    Its version is the beginning of its numbers' hash.
-
-    Of ``counted_examples`` the groups of each type are counted; nothing else is taken from them.
+    ``counted_examples`` are used only for the number of groups of each type.
     """
     group_counts = Counter(
         kind for _, kind in {(example.group, example.document_type.value) for example in counted_examples}
@@ -86,7 +84,7 @@ def _round_to_three_decimals(values: FloatArray) -> list[float]:
 
 
 def format_weights_json(data: Mapping[str, Any]) -> str:
-    """One line a term, so that two versions can be compared."""
+    """Format the contents as JSON with one line per term, for readable diffs."""
     head = json.dumps({key: value for key, value in data.items() if key != "terms"}, indent=1)
     rows = ",\n".join(f"  {json.dumps(term)}: {json.dumps(row)}" for term, row in data["terms"].items())
     return f'{head[:-2]},\n "terms": {{\n{rows}\n }}\n}}\n'

@@ -72,8 +72,8 @@ def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
         ("group", {"phrases": ["gene", "Genes"]}, "phrases: the phrase 'gene' appears twice"),
         ("group", {"phrases": ["--"]}, "phrases → 0: the phrase '--' has no word"),
         ("group", {"phrases": [3]}, "phrases → 0: Input should be a valid string"),
-        ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is no regular expression"),
-        ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches nothing"),
+        ("group", {"patterns": ["(open"]}, "patterns → 0: the pattern '(open' is not a valid regular expression"),
+        ("group", {"patterns": ["x*"]}, "patterns → 0: the pattern 'x*' matches empty text"),
         ("group", {"symbols": ["TWO WORDS"]}, "symbols → 0: String should match pattern"),
         ("group", {"phrases": [], "patterns": [], "symbols": []}, "neither phrases nor symbols nor patterns"),
         ("group", {"wieght": 2}, "wieght: Extra inputs are not permitted"),
@@ -101,7 +101,7 @@ def test_an_entry_without_a_name_is_numbered(data: dict[str, Any]) -> None:
 
 def test_two_entries_of_one_name(data: dict[str, Any]) -> None:
     data["group"].append(data["group"][0])
-    with pytest.raises(UsageError, match="appears twice"):
+    with pytest.raises(UsageError, match="two entries have the id"):
         parse_lexicon(data)
 
 

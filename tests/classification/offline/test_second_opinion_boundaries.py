@@ -191,7 +191,7 @@ def test_repeated_headings_speak_for_a_beginning(texts: tuple[tuple[str, ...], .
     ids=["again", "another kind", "the first", "in a sentence", "in a note"],
 )
 def test_a_second_conclusion_speaks_for_a_beginning(before: str, after: str, weight: float) -> None:
-    assert weigh("conclusion again", before, after) == weight
+    assert weigh("second conclusion", before, after) == weight
 
 
 def test_a_heading_after_a_conclusion_speaks_for_a_beginning() -> None:

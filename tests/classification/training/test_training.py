@@ -106,7 +106,7 @@ def test_the_shipped_file_is_small_and_has_no_names() -> None:
     [
         (["schema_version"], 2, "schema_version: Input should be 1"),
         (["version"], 3, "version: Input should be a valid string"),
-        (["types"], ["Other"], "types: they are not the five"),
+        (["types"], ["Other"], "types: must be the five"),
         (["terms"], [], "terms: Input should be a valid dictionary"),
         (["terms", "MRN 4711"], [0] * 5, "terms.MRN 4711.[key]: String should match pattern"),
         (["terms", "liver"], [0] * 4, "terms.liver: Tuple should have at least 5 items"),
@@ -455,10 +455,14 @@ def test_sums_do_not_depend_on_the_order_of_texts() -> None:
     ("name", "content", "said"),
     [
         ("x.jsonl", '{"type": "Other"}', "x.jsonl, row 1 has no type or no text"),
-        ("x.jsonl", '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}', "row 2 has none of the five"),
+        (
+            "x.jsonl",
+            '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}',
+            "row 2 has a type that is none of the five",
+        ),
         ("x.jsonl", "{", "x.jsonl cannot be read"),
         ("x.toml", "[[document]]\nid = 3", "x.toml, row 1"),
-        ("x.jsonl", '{"type": "Other", "text": "a"}', "none of type Clinical Note, Pathology Report"),
+        ("x.jsonl", '{"type": "Other", "text": "a"}', "no text of type Clinical Note, Pathology Report"),
     ],
 )
 def test_a_wrong_example_is_named(tmp_path: Path, name: str, content: str, said: str) -> None:
@@ -510,7 +514,7 @@ def _rows(group: str) -> str:
     [
         ("one.jsonl", _rows("the same").encode(), "are all of one group"),
         ("number.toml", b"document = 3", "number.toml has no rows"),
-        ("Other/a.txt", b"\xff\xfe", "Other/a.txt cannot be read as text"),
+        ("Other/a.txt", b"\xff\xfe", "Other/a.txt cannot be read as UTF-8 text"),
     ],
 )
 def test_what_cannot_be_learned_from_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
