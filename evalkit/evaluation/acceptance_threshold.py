@@ -23,8 +23,8 @@ from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.study import DocumentRecord, Study
 
 _THINNING_SEED = 20
+#: What may be offered: fixed before any outcome is known, 0 to 0.95. The lowest accepts all that the arbiter accepts.
 CANDIDATE_THRESHOLDS = tuple(round(step / 20, 2) for step in range(20))
-"""What may be offered: fixed before any outcome is known, 0 to 0.95. The lowest accepts all that the arbiter accepts."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import ReviewerRoster
 from evalkit.store import OutputFolder, packet_file_name
 
+#: ``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is
+#: true now.
 AttentionCheckStatus = Literal["answered", "waiting", "nobody", "void"]
-"""``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is true now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
+#: So many of all pages are looked at, the riskiest first.
 PAGE_SHARES = (0.05, 0.10, 0.20)
-"""So many of all pages are looked at, the riskiest first."""
 
 
 class RankedDocument(NamedTuple):

@@ -13,8 +13,8 @@ from evalkit.evaluation.intervals import Estimate, Observation, estimate_proport
 from evalkit.evaluation.metrics import compute_page_accuracy, is_exact_segmentation
 from evalkit.evaluation.study import DocumentRecord, Study
 
+#: From a reviewed document to a value 0..1; None where its truth does not say (the part was not vouched for).
 DocumentMeasure = Callable[[DocumentRecord], float | None]
-"""From a reviewed document to a value 0..1; None where its truth does not say (the part was not vouched for)."""
 
 
 def score_agent_type(document: DocumentRecord) -> float | None:

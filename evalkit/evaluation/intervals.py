@@ -23,8 +23,8 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 #: Shares that were multiplied and divided again may miss 0 and 1 by this much.
 _ROUNDING_TOLERANCE = 1e-9
 
+#: Of the resampling in reports: equal studies have equal intervals.
 BOOTSTRAP_SEED = 20
-"""Of the resampling in reports: equal studies have equal intervals."""
 BOOTSTRAP_REPEATS = 300
 
 #: So many copies of rows represent the population, or four of each row: enough for the shares that they make.

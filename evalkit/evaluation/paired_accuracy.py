@@ -16,8 +16,8 @@ from scipy.stats import binomtest
 
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 
+#: Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625.
 _MIN_DISCORDANT_COUNT = 6
-"""Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ TEXT_COLOUR, GRID_COLOUR, MAIN_COLOUR, ACCENT_COLOUR = "#1f2937", "#d7dbe0", "#0
 SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
 _FIGURE_SIZE = (5.2, 3.4)
+#: Of text that comes from data: text between dollar signs is no formula.
 _PLAIN_TEXT = {"parse_math": False}
-"""Of text that comes from data: text between dollar signs is no formula."""
 
 
 def render_svg(figure: Figure) -> str:

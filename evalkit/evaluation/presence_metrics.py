@@ -22,8 +22,8 @@ from evalkit.evaluation.intervals import Estimate, estimate_ratio
 from evalkit.evaluation.metrics import compute_mixture_error, tabulate_presence_scores
 from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
 
+#: Presence level by document; empty where there was no answer.
 LevelArray = npt.NDArray[np.str_]
-"""Presence level by document; empty where there was no answer."""
 
 
 @dataclass(frozen=True)

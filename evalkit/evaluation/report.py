@@ -72,8 +72,8 @@ _MISSING_SECTION_TEXTS = {
     "production": "No document has a label of the production classifier: give it with `--production`.",
     "experts": "Nobody has reviewed a case yet.",
 }
+#: So many documents are named in a cell; the others are counted.
 _MAX_NAMED_IN_CELL = 8
-"""So many documents are named in a cell; the others are counted."""
 
 
 @dataclass(frozen=True)

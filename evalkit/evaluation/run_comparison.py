@@ -29,13 +29,13 @@ from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth,
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
+#: Instead of a decision, of a document that could not be read.
 NOT_READ_LABEL = "NOT READ"
-"""Instead of a decision, of a document that could not be read."""
+#: Instead of a type: none was given.
 CANNOT_TELL_LABEL = "cannot tell"
-"""Instead of a type: none was given."""
 
+#: Who can know a truth: a file of labels, the reviews of one folder alone, those of both.
 TRUTH_ORIGINS = ("given", "A", "B", "both")
-"""Who can know a truth: a file of labels, the reviews of one folder alone, those of both."""
 
 CHANGE_COLUMNS = (
     *("doc_id", "doc_id_b", "decision_a", "decision_b", "rule_a", "rule_b", "type_a", "type_b"),
@@ -43,12 +43,12 @@ CHANGE_COLUMNS = (
     *("truth", "right_a", "right_b", "true_segments", "segments_right_a", "segments_right_b"),
     *("segments_merged_right_a", "segments_merged_right_b", "truth_from", "simulated"),
 )
+#: The beginnings of the columns that say whether A and B are right.
 _CORRECTNESS_COLUMNS: dict[ErrorLevel, str] = {
     "type": "right",
     "segments": "segments_right",
     "segments merged": "segments_merged_right",
 }
-"""The beginnings of the columns that say whether A and B are right."""
 
 LabelPart = Literal["dominant_type", "segments"]
 

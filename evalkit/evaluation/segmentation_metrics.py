@@ -89,6 +89,7 @@ def _divide_first_by_second(count_sums: CountSums) -> float:
     return float(count_sums[0] / count_sums[1])
 
 
+#: Of many documents together.
 MEASURES: dict[str, SegmentationMeasure] = {
     "pages with the right type, all together": SegmentationMeasure(
         lambda document: (
@@ -125,7 +126,6 @@ MEASURES: dict[str, SegmentationMeasure] = {
         _divide_first_by_second,
     ),
 }
-"""Of many documents together."""
 
 
 def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:

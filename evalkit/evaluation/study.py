@@ -63,13 +63,13 @@ from evalkit.store import (
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at.
 TruthStatus = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
-"""What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
 
 TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 
+#: So many rows that belong to nothing are named.
 _MAX_NAMED_ROWS = 5
-"""So many rows that belong to nothing are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,11 @@ from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
+#: Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing.
 PAYOFF_SHARE = 0.1
-"""Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing."""
 
+#: Beyond this, no number of further cases is promised to tell.
 _MAX_FURTHER_CASES = 10_000
-"""Beyond this, no number of further cases is promised to tell."""
 
 ErrorLevel = Literal["type", "segments", "segments merged"]
 ERROR_LEVELS: tuple[ErrorLevel, ...] = ("type", "segments", "segments merged")
@@ -50,8 +50,8 @@ MISSED_COLUMNS = (
     *("review_reason", "source", "note_length", "simulated"),
 )
 
+#: Agent, code, origin.
 RuleKey = tuple[str, str, str]
-"""Agent, code, origin."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ BlockKind = Literal[
     "title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"
 ]
 
+#: First match wins; the last row catches all. Characters that a pattern consumes are not drawn.
 BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"## "), "heading"),
     (re.compile(r"# "), "title"),
@@ -36,10 +37,9 @@ BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"> "), "small"),
     (re.compile(r""), "paragraph"),
 )
-"""First match wins; the last row catches all. Characters that a pattern consumes are not drawn."""
 
+#: Kinds whose lines flow into one text; the lines of the others stay lines.
 FLOWING_KINDS: tuple[BlockKind, ...] = ("paragraph", "small", "callout")
-"""Kinds whose lines flow into one text; the lines of the others stay lines."""
 
 
 @dataclass(frozen=True)

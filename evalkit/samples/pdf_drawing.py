@@ -18,30 +18,30 @@ from typing import Any
 
 from evalkit.samples.manuscript import BlockKind, Manuscript, ManuscriptBlock, ManuscriptPart, parse_blocks
 
+#: A document or page of PyMuPDF, whose own annotations leave most methods untyped.
 PyMuPdfObject = Any
-"""A document or page of PyMuPDF, whose own annotations leave most methods untyped."""
 
 PAGE_WIDTH, PAGE_HEIGHT = 612.0, 792.0
 LEFT_EDGE, RIGHT_EDGE = 54.0, 558.0
+#: The end of the body text; the footer is below.
 BODY_BOTTOM = 738.0
-"""The end of the body text; the footer is below."""
 
 #: Regular and bold font of each family, by PyMuPDF's names of the standard fonts.
 FONTS_BY_FAMILY = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "cobo")}
 BLACK = (0.0, 0.0, 0.0)
 GREY = (0.35, 0.35, 0.35)
 LINE_SPACING = 1.36
+#: The round bullet in the code page of the standard fonts.
 BULLET = "\x95"
-"""The round bullet in the code page of the standard fonts."""
 SCAN_DPI = 110
+#: So coarse that letters cannot be told apart.
 UNREADABLE_SCAN_DPI = 32
-"""So coarse that letters cannot be told apart."""
+#: Degrees by which sheets lie askew on the scanner's glass, in turn.
 SCAN_SKEW_DEGREES = (0.9, -0.7)
-"""Degrees by which sheets lie askew on the scanner's glass, in turn."""
 
 Colour = tuple[float, float, float]
+#: A word and its font name.
 StyledWord = tuple[str, str]
-"""A word and its font name."""
 
 
 def draw_pdf(manuscript: Manuscript) -> bytes:

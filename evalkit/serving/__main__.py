@@ -45,8 +45,8 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
         pass
 
 
+#: Open files. A page takes 14, and more while it opens; the default limit is 1024 on many machines.
 _MAX_OPEN_FILES = 65_536
-"""Open files. A page takes 14, and more while it opens; the default limit is 1024 on many machines."""
 
 
 def _raise_open_file_limit() -> None:

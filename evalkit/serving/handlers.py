@@ -37,6 +37,7 @@ log = logging.getLogger("evalkit.serving")
 
 _PLAIN_PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)
 
+#: Headers of every answer.
 RESPONSE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -45,11 +46,10 @@ RESPONSE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer."""
 
 _BASE_POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+#: The policy of login form and error pages: no script at all.
 _SCRIPTLESS_POLICY = f"{_BASE_POLICY}; style-src 'unsafe-inline'; img-src data:"
-"""The policy of login form and error pages: no script at all."""
 
 _SENTENCES_BY_STATUS = {
     403: ("You may not open this page.", "Go back to the start page and log in."),
@@ -73,10 +73,10 @@ _UNKNOWN_HOST_SENTENCES = (
 _WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _OFFSET_STRUCT = Struct("<Q")
 _MAX_WEBSOCKETS_PER_KERNEL = 3
+#: Bytes that may wait in the server until a page reads them: about a hundred page images.
 _MAX_WRITE_BUFFER_BYTES = 64 << 20
-"""Bytes that may wait in the server until a page reads them: about a hundred page images."""
+#: Offsets of channel, header, parent, metadata, content and their end, then of the bytes that a widget sends.
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
-"""Offsets of channel, header, parent, metadata, content and their end, then of the bytes that a widget sends."""
 _LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
 _ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add this name, or to correct the name that is sent."

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from evalkit.serving.login_sessions import LoginSessions
     from evalkit.settings import ReviewServerSettings
 
+#: The header that Voilà passes to the kernel as ``HTTP_X_REVIEWER``.
 REVIEWER_HEADER = "X-Reviewer"
-"""The header that Voilà passes to the kernel as ``HTTP_X_REVIEWER``."""
 
 
 @dataclass

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from evalkit.serving.login_sessions import LoginSession
 
+#: The path below the service's prefix to which the hub sends browsers back.
 CALLBACK_PATH = "oauth_callback"
-"""The path below the service's prefix to which the hub sends browsers back."""
 
 
 class HubIdentityProvider(ReviewerIdentityProvider):

@@ -18,13 +18,13 @@ from importlib import import_module
 
 from evalkit.serving.page import PAGE_MEMORY_VARIABLE
 
+#: Instead of a kernel's options: preload modules, then wait on standard input for the page's assignment.
 WARM_START_OPTION = "--when-assigned"
-"""Instead of a kernel's options: preload modules, then wait on standard input for the page's assignment."""
+#: Modules that pages load, except ipywidgets, which looks for its kernel while it is imported.
 _PRELOADED_MODULES = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
-"""Modules that pages load, except ipywidgets, which looks for its kernel while it is imported."""
 _PARENT_PID_VARIABLE = "JPY_PARENT_PID"
+#: Megabytes for the stacks of threads, which count although hardly any of them is used.
 _THREAD_STACK_MB = 512
-"""Megabytes for the stacks of threads, which count although hardly any of them is used."""
 
 
 def main() -> None:

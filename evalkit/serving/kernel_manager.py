@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
+#: The cookie with the kernel of the page that is being left; the template sets it.
 LEFT_PAGE_COOKIE = "evalkit-left"
-"""The cookie with the kernel of the page that is being left; the template sets it."""
+#: Pages that one login may have open; each is a process of some 100 MB.
 MAX_PAGES_PER_LOGIN = 6
-"""Pages that one login may have open; each is a process of some 100 MB."""
+#: Milliseconds between two checks of the memory that pages use.
 _MEMORY_CHECK_MILLISECONDS = 1000
-"""Milliseconds between two checks of the memory that pages use."""
 _MAX_REMEMBERED_KERNELS = 1000
+#: Most seconds that a closed page may take to handle its last key presses; seconds between two checks.
 _MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
-"""Most seconds that a closed page may take to handle its last key presses; seconds between two checks."""
+#: Seconds that a page takes to open on a busy machine.
 _PAGE_OPENING_SECONDS = 5
-"""Seconds that a page takes to open on a busy machine."""
+#: Seconds for JupyterHub to confirm a login; kernels are checked one after the other.
 _CONFIRMATION_TIMEOUT = 5
-"""Seconds for JupyterHub to confirm a login; kernels are checked one after the other."""
 
 
 class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
+#: Hours that a login lasts: a working day.
 LOGIN_HOURS = 12
-"""Hours that a login lasts: a working day."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 MAX_FAILURES = 5
+#: After ``MAX_FAILURES`` wrong codes within these seconds an address waits until the first of them is so old.
 WINDOW_SECONDS = 60.0
-"""After ``MAX_FAILURES`` wrong codes within these seconds an address waits until the first of them is so old."""
 
 
 class LoginThrottle:

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 from evalkit.core.log_events import EventFormatter, LogLineFormat
 
+#: The variable with the descriptor of the server's log.
 LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
-"""The variable with the descriptor of the server's log."""
+#: The variable with the log format of server and kernels: text or json.
 LOG_FORMAT_VARIABLE = "EVALKIT_LOG_FORMAT"
-"""The variable with the log format of server and kernels: text or json."""
+#: The prefix of JupyterHub's variables, its token among them: no kernel gets any.
 HUB_VARIABLE_PREFIX = "JUPYTERHUB_"
-"""The prefix of JupyterHub's variables, its token among them: no kernel gets any."""
+#: The variable with the megabytes that a kernel may use; 0: no limit.
 PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
-"""The variable with the megabytes that a kernel may use; 0: no limit."""
 
 
 def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
     from evalkit.settings import ReviewServerSettings
 
+#: The front-end extensions that our widgets need; others are neither loaded nor served.
 FRONTEND_EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-"""The front-end extensions that our widgets need; others are neither loaded nor served."""
 
+#: Seconds that a kernel outlives the connection to its page: a closed laptop, a tunnel.
 _CLOSED_PAGE_SECONDS = 120
-"""Seconds that a kernel outlives the connection to its page: a closed laptop, a tunnel."""
 _KERNEL_ID_PATTERN = r"(?P<kernel_id>\w+-\w+-\w+-\w+-\w+)"
+#: Bytes that a page may send at once. Images go the other way and have no limit.
 _MAX_MESSAGE_BYTES = 8 << 20
-"""Bytes that a page may send at once. Images go the other way and have no limit."""
 
 
 def serve_notebook(

@@ -17,13 +17,14 @@ from typing_extensions import override
 
 from evalkit.core.log_events import EventFormatter, LogLineFormat
 
+#: The id of the request that is being served; error pages show it.
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-"""The id of the request that is being served; error pages show it."""
 
 _QUERY_PATTERN = re.compile(r"\?[^\s'\"]*")
 _MAX_MESSAGE_LENGTH = 200
+#: Messages of every page: JupyterLab's question of trust, and a timeout that Jupyter and Tornado count in different
+#: units.
 _NOISE_PATTERN = re.compile("is not trusted$|websocket_ping_timeout")
-"""Messages of every page: JupyterLab's question of trust, and a timeout that Jupyter and Tornado count in different units."""
 
 _ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
+#: The first of a kernel's options, after the words that start it.
 _FIRST_KERNEL_OPTION = "-f"
-"""The first of a kernel's options, after the words that start it."""
+#: The name of the provisioner in ``kernel.json``.
 _PROVISIONER_NAME = "evalkit-reserve"
-"""The name of the provisioner in ``kernel.json``."""
 
 
 def register_warm_kernel_provisioner() -> None:

@@ -28,16 +28,16 @@ from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, open_output_folder
 
 T = TypeVar("T")
+#: Verifies an answer about a document, or classifies it where there is none.
 Evaluate = Callable[[DocumentBundle, Any], Awaitable[ClassificationOutcome]]
-"""Verifies an answer about a document, or classifies it where there is none."""
 
 
 LEFT_OUT_ESCALATED = "not accepted, and nobody says what is right"
 LEFT_OUT_CORRECTION = "an expert's correction that leaves segments unvouched or unquoted"
+#: What an expert must vouch for, that a correction is known to be right.
 _STRUCTURE_PARTS = frozenset({"dominant_type", "segments"})
-"""What an expert must vouch for, that a correction is known to be right."""
+#: Bundles that are read here are not kept.
 _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
-"""Bundles that are read here are not kept."""
 
 
 def iterate_clean_answers(

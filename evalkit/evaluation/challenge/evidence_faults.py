@@ -39,8 +39,8 @@ from evalkit.evaluation.challenge.mutated_answer import (
 )
 from evalkit.evaluation.challenge.quote_faults import load_quote_faults
 
+#: A share above this stays the largest when some of it goes to another type.
 _MIN_DIVISIBLE_SHARE = 0.65
-"""A share above this stays the largest when some of it goes to another type."""
 _GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
 _REPORT_TYPE_NAMES = tuple(document_type.value for document_type in REPORT_TYPES)
 

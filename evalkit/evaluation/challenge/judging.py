@@ -29,12 +29,12 @@ from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, Muta
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.store import encode_canonical_json
 
+#: Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %.
 DEFAULT_MAX_CASES = 40
-"""Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %."""
+#: Cases of a kind in one document, at most.
 DEFAULT_MAX_PLACES = 8
-"""Cases of a kind in one document, at most."""
+#: A place that does not apply is drawn again so often.
 _MAX_PLANTING_ATTEMPTS = 3
-"""A place that does not apply is drawn again so often."""
 
 
 async def plant_and_judge_mutations(

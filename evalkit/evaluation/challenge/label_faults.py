@@ -28,8 +28,8 @@ from evalkit.evaluation.challenge.mutated_answer import (
 )
 from evalkit.evaluation.challenge.quote_faults import QuotedPassage
 
+#: So many sentences are quoted for what is claimed of pages.
 _MAX_QUOTES = 2
-"""So many sentences are quoted for what is claimed of pages."""
 _PAGE_COUNT_PATTERN = re.compile(r"(?i)\bpage \d+ of \d+")
 _ACT_TYPE_NAMES = tuple(type_name for type_name in TYPE_NAMES if type_name != OTHER_TYPE)
 

@@ -31,8 +31,8 @@ Json = dict[str, Any]
 RandomSource = random.Random
 T = TypeVar("T")
 
+#: How a fault can be seen: by counting and adding up; by looking up a quote; only by understanding the text.
 FaultNature = Literal["structural", "quote", "semantic"]
-"""How a fault can be seen: by counting and adding up; by looking up a quote; only by understanding the text."""
 
 TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 PRIMARY, ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
@@ -98,8 +98,8 @@ class FaultNotApplicableError(Exception):
     """The kind of fault does not apply to an answer, or not where it was drawn."""
 
 
+#: Changes the draft. FaultNotApplicableError; then the draft is of no use any more.
 FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
-"""Changes the draft. FaultNotApplicableError; then the draft is of no use any more."""
 
 
 @dataclass(frozen=True)
