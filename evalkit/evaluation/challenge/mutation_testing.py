@@ -1,16 +1,16 @@
-"""Mutation-test the verifiers: one planted fault at a time, and who detects it.
+"""Mutation-test the verifiers: inject one fault at a time and report which verifier detects it.
 
-Each kind of fault is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document because
-of it: a new BLOCKER or MAJOR issue, and the decision to escalate. One that a repair undoes, so that the answer is the
-clean one again, is caught as well; one that a repair turns into another answer is not. A verifier that could not
-answer has caught nothing.
+Each fault kind is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document
+because of it: there is a new BLOCKER or MAJOR issue, and the decision is to escalate. A fault is also caught if a repair
+restores the clean answer, but not if a repair produces a different answer. A verifier that gave no answer has caught
+nothing.
 
-A fault that another issue catches than the kind names is caught, and counted as such as well: who is named may sleep.
-An alarm about a clean answer is false only if somebody else than the program says that the answer is right.
-``on_agent_failure`` is ``escalate`` here, whatever a site has set: with ``ignore`` a verifier that could not answer would
-look like one that saw nothing.
+A fault that is caught only by issues other than the expected codes counts as caught and is also counted separately,
+because the expected check may be broken. An alarm about a clean answer counts as false only if an expert or another
+system says that the answer is right. ``on_agent_failure`` is always ``escalate`` here, whatever the settings say: with
+``ignore``, a verifier that gave no answer would look like a verifier that found nothing.
 
-Nothing is written, and no text of a document is reported: cases carry codes and counts.
+No file is written, and no text of a document is reported: cases carry codes and counts only.
 """
 
 from __future__ import annotations
