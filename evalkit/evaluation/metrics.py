@@ -400,11 +400,14 @@ def tabulate_presence_scores(
     predicted: Sequence[Mapping[str, str] | None],
     types: Sequence[str] = tuple(DocumentType),
 ) -> pd.DataFrame:
-    """One row a type: ``type, support, precision, recall, f1, level_agreement``.
+    """Tabulate how well the presence of each type is recognised, one row per type.
 
-    The documents' levels by type; a type that is not named has NO_EVIDENCE, and everything else is present.
-    ``support`` is in how many documents it truly is. ``level_agreement`` is the share of documents whose level is the
-    same to the word, NO_EVIDENCE included; a document without an answer agrees in nothing. NaN as in :func:`tabulate_type_scores`.
+    ``truth`` and ``predicted`` hold each document's presence levels by type; a type that is not listed has the level
+    NO_EVIDENCE. A type is present at any other level.
+
+    Columns: ``type, support, precision, recall, f1, level_agreement``. ``support`` is the number of documents in which the
+    type is truly present. ``level_agreement`` is the share of documents with exactly the same level, NO_EVIDENCE included;
+    a document without an answer never agrees. Scores are NaN as in :func:`tabulate_type_scores`.
 
     >>> truth = [{"Note": "PRIMARY", "Other": "MENTION_ONLY"}, {"Note": "PRIMARY"}]
     >>> tabulate_presence_scores(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])
