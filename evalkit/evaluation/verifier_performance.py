@@ -28,10 +28,11 @@ from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
-#: Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing.
+#: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs more
+#: than nine needless reviews.
 PAYOFF_SHARE = 0.1
 
-#: Beyond this, no number of further cases is promised to tell.
+#: Maximum number of cases up to which the number of further cases needed for a judgement is reported.
 _MAX_FURTHER_CASES = 10_000
 
 ErrorLevel = Literal["type", "segments", "segments merged"]
