@@ -30,7 +30,7 @@ CANDIDATE_THRESHOLDS = tuple(round(step / 20, 2) for step in range(20))
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """Calibration of the agent's confidence in the document type, over documents with known truth."""
+    """Calibration of the agent's confidence, over documents with known true type."""
 
     document_count: int
     missing_confidence_count: int
@@ -52,7 +52,8 @@ class AcceptanceThresholdEvidence:
     confidence_level: float
     """Probability (0..1) with which ``max_error_rate`` holds for the offered threshold."""
     certificate: ThresholdCertificate
-    """The certified threshold. Its ``threshold`` is None if ``unaudited_wrong_ids`` or ``undrawable_count`` is not empty/0."""
+    """The certified threshold. Its ``threshold`` is None if ``unaudited_wrong_ids`` or ``undrawable_count`` is not
+    empty/0."""
     audit_count: int
     """Number of blind audits, all drawn with the same probability, that the certificate is computed from."""
     cannot_tell_count: int
@@ -64,8 +65,8 @@ class AcceptanceThresholdEvidence:
     wrong_audit_ids: tuple[str, ...]
     """The doc_ids of the audits that count as wrong."""
     unaudited_wrong_ids: tuple[str, ...]
-    """The doc_ids of accepted documents with a wrong type that were reviewed for another reason than an audit. They would be
-    accepted although no audit covers them, so no threshold is offered if there are any."""
+    """The doc_ids of accepted documents with a wrong type that were reviewed for another reason than an audit. They
+    would be accepted although no audit covers them, so no threshold is offered if there are any."""
     undrawable_count: int = 0
     """Number of accepted documents that could not be drawn for an audit, or whose inclusion probability is unknown."""
 
@@ -167,13 +168,13 @@ def _is_blind_audit(document: DocumentRecord) -> bool:
 
 
 def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:
-    """Return True if the agent's type equals the true type and the first blind answer's type."""
+    """Return True if the agent's type equals the true and the first blind type."""
     first_labels = document.reviews[0].labels_after if document.reviews else None
     agent_type = document.agent_labels.dominant_type if document.agent_labels else None
     return score_agent_type(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
 
 
 def _get_valid_confidence(document: DocumentRecord) -> float | None:
-    """Return the agent's confidence in the document type; None if missing or not within 0..1."""
+    """Return the agent's confidence in the type; None if missing or not within 0..1."""
     confidence = document.agent_labels.confidence if document.agent_labels else None
     return confidence if confidence is not None and 0 <= confidence <= 1 else None

@@ -1,4 +1,4 @@
-"""Attention checks: show experts answers with a planted fault and count how often they notice.
+"""Attention checks: show planted faults to experts, count how often they notice.
 
 Only planted faults measure this: if an expert validates an ordinary wrong answer, nobody learns that it was wrong.
 """
@@ -38,7 +38,9 @@ _DETECTION_COLUMNS = (
 
 
 def tabulate_reviewer_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
-    """Tabulate how often each reviewer noticed each kind of planted fault, with totals.
+    """Tabulate how often each reviewer noticed each kind of planted fault.
+
+    There are totals over all kinds of fault and over all reviewers.
 
     Columns: ``reviewer`` (a name, or ``(together)`` for a total over all people or all programs, never over both),
     ``simulated``, ``fault`` (the kind of fault, or ``all``), ``seen`` (number of attention checks answered), ``noticed``
@@ -129,7 +131,8 @@ class PlantedAttentionChecks:
     cases: tuple[AttentionCheck, ...]
     """The attention checks that were added to the review queue."""
     unassignable_case_ids: tuple[str, ...]
-    """The case_ids of waiting attention checks, new or earlier, whose document every reviewer in the roster already knows."""
+    """The case_ids of waiting attention checks, new or earlier, whose document every reviewer in the roster already
+    knows."""
 
 
 def plant_and_queue_attention_checks(

@@ -1,4 +1,4 @@
-"""Calibration: confidence compared with accuracy, and thresholds that blind audits can prove.
+"""Calibration: confidence against accuracy, and thresholds that audits can prove.
 
 Pure functions of parallel lists with one entry per document: the confidence or another score (higher means more
 confident), and whether the answer was right. They change no decision: :func:`certify_threshold` only offers a threshold
@@ -146,7 +146,9 @@ def compute_brier_score(
 def tabulate_risk_coverage(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Tabulate coverage and error rate if accepting at or above each score, highest first.
+    """Tabulate coverage and error rate if accepting at or above each score.
+
+    Rows are sorted by score, highest first.
 
     Columns: ``threshold, coverage, risk, n``.
 
@@ -272,7 +274,7 @@ def certify_threshold(
 
 
 def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
-    """Return the indices of a random subset whose rows all have one inclusion probability.
+    """Return the indices of a random subset with one inclusion probability for all.
 
     Each row is kept with probability min(p) / p: rows drawn at 20 % and at 5 % become a sample drawn at 5 %. The choice
     depends only on the probabilities and the seed. ValueError if a probability is not above 0 and at most 1.
@@ -290,7 +292,7 @@ def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], see
 
 
 class _AcceptedAudits(NamedTuple):
-    """Counts of the audits with a score at or above a threshold, and of the wrong ones among them."""
+    """Number of audits at or above a threshold, and of wrong ones among them."""
 
     threshold: float
     audit_count: int

@@ -62,7 +62,8 @@ _DEGREE = (
     r"(?-i:M\.?D\b\.?|D\.?O\b\.?|Ph\.?D\b\.?|R\.?N\b\.?|N\.?P\b\.?|PA(?:-C)?\b|P\.A\.|APRN|CRNA|LPN|DNP|FNP(?:-[A-Z]+)?|MSN?\b|MPH|CGC|LCGC|LCSW"
     r"|FACP|FACS|FACMG|FCAP|FRCP\w*|MBBS|MBChB|DDS|DMD|DPM|OD\b|PharmD|PT\b|OT\b|RD\b|Esq)"
 )
-#: Separator between a label and its value. Possessive quantifiers (``*+``) avoid slow backtracking in a form's long gaps.
+#: Separator between a label and its value. Possessive quantifiers (``*+``) avoid slow backtracking in a form's long
+#: gaps.
 _LABEL_SEPARATOR = r"[ \t]*+(?:\([^)\n]{0,20}\)[ \t]*+)?[:#.=–-]?[ \t]*+[:#]?[ \t]*+\n?[ \t]*+"
 #: A digit as OCR engines write it: they confuse O with 0, and l or I with 1.
 _OCR_DIGIT = "[\\dOoIl]"
@@ -398,7 +399,8 @@ class KnownIdentifiers:
     numbers: frozenset[str] = frozenset()
     """Record numbers and other labelled numbers, as written in the document."""
     folder_words: frozenset[str] = frozenset()
-    """Identifying words of the output folder's file and reviewer names, in lower case (``PseudonymMap.folder_words``)."""
+    """Identifying words of the output folder's file and reviewer names, in lower case
+    (``PseudonymMap.folder_words``)."""
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> KnownIdentifiers:
@@ -414,7 +416,7 @@ class KnownIdentifiers:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """Pattern of all names and numbers (groups ``name``, ``number``); None if there are none."""
+        """Pattern of all names and numbers (groups ``name``, ``number``); None if empty."""
         name_parts = {name_part for name in self.names for name_part in _iterate_name_parts(name)}
         spellings = {
             spelling
@@ -444,7 +446,7 @@ NO_IDENTIFIERS = KnownIdentifiers()
 
 
 def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
-    """Collect the names with a label, title or degree and the labelled numbers in texts.
+    """Collect names with a label, title or degree, and labelled numbers, in texts.
 
     Numbers with fewer than four digits are left out.
     """
@@ -454,7 +456,7 @@ def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
 
 
 def _iterate_name_parts(name: str) -> Iterator[str]:
-    """Yield the identifying words of a name, without initials, titles, degrees and form words."""
+    """Yield a name's identifying words, without initials, titles and form words."""
     for name_part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
         if (
             len(name_part) > 1
@@ -479,7 +481,7 @@ def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> list[tuple[int, int, str]]:
-    """List the spans to mask as (start, exclusive end, mask), sorted and not overlapping."""
+    """List the spans to mask: (start, exclusive end, mask), sorted, not overlapping."""
     known_matches = [] if known_identifiers.pattern is None else [
         ("NAME" if match.lastgroup == "name" else "ID", _find_name_start(text, match.start()), match.end())
         for match in known_identifiers.pattern.finditer(text)
@@ -530,7 +532,7 @@ def _find_name_start(text: str, start: int) -> int:
 
 
 def mask_text(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> str:
-    """Return the text with identifiers replaced by masks such as ``[NAME]`` and ``[DATE]``.
+    """Return the text with identifiers replaced by masks such as ``[NAME]``.
 
     Further masks: ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]``, ``[AGE]``. ``known_identifiers`` are the
     names and numbers labelled on any page of the document; they are masked too.
@@ -552,12 +554,12 @@ _DOCUMENT_PREFIX = "doc_"
 
 
 def create_document_pseudonym(sha256: str) -> str:
-    """Create a document's pseudonym: ``doc_`` and the first 12 digits of the PDF's hash."""
+    """Create a document's pseudonym: ``doc_`` and 12 digits of the PDF's hash."""
     return f"{_DOCUMENT_PREFIX}{sha256[:12]}"
 
 
 def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
-    """Return a pseudonym (``reviewer_1`` …) for each reviewer, numbered by the names' hashes.
+    """Return a pseudonym (``reviewer_1`` …) for each reviewer, in order of hashes.
 
     Simulated reviewers (programs) keep their prefix.
     """
@@ -621,7 +623,7 @@ class _NameForm:
 
 
 class PseudonymMap:
-    """Pseudonyms of an output folder's documents and reviewers, and their replacement in texts.
+    """Pseudonyms of an output folder's documents and reviewers; replaces their names.
 
     Names are found in any letter case, with any separators between their words, and with or without the extension
     ``.pdf``. A name that consists of ordinary words only is found only if written exactly the same.
@@ -727,7 +729,7 @@ def _is_ordinary_word(word: str) -> bool:
 
 @cache
 def _load_ordinary_words() -> frozenset[str]:
-    """Load the words that identify nobody: of file names, forms, document types and vendors."""
+    """Load words that identify nobody: of file names, forms, types and vendors."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
     vendor_names = ((vendor.name, *vendor.names, *vendor.short_names) for vendor in load_vendors())
     joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
@@ -833,7 +835,7 @@ def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.Dat
 
 
 def _create_example(kind: str, rng: random.Random) -> tuple[list[str], str]:
-    """Create an example: page texts, and the planted identifier as written on the last page."""
+    """Create page texts, and the planted identifier as written on the last page."""
     words = _load_planted_texts()["words"]
     identifier = _fill_template(rng.choice(_load_planted_texts()["values"][kind]), words, rng)
     sentence = rng.choice(_load_planted_texts()["sentences"][kind])
@@ -872,7 +874,7 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
 
 
 def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
-    """Return True if a word or number of the identifier is left on the last page after masking."""
+    """Return True if part of the identifier is left on the last page after masking."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
     )

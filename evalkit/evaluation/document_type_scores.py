@@ -35,7 +35,8 @@ class TypeScores:
 
     type_name: str
     document_count: int
-    """Number of reviewed documents that truly have this type; for presence scores, in which the type is truly present."""
+    """Number of reviewed documents that truly have this type; for presence scores, in which the type is truly
+    present."""
     precision: Estimate
     recall: Estimate
     f1: Estimate

@@ -1,4 +1,4 @@
-"""Domain estimation: shares within a part of unknown size, such as the classifier's errors.
+"""Domain estimation: shares within a part of unknown size, such as all errors.
 
 How many errors the accepted documents contain is itself an estimate, from the accepted documents that were drawn for
 review. A share of all errors is therefore a ratio with an uncertain denominator; its interval covers the smallest and the
@@ -14,7 +14,7 @@ from evalkit.evaluation.intervals import Estimate, Observation, estimate_weighte
 
 
 class CertainlyReviewedCounts(NamedTuple):
-    """Counts of the documents that were certain to be reviewed (inclusion probability 1).
+    """Counts of the documents whose review was certain (inclusion probability 1).
 
     The domain is the part of interest, such as the classifier's errors; a hit is a document with the property whose share
     is asked, such as an error that a verifier caught.
@@ -36,7 +36,8 @@ class DrawnDocument(NamedTuple):
     is_in_domain: bool | None
     """True if the document is in the domain; None if that cannot be determined."""
     is_hit: bool
-    """True if the document has the asked property; ignored outside the domain or if ``known_drawable_hit_share`` is given."""
+    """True if the document has the asked property; ignored outside the domain or if ``known_drawable_hit_share`` is
+    given."""
     inclusion_probability: float
     """Probability with which the document was drawn, above 0 and below 1."""
 

@@ -1,4 +1,4 @@
-"""Quality of the page risks as a ranking: how many pages must be checked to find the errors.
+"""Quality of the page risks as a ranking: how many checked pages find the errors.
 
 If documents and pages are sorted by their risk (``page_risks``), wrong ones should come first. This is only measured: no
 decision depends on the ranking.
@@ -77,7 +77,7 @@ def mark_page_errors(
 
 
 def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
-    """Measure how well the page risks rank documents and pages, weighted by sampling weight.
+    """Measure how well page risks rank documents and pages, by sampling weight.
 
     Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
     scikit-learn computes it.
@@ -108,7 +108,7 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
 
 
 def list_ranked_documents(study: Study) -> list[RankedDocument]:
-    """List the page risks and errors of documents whose segments an expert vouched for."""
+    """List page risks and errors of documents whose segments an expert vouched for."""
     return [
         RankedDocument(
             document.page_risks,

@@ -92,7 +92,7 @@ _PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 
 
 class ExportedTruth(GroundTruth):
-    """One exported JSON line: the stored ground-truth record and facts added by the export.
+    """One exported JSON line: the stored ground-truth record and added facts.
 
     ``schema_version`` is that of the stored record. The patient keys of the record are not exported.
     """
@@ -590,7 +590,7 @@ def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) 
 
 
 def _is_export_folder(folder: Path) -> bool:
-    """Return True if a folder holds one export and nothing else, so it may be replaced."""
+    """Return True if a folder holds one export and nothing else: it may be replaced."""
     try:
         inner_names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
         other_names = {inner_name for inner_name in inner_names if inner_name not in ("README.md", "data")}

@@ -1,4 +1,4 @@
-"""Ground truth as a table by document, segment or page, with the source of each row.
+"""Ground truth as a table by document, segment or page, with its source.
 
 ``COLUMNS`` explains each column; the data card of an export prints these explanations.
 """
@@ -139,7 +139,7 @@ class GroundTruthDocument:
 
 @dataclass(frozen=True)
 class FolderGroundTruth:
-    """All classification ground truth of an output folder, with reading problems and reviewers."""
+    """All classification ground truth of an output folder, and reading problems."""
 
     documents: tuple[GroundTruthDocument, ...]
     """Documents with ground truth, sorted by file name."""
@@ -165,9 +165,10 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
-    """Read an output folder's classification ground truth; skip records of other tasks.
+    """Read an output folder's classification ground truth.
 
-    ``include_silver`` adds AUTO_ACCEPTED records. Files that cannot be read are listed in ``problems``.
+    Records of other tasks are skipped. ``include_silver`` adds AUTO_ACCEPTED records. Files that cannot be read are
+    listed in ``problems``.
     """
     output_folder = open_output_folder(output)
     problems: list[str] = []
@@ -204,7 +205,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
 
 
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
-    """Read the draw probability of each eligible document; None if a draw cannot be read."""
+    """Read each eligible document's draw probability; None if a draw is unreadable."""
     try:
         return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
@@ -294,7 +295,7 @@ def _attach_bundle_facts(
 def build_ground_truth_rows(
     truth_documents: Iterable[GroundTruthDocument], level: TableLevel
 ) -> Iterator[GroundTruthRow]:
-    """Yield the rows of the ground-truth table, with columns in the order of ``COLUMNS[level]``."""
+    """Yield the rows of the ground-truth table, with the columns ``COLUMNS[level]``."""
     for truth in truth_documents:
         for level_row in _ROW_ITERATORS[level](truth):
             row = {**_build_provenance_row(truth), **level_row}

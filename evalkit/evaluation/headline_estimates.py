@@ -65,7 +65,7 @@ def score_production_type(document: DocumentRecord) -> float | None:
 
 @dataclass(frozen=True)
 class HeadlineEstimate:
-    """One estimated figure, such as the accuracy of the document type, over a population."""
+    """One estimated figure, such as the accuracy of the type, over a population."""
 
     name: str
     population_description: str
@@ -109,7 +109,7 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
 
 
 def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
-    """Estimate the headline figures of a study; figures with an empty population are left out."""
+    """Estimate a study's headline figures, except those with an empty population."""
     figures = [
         (name, population_description, [document for document in study.documents if is_included(document)], measure)
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
@@ -124,7 +124,7 @@ def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
 def estimate_headline(
     name: str, population_description: str, documents: Sequence[DocumentRecord], measure: DocumentMeasure
 ) -> HeadlineEstimate:
-    """Estimate the mean of ``measure`` over all these documents from the reviewed ones."""
+    """Estimate the mean of ``measure`` over all documents from the reviewed ones."""
     correctness_by_doc_id = {
         document.doc_id: correctness for document in documents if (correctness := measure(document)) is not None
     }

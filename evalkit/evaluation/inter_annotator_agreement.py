@@ -1,4 +1,4 @@
-"""Inter-annotator agreement: how often experts agree, which limits any measurable accuracy.
+"""Inter-annotator agreement, which limits any measurable accuracy.
 
 Valid only for reviews whose authors did not see each other's answers.
 """
@@ -17,7 +17,7 @@ from evalkit.pipeline.supplied_labels import TypedPageRange
 
 
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
-    """Compute Cohen's kappa of two experts: 1 is full agreement, 0 agreement by chance.
+    """Compute Cohen's kappa of two experts: 1 is full agreement, 0 chance.
 
     Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both experts
     gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
@@ -42,10 +42,10 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
 
 
 def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
-    """Compute Krippendorff's alpha of any number of experts: 1 is full agreement, 0 chance.
+    """Compute Krippendorff's alpha of any number of experts: 1 is full agreement.
 
-    One row per expert, one column per case, None if the expert did not judge the case. Cases that fewer than two experts
-    judged are ignored. NaN if no case is left or all remaining answers are the same type.
+    0 is agreement by chance. One row per expert, one column per case, None if the expert did not judge the case. Cases
+    that fewer than two experts judged are ignored. NaN if no case is left or all remaining answers are the same type.
 
     Source: Krippendorff, Content Analysis (2004), nominal; the krippendorff package computes it.
 
@@ -66,7 +66,7 @@ def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]])
 
 
 def compute_boundary_agreement(first_spans: Sequence[TypedPageRange], second_spans: Sequence[TypedPageRange]) -> float:
-    """Compute the F1 (0..1) of two experts' segment boundaries in one document; symmetric.
+    """Compute the F1 (0..1) of two experts' segment boundaries in one document.
 
     1 if neither expert set a boundary. For several documents, pool their ``score_boundaries`` instead of averaging.
 

@@ -1,4 +1,4 @@
-"""Confidence intervals for shares, any statistic, and unequal inclusion probabilities.
+"""Confidence intervals for shares, any statistic, and unequal probabilities.
 
 Every function is pure; randomness comes from a seed argument. Intervals are two-sided and rather too wide than too narrow:
 documents that were not reviewed are never assumed to be right.
@@ -27,7 +27,8 @@ _ROUNDING_TOLERANCE = 1e-9
 BOOTSTRAP_SEED = 20
 BOOTSTRAP_REPEATS = 300
 
-#: Maximum number of row copies that represent the population in a bootstrap resample (or four per row, if that is more).
+#: Maximum number of row copies that represent the population in a bootstrap resample (or four per row, if that is
+#: more).
 _MAX_ROW_COPIES = 20_000
 
 
@@ -96,7 +97,7 @@ def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidenc
 
 @lru_cache(maxsize=1024)  # certify_threshold calls this many times with the same few arguments
 def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
-    """Compute how many audits, ``error_count`` of them wrong, prove ``max_error_rate``.
+    """Compute how many audits, ``error_count`` wrong, prove ``max_error_rate``.
 
     It is the smallest number whose one-sided upper bound of the error rate is at most ``max_error_rate``.
 
@@ -185,7 +186,7 @@ def estimate_by_bootstrap(
 
 
 def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
-    """Estimate sum(numerators) / sum(denominators) with a bootstrap interval over rows.
+    """Estimate sum(numerators) / sum(denominators) with a bootstrap interval.
 
     All arrays have one entry per document. Rows whose denominator is 0 do not count as observations.
     """
@@ -205,25 +206,25 @@ def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Se
 
 
 def _widen_percentile_tail(tail_probability: float, sample_size: float) -> float:
-    """Return the smaller tail probability that widens percentiles to a t interval of size n."""
+    """Return the smaller tail probability that widens percentiles to a t interval."""
     return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
 
 def _copy_drawn_rows(drawn_rows: RowNumbers, row_copies: FloatArray) -> RowNumbers:
-    """Repeat each drawn row ``row_copies`` times; fractions carry over to the next row."""
+    """Repeat each drawn row ``row_copies`` times; fractions carry over."""
     copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[drawn_rows])).astype(np.intp)
     return np.repeat(drawn_rows, np.diff(copy_ends, prepend=0))
 
 
 def _compute_sum_over_largest_weight(weights: FloatArray) -> float:
-    """Compute the effective sample size: the sum of the weights divided by the largest."""
+    """Compute the effective sample size: sum of the weights / largest weight."""
     return float(weights.sum() / weights.max())
 
 
 def estimate_weighted_mean(
     observations: Sequence[Observation], population_size: int, *, certain_count: int, confidence_level: float = 0.95
 ) -> Estimate:
-    """Estimate a mean over all documents from reviews that were certain or drawn at random.
+    """Estimate a mean over all documents from certain and randomly drawn reviews.
 
     Args:
         observations: the result of each reviewed document.
@@ -316,7 +317,7 @@ def _require_valid_observations(
 def _estimate_drawn_share(
     observations: Sequence[Observation], assumed_unknown_value: float, confidence_level: float
 ) -> Estimate:
-    """Estimate the weighted mean of drawn observations, with None as the assumed value."""
+    """Estimate the weighted mean of drawn observations, None as the assumed value."""
     if not observations:
         return Estimate(None, 0.0, 1.0, 0, "weighted")
     values = np.array(

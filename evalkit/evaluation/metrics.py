@@ -47,7 +47,7 @@ def tabulate_confusion(
     types: Sequence[str],
     weights: Sequence[float] | None = None,
 ) -> pd.DataFrame:
-    """Tabulate the confusion matrix: documents by true type (rows) and answered type (columns).
+    """Tabulate the confusion matrix: true types (rows), answered types (columns).
 
     The last column counts documents without an answer. Labels that are not in ``types`` get further rows and columns, so
     the sum is always the number of documents (or the sum of their weights).
@@ -167,7 +167,7 @@ class DetectionScores(NamedTuple):
 
 
 class SegmentMatchTotals(NamedTuple):
-    """Counts of matched and unmatched segments, for one document or summed over several."""
+    """Counts of matched and unmatched segments, of one document or several."""
 
     overlap_sum: float
     """Sum of the matched segments' IoU (shared pages / all pages of both)."""
@@ -201,7 +201,7 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
-    """List the type of each page; None if no span contains the page or its type is unknown.
+    """List the type of each page; None if no span contains it or the type is unknown.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
     ['Note', 'Note', 'Other', None]
@@ -216,7 +216,7 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
 def compute_page_accuracy(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> float:
-    """Compute the share (0..1) of pages with the right type; pages without type are wrong.
+    """Compute the share (0..1) of pages with the right type; no type is wrong.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
     0.5
@@ -262,7 +262,7 @@ def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedP
 
 
 def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
-    """Compute the scores of several documents from their summed counts (micro average)."""
+    """Compute the scores of several documents from their summed counts."""
     counts = [document_scores[3:] for document_scores in scores]
     return (
         _compute_detection_scores(*(sum(count_column) for count_column in zip(*counts, strict=True)))
@@ -330,7 +330,7 @@ def is_exact_segmentation(
 def compute_drag_and_drop_distance(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> int:
-    """Compute the fewest pages that must be moved to turn the predicted into the true segments.
+    """Compute the fewest page moves that turn the predicted into the true segments.
 
     Each predicted segment is matched to at most one true segment so that most pages are shared; all other pages must be
     moved. Types are ignored. 0 means the same grouping of pages; pages in no predicted segment must all be moved.
@@ -358,7 +358,7 @@ def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
 
 
 def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
-    """Return the index of the segment that contains each page, in page order; -1 if none."""
+    """Return the segment index of each page, in page order; -1 if none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
         page_owners[max(start_page, 1) - 1 : max(end_page, 0)] = position
@@ -366,7 +366,7 @@ def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages:
 
 
 def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
-    """Compute the IoU of two segments; 0 if it is at most 0.5 or compared types differ."""
+    """Compute the IoU of two segments; 0 if at most 0.5 or compared types differ."""
     if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
         return 0.0
     shared_pages = min(true_span[1], predicted_span[1]) - max(true_span[0], predicted_span[0]) + 1
@@ -455,9 +455,10 @@ def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
 
 
 def compute_mixture_error(truth: Mapping[str, float], predicted: Mapping[str, float] | None) -> float:
-    """Compute the total variation distance of two mixtures: half the sum of differences.
+    """Compute the total variation distance of two mixtures.
 
-    The result is 0..1: 1 without an answer, and limited to 1 if the shares of a malformed answer sum to more than 1.
+    It is half the sum of the absolute differences of shares. The result is 0..1: 1 without an answer, and limited to 1
+    if the shares of a malformed answer sum to more than 1.
 
     >>> compute_mixture_error({"Note": 0.75, "Other": 0.25}, {"Note": 0.5, "Other": 0.25, "Genomic Report": 0.25})
     0.25

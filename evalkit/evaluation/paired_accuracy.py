@@ -1,4 +1,4 @@
-"""Paired comparison of the accuracy of two answers, A and B, about the same documents.
+"""Paired comparison of the accuracy of answers A and B on the same documents.
 
 Documents with known truth are not a random selection: their counts and tests hold for *reviewed documents only*. In the
 estimates over all documents, each randomly drawn document counts for the number of documents that it represents in the run
@@ -24,14 +24,15 @@ _MIN_DISCORDANT_COUNT = 6
 
 @dataclass(frozen=True)
 class PairedAccuracy:
-    """Counts of documents by which of two answers, A and B, is right, with McNemar's test."""
+    """Counts of documents on which A, B, both or neither is right; McNemar's test."""
 
     both_right: int
     only_a_right: int
     only_b_right: int
     neither_right: int
     p_value: float | None
-    """p-value of McNemar's exact test that A and B are equally accurate; None if no document has exactly one right answer."""
+    """p-value of McNemar's exact test that A and B are equally accurate; None if no document has exactly one right
+    answer."""
     difference: Estimate
     """Accuracy of B − accuracy of A, -1..1, with the 95 % interval."""
 
@@ -47,7 +48,7 @@ class PairedAccuracy:
 
     @property
     def winner_sentence(self) -> str:
-        """Sentence saying which answer is right more often, or that no difference is shown."""
+        """Sentence saying which answer is right more often, or that none is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return (
                 f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
@@ -59,7 +60,7 @@ class PairedAccuracy:
 
 
 class PairedDocument(NamedTuple):
-    """One document of both runs: which answers are right, and how it came to be reviewed."""
+    """One document of both runs: which answers are right, how it was selected."""
 
     correctness: tuple[bool, bool] | None
     """(A is right, B is right); None if the truth is unknown or cannot be determined."""
@@ -72,7 +73,7 @@ class PairedDocument(NamedTuple):
 
 @dataclass(frozen=True)
 class OverallAccuracyComparison:
-    """Estimated accuracies of A and B over all documents of both runs, reviewed or not."""
+    """Estimated accuracies of A and B over all documents, reviewed or not."""
 
     population_size: int
     """Number of documents in both runs."""
@@ -148,15 +149,16 @@ def _estimate_accuracy_difference(
 
 
 def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> OverallAccuracyComparison:
-    """Estimate both accuracies and their difference over all documents (95 % intervals).
+    """Estimate both accuracies and their difference over all documents.
 
-    The accuracies are estimated by :func:`~evalkit.evaluation.intervals.estimate_weighted_mean`. For the difference,
-    documents on which both answers are equal contribute 0 without a review. Of the others, documents that were certain to
-    be reviewed are counted; their missing results may favour A or B, which widens the interval. Documents that could only
-    be drawn are estimated from the drawn ones, a document with probability p counting 1 / p times. The ends of their
-    interval combine the Clopper-Pearson intervals of the shares on which only B and only A is right, for the effective
-    number of documents (sum of the weights divided by the largest); Newcombe's interval is too narrow for few documents.
-    Drawn documents whose truth cannot be determined may favour A or B as well.
+    Intervals are 95 %. The accuracies are estimated by :func:`~evalkit.evaluation.intervals.estimate_weighted_mean`.
+    For the difference, documents on which both answers are equal contribute 0 without a review. Of the others,
+    documents that were certain to be reviewed are counted; their missing results may favour A or B, which widens the
+    interval. Documents that could only be drawn are estimated from the drawn ones, a document with probability p
+    counting 1 / p times. The ends of their interval combine the Clopper-Pearson intervals of the shares on which only B
+    and only A is right, for the effective number of documents (sum of the weights divided by the largest); Newcombe's
+    interval is too narrow for few documents. Drawn documents whose truth cannot be determined may favour A or B as
+    well.
 
     >>> met = [PairedDocument((False, True), False, 1.0, True)] * 4 + [PairedDocument((True, True), True, 0.2, True)] * 20
     >>> unseen = [PairedDocument(None, True, 0.2, False)] * 76

@@ -22,7 +22,7 @@ _PLAIN_TEXT = {"parse_math": False}
 
 
 def render_svg(figure: Figure) -> str:
-    """Render a figure as an SVG element for embedding in HTML; its text stays searchable."""
+    """Render a figure as an SVG element for HTML, with searchable text."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
@@ -44,7 +44,7 @@ def _create_axes(x_label: str, y_label: str, size: tuple[float, float] = _FIGURE
 
 
 def plot_confusion(table: pd.DataFrame) -> Figure:
-    """Plot a confusion matrix: documents by true type (rows) and answered type (columns)."""
+    """Plot a confusion matrix: true types (rows), answered types (columns)."""
     figure, axes = _create_axes("said", "true", (6.2, 3.8))
     axes.grid(visible=False)
     shares = table.div(table.sum(axis=1).clip(lower=1e-12), axis=0)
@@ -77,7 +77,7 @@ def plot_confusion(table: pd.DataFrame) -> Figure:
 
 
 def plot_reliability(table: pd.DataFrame) -> Figure:
-    """Plot accuracy (with 95 % intervals) by confidence; the diagonal means calibrated."""
+    """Plot accuracy with 95 % intervals by confidence; the diagonal is ideal."""
     figure, axes = _create_axes("confidence", "share that is right")
     axes.plot([0, 1], [0, 1], color=GRID_COLOUR, linestyle="--")
     margin_below, margin_above = table["accuracy"] - table["accuracy_low"], table["accuracy_high"] - table["accuracy"]

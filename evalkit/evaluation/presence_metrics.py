@@ -1,4 +1,4 @@
-"""Accuracy of the types present in documents, their levels and shares, with intervals.
+"""Accuracy of present types, their levels and shares, with intervals.
 
 Measured on the documents whose mixture an expert vouched for: an expert who vouches only for segments has not said which
 other types they contain. A document that was drawn with probability p counts as 1 / p documents in estimate and interval;
@@ -49,7 +49,7 @@ class PresenceMetrics:
 
 
 def measure_type_presence(study: Study) -> PresenceMetrics:
-    """Compare the agent's present types and mixtures with those that experts vouched for."""
+    """Compare the agent's present types and mixtures with vouched ones."""
     measured_labels = [
         (document.truth.labels, document.agent_labels, document.sampling_weight)
         for document in study.reviewed_documents

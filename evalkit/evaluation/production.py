@@ -95,7 +95,7 @@ def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
 
 
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
-    """Tabulate precision and recall of the production classifier by type, lowest recall first.
+    """Tabulate the production classifier's precision and recall, lowest recall first.
 
     Columns:
         type: the document type.
@@ -177,7 +177,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
 
 
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
-    """Estimate the share of documents whose doc_id is a hit, from the reviewed documents."""
+    """Estimate the share of documents that are hits, from the reviewed documents."""
     observations = [
         Observation(
             None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),
@@ -197,7 +197,7 @@ def get_production_type(document: DocumentRecord) -> str | None:
 
 
 def get_true_type(document: DocumentRecord) -> str | None:
-    """Return the document's true type; None if no expert or label file vouches for one."""
+    """Return the document's true type; None if no expert or label file gives one."""
     truth = document.truth
     return truth.labels.dominant_type if truth and truth.is_vouched("dominant_type") else None
 

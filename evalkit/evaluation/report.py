@@ -111,7 +111,7 @@ class EvaluationSection:
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """The evaluation report of an output folder; ``report["types"]`` returns one section."""
+    """Evaluation report of an output folder; ``report["types"]`` returns one section."""
 
     made_at: str
     """Time of the report: ISO 8601 in UTC."""
@@ -122,7 +122,7 @@ class EvaluationReport:
     sections: tuple[EvaluationSection, ...] = ()
 
     def __getitem__(self, key: str) -> EvaluationSection:
-        """Return the section with this key, or one that explains why there is no data for it.
+        """Return the section with this key, or one that explains why it has no data.
 
         KeyError if there is no such section; the message lists the existing keys.
         """
@@ -389,7 +389,7 @@ def _compute_share(flags: Iterable[bool]) -> float:
 def _merge_estimate_columns_into_one(
     frame: pd.DataFrame, value_column: str, low_column: str, high_column: str
 ) -> pd.DataFrame:
-    """Replace the columns of value, lower and upper limit by one column of ``Estimate``."""
+    """Replace the columns of value and both limits by one column of ``Estimate``."""
     estimate_cells = [
         Estimate(None if pd.isna(known_share) else float(known_share), lower, upper, math.nan, "")
         for known_share, lower, upper in zip(frame[value_column], frame[low_column], frame[high_column], strict=True)
@@ -727,7 +727,7 @@ def _load_template_environment() -> Environment:
 
 
 def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
-    """Convert the report to a JSON-serialisable dictionary; undefined numbers become null.
+    """Convert the report to JSON-serialisable data; undefined numbers become null.
 
     Figures and notes are left out.
     """
@@ -767,7 +767,7 @@ def _simplify_for_json(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Format a table cell as text: shares in percent with interval, lists with commas, "–".
+    """Format a table cell as text: shares in percent with interval, missing as "–".
 
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')

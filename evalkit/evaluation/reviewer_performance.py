@@ -1,4 +1,4 @@
-"""Reviewer performance: time, agreement, and influence of the agent's answer (automation bias).
+"""Reviewer performance: time, agreement, and automation bias.
 
 Signs of automation bias: an expert who saw the agent's answer agrees with it more often than a colleague who judged the
 same case without seeing it; validated cases that others find wrong. Do not compare cases with a visible and with a hidden
@@ -39,7 +39,7 @@ def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
 
 
 def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
-    """Tabulate each reviewer's outcomes, time and agreement with the agent, one row each.
+    """Tabulate each reviewer's outcomes, time and agreement with the agent.
 
     Columns: ``reviewer``, ``simulated``, ``cases``, ``validated``, ``corrected``, ``undeterminable`` (counts),
     ``median_seconds`` (active seconds per case; None if not measured), ``quickest_tenth`` (tenth percentile of the active
@@ -159,7 +159,7 @@ _LabelledReview = tuple[ReviewRecord, DocumentLabels]
 
 
 def _find_first_and_second_opinion(document: DocumentRecord) -> tuple[_LabelledReview, _LabelledReview] | None:
-    """Return a document's first and second opinion with labels; None unless both exist."""
+    """Return a document's first and second opinion; None unless both have labels."""
     labelled_by_case_id = {
         review.case_id: (review, review.labels_after)
         for review in _list_current_reviews(document)

@@ -1,4 +1,4 @@
-"""Comparison of two runs, A and B, document by document: what changed, and who is right.
+"""Comparison of two runs, A and B, by document: what changed, and who is right.
 
 Documents are matched by the hash of their PDFs. The accuracies are compared twice: on the documents whose truth is known
 in either folder (not a random selection, so the result holds for reviewed documents only), and over all documents of both
@@ -62,12 +62,12 @@ class RunComparison:
     output_b: str
     """Output folder of run B."""
     documents_table: pd.DataFrame
-    """One row per document in both runs: ``doc_id`` (in A), ``doc_id_b``; of each run (``…_a``, ``…_b``) the decision, rule,
-    type (None: cannot tell, or no answer), segments (as ``1-2 Clinical Note; 3 Other``) and evidence quality score;
-    ``appeared`` and ``disappeared``, the open issues that only B or only A has, as code → number; ``changed``, True if any
-    of these differs; ``truth`` and ``true_segments`` (None if unknown), and if A and B are right about type and segments
-    (as given and with neighbours merged); ``truth_from`` (A, B, both, given, disputed); ``simulated``, 1 if a simulated
-    reviewer (a program) supplied the truth."""
+    """One row per document in both runs: ``doc_id`` (in A), ``doc_id_b``; of each run (``…_a``, ``…_b``) the decision,
+    rule, type (None: cannot tell, or no answer), segments (as ``1-2 Clinical Note; 3 Other``) and evidence quality
+    score; ``appeared`` and ``disappeared``, the open issues that only B or only A has, as code → number; ``changed``,
+    True if any of these differs; ``truth`` and ``true_segments`` (None if unknown), and if A and B are right about type
+    and segments (as given and with neighbours merged); ``truth_from`` (A, B, both, given, disputed); ``simulated``, 1
+    if a simulated reviewer (a program) supplied the truth."""
     only_in_a: tuple[str, ...]
     """The doc_ids of A's documents without a match in B, including damaged ones whose hash is unknown."""
     only_in_b: tuple[str, ...]
@@ -91,10 +91,11 @@ class RunComparison:
     simulated_truth_count: int
     """Number of documents whose truth a simulated reviewer (a program) supplied."""
     truth_origin_counts: Mapping[str, int]
-    """Number of documents with known truth by its source: ``given`` (a file of labels), ``A`` only, ``B`` only, ``both``."""
+    """Number of documents with known truth by its source: ``given`` (a file of labels), ``A`` only, ``B`` only,
+    ``both``."""
     effort_table: pd.DataFrame
-    """``measure, a, b``: calls, tokens and cost_usd (None if unknown) of the documents in both runs; seconds of the documents
-    that were timed in both runs."""
+    """``measure, a, b``: calls, tokens and cost_usd (None if unknown) of the documents in both runs; seconds of the
+    documents that were timed in both runs."""
 
     @property
     def changed_documents(self) -> pd.DataFrame:
@@ -103,7 +104,7 @@ class RunComparison:
 
     @property
     def comparability_warning(self) -> str | None:
-        """Warning that one run's reviews supply more of the truths than the other's; else None."""
+        """Warning if one run's reviews supply more of the truths; else None."""
         run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
         if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
             return None
@@ -114,7 +115,7 @@ class RunComparison:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as a JSON-serialisable dictionary; amounts of money as text."""
+        """Return the comparison as JSON-serialisable data; amounts of money as text."""
         return {
             "a": self.output_a,
             "b": self.output_b,
@@ -180,7 +181,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
 
 
 def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Convert a table to a list of dictionaries, with None for missing values (not NaN)."""
+    """Convert a table to a list of dictionaries, with None for missing values."""
     object_frame = frame.astype(object)
     return [
         {str(column_name): value for column_name, value in row.items()}
@@ -348,12 +349,15 @@ def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
 
 
 def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
-    """Return a copy of the labels with neighbouring segments of one type merged (ruling 12)."""
+    """Return the labels with neighbouring segments of one type merged (ruling 12)."""
     return agent_labels and replace(agent_labels, segments=tuple(merge_same_type_neighbours(agent_labels.segments)))
 
 
 def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[TypedPageRange]) -> bool:
-    """Return True if the segments equal the true ones in pages and types; False if no answer."""
+    """Return True if the segments equal the true ones in pages and types.
+
+    False without an answer.
+    """
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 
@@ -381,7 +385,7 @@ def _get_correctness(row: Mapping[str, Any], level: ErrorLevel) -> tuple[bool, b
 
 
 def _choose_sampling_run(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> Literal["A", "B"]:
-    """Choose the run with more reviewed documents, whose inclusion probabilities are used.
+    """Choose the run with more reviewed documents, whose probabilities are used.
 
     The draws of the two runs are not independent, so their probabilities cannot be combined.
     """

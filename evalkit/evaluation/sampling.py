@@ -1,4 +1,4 @@
-"""Stratified sampling of further accepted documents for review, with known probabilities.
+"""Stratified sampling of further accepted documents for review.
 
 All escalated documents are reviewed; of the accepted ones an audit draws a share (contract, ruling 11). A further,
 stratified draw gives more information about rare classes. It takes the fraction ``f`` of those documents of each stratum

@@ -1,4 +1,4 @@
-"""Segmentation measures pooled over a study, with segments as given and merged (ruling 12).
+"""Segmentation measures pooled over a study, as given and merged (ruling 12).
 
 Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p counts as
 1 / p documents in estimate and interval; documents that nobody has reviewed are left out.
@@ -50,7 +50,7 @@ class SegmentationEstimate:
 
 
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
-    """List the documents whose segments an expert vouched for and whose page count is known."""
+    """List documents with vouched segments and a known number of pages."""
     return [
         SegmentedDocument(
             document.doc_id,
@@ -69,7 +69,7 @@ CountSums = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SegmentationMeasure:
-    """A measure 0..1: its counts in one document, and its value from the summed counts."""
+    """A measure 0..1: counts per document, and its value from the summed counts."""
 
     count_in_document: Callable[[SegmentedDocument], Sequence[float]]
     compute_share: Callable[[CountSums], float]
@@ -165,7 +165,7 @@ def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
 
 
 def _estimate_measure(documents: Sequence[SegmentedDocument], measure: SegmentationMeasure) -> Estimate:
-    """Estimate one measure with its interval; documents whose counts are all 0 are left out."""
+    """Estimate one measure; documents whose counts are all 0 are left out."""
     informative_counts = [
         (document_counts, document.sampling_weight)
         for document in documents

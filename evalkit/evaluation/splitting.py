@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 #: Number of consecutive words in a shingle.
 SHINGLE_WORDS = 8
-#: Two documents are nearly the same if more than this share of the shorter document's shingles appears in the longer one.
+#: Two documents are nearly the same if more than this share of the shorter document's shingles appears in the longer
+#: one.
 OVERLAP_THRESHOLD = 0.30
 
 _PART_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -132,7 +133,7 @@ def count_types_by_part(
 
 
 def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
-    """Group documents that share a patient or nearly equal text, directly or via others."""
+    """Group documents that share a patient or text, directly or via others."""
     disjoint_sets = DisjointSet(range(len(documents)))
     index_by_patient: dict[tuple[str, str], int] = {}
     for index, document in enumerate(documents):
@@ -146,7 +147,7 @@ def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
-    """Raise a UsageError unless part names are usable and shares are 0..1 and sum to 1."""
+    """Raise a UsageError unless names are usable and shares are 0..1 and sum to 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
         raise UsageError(
@@ -226,7 +227,7 @@ def _iterate_similar_pairs(
 def _iterate_adjacent_pairs(
     shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Yield similar pairs among neighbouring documents of shared sets, a fast first pass.
+    """Yield similar pairs among neighbours in the shared sets, as a fast first pass.
 
     Copies of one form are usually found here.
     """

@@ -153,7 +153,7 @@ class ReviewRecord:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """Everything known about one processed document: answer, truth, issues, reviews, cost."""
+    """One processed document: its answer, truth, issues, reviews and cost."""
 
     doc_id: str
     sha256: str | None
@@ -178,9 +178,9 @@ class DocumentRecord:
     inclusion_probability: float | None = None
     """Probability (0..1) that the document is selected for review; 1 if escalated; None if unreadable or unknown."""
     review_probability: float | None = None
-    """Probability (0..1) that the document has been reviewed by now: ``inclusion_probability`` times the reviewed share of
-    the drawn documents in its ``weighting_cell``. 1 if a file of labels gives the truth, 0 if all of them still wait. So
-    queueing further documents alone changes no figure."""
+    """Probability (0..1) that the document has been reviewed by now: ``inclusion_probability`` times the reviewed share
+    of the drawn documents in its ``weighting_cell``. 1 if a file of labels gives the truth, 0 if all of them still
+    wait. So queueing further documents alone changes no figure."""
     weighting_cell: tuple[Any, ...] = ()
     """Group of accepted documents with the same selection: same draws, same strata, same probability."""
     review_reason: str | None = None
@@ -204,7 +204,7 @@ class DocumentRecord:
 
     @property
     def sampling_weight(self) -> float:
-        """Number of documents that this document represents if its truth is known, at least 1."""
+        """Number of documents that this one represents if its truth is known; at least 1."""
         return 1 / self.review_probability if self.review_probability else 1.0
 
     @property
@@ -220,7 +220,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True)
 class Study:
-    """All processed documents of one output folder, sorted by doc_id, current versions only."""
+    """All processed documents of an output folder, by doc_id, current versions only."""
 
     output: Path | str
     documents: tuple[DocumentRecord, ...]
@@ -499,7 +499,7 @@ class _StudyReader:
         return self.output_folder.read_json(name, max_schema_version=TRUTH_VERSION)
 
     def read_document_or_report_problem(self, doc_id: str) -> DocumentRecord:
-        """Read a document; if one of its files is damaged, report it and return it as unreadable."""
+        """Read a document; report a damaged file and return the document as unreadable."""
         filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
             result = self._read_json(result_file_name(doc_id))
@@ -585,7 +585,7 @@ class _StudyReader:
         return self._read_json(name) if name in names else None
 
     def _iterate_reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Yield (case_id, revision, review) of a document, its second opinion and adjudication."""
+        """Yield a document's (case_id, revision, review), then those of further opinions."""
         for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
             if case_id in self._reviewed_case_ids:
                 for revision in list_revisions(self.output_folder, case_id):
@@ -623,7 +623,7 @@ class _StudyReader:
         return label_rows.get(doc_id) or label_rows.get(filename)
 
     def _parse_production_labels_or_warn(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
-        """Convert a production row to labels with the five types; warn if its label is unknown.
+        """Convert a production row to labels; warn if its label is unknown.
 
         None without a row, or if the row's label is mapped to none of the five types.
         """
@@ -651,7 +651,7 @@ class _StudyReader:
 
 
 def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
-    """Map each doc_id to its strata, one for each draw that could have drawn the document."""
+    """Map each doc_id to its strata, one for each draw that could have drawn it."""
     strata_by_doc_id = group_pairs(
         (doc_id, f"{draw_number}:{stratum.value}")
         for draw_number, draw in enumerate(read_all_draws(output_folder), 1)
@@ -742,7 +742,7 @@ def _parse_number(value: Any) -> float | None:
 def _collect_verdicts(
     result: Mapping[str, Any], packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """Collect the newest expert verdict by issue_id, for issues that are still in the result."""
+    """Collect the newest expert verdicts by issue_id, for issues still in the result."""
     verdict_by_issue_id = {
         record["issue_id"]: record["verdict"] for *_, review in reviews for record in review["issue_verdicts"]
     }

@@ -1,4 +1,4 @@
-"""Metrics of the reviews of bank-statement templates, from cycle files (specification 004)."""
+"""Metrics of the reviews of bank-statement templates (specification 004)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Performance of verifiers and rules: precision, cost, escalated and missed errors.
+"""Performance of verifiers and rules: precision, cost and missed errors.
 
 Everything is computed from a :class:`~evalkit.evaluation.study.Study`. To learn if a rule alone caused an escalation, the
 arbiter decides again without that rule's issues. The column ``simulated`` of each table counts judgements by simulated
@@ -28,8 +28,8 @@ from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
-#: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs more
-#: than nine needless reviews.
+#: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs
+#: more than nine needless reviews.
 PAYOFF_SHARE = 0.1
 
 #: Maximum number of cases up to which the number of further cases needed for a judgement is reported.
@@ -61,7 +61,7 @@ RuleKey = tuple[str, str, str]
 
 
 def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
-    """Tabulate the precision and cost of each rule: one row per agent, code and origin.
+    """Tabulate precision and cost of each rule, by agent, code and origin.
 
     Columns:
         agent, code, origin: the rule that raised the issues.
@@ -90,7 +90,7 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
 
 
 def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
-    """Return the (agent, code, origin) of an issue, by which issues are grouped into rules."""
+    """Return the (agent, code, origin) by which issues are grouped into rules."""
     return issue.agent, issue.code, issue.origin
 
 
@@ -148,7 +148,7 @@ def _build_rule_row(
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:
-    """Return True if the document's current answer is wrong or missing; None if unknown.
+    """Return True if the current answer is wrong or missing; None if unknown.
 
     The current answer is compared, because a later run may have corrected what an expert once corrected.
     """
@@ -206,7 +206,7 @@ def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share
 
 @dataclass(frozen=True)
 class _EscalationSource:
-    """An agent, an issue code, or any/none of them, whose share of escalated errors is computed."""
+    """An agent, a code, or any/none of them, whose share of errors is computed."""
 
     kind: Literal["any", "none", "agent", "code"]
     name: str
@@ -217,7 +217,7 @@ class _EscalationSource:
 
 
 class _AnsweredDocument(NamedTuple):
-    """A document with a usable answer, the correctness of the answer and who escalated it."""
+    """A document with a usable answer, its correctness and who escalated it."""
 
     document: DocumentRecord
     is_answer_wrong: bool | None
@@ -227,7 +227,7 @@ class _AnsweredDocument(NamedTuple):
 
 
 class _AnsweredPopulation(NamedTuple):
-    """The documents with a usable answer, grouped by how they were selected for review."""
+    """The documents with a usable answer, by how they were selected for review."""
 
     known_errors: list[_AnsweredDocument]
     """Documents whose answer is known to be wrong."""
@@ -262,7 +262,7 @@ class _AnsweredPopulation(NamedTuple):
 
 
 def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
-    """Tabulate the share of the classifier's errors that were escalated, by level and source.
+    """Tabulate the share of the classifier's errors that were escalated, by source.
 
     An error is an answer that is wrong in a part that an expert vouched for. A missing answer or "cannot tell" is no error
     here, because it is escalated without any verifier. The pipeline's repairs change neither types nor segments, so its
@@ -311,7 +311,7 @@ def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
 
 
 def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
-    """Return True if the labels differ from the truth at this level (missing labels differ).
+    """Return True if the labels are missing or differ from the truth at this level.
 
     None if this part of the truth is not vouched for.
     """
@@ -326,7 +326,7 @@ def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, le
 
 
 def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
-    """Return True if the labels give a type, or segments that all have a type, at this level."""
+    """Return True if the labels give a type, or typed segments, at this level."""
     if agent_labels is None:
         return False
     if level == "type":
@@ -335,7 +335,7 @@ def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
 
 
 def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tuple[str, str]]:
-    """Return (agent, code) of the open issues that made the arbiter escalate; else empty."""
+    """Return (agent, code) of the issues that made the arbiter escalate, if any."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return frozenset()
     # For a decision rule that is not in the table, use the set of issues that rule 8 counts.
@@ -506,7 +506,7 @@ def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
 
 
 def _clip_page_range(start_page: int, end_page: int, page_count: int | None) -> range:
-    """Return the pages of a range that exist in the document; an answer may name any number."""
+    """Return the pages of a range that exist; an answer may name any number."""
     return range(max(start_page, 1), min(end_page, page_count or MAX_PAGE_NUMBER, MAX_PAGE_NUMBER) + 1)
 
 
@@ -515,7 +515,7 @@ def _format_page_ranges(page_ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def _iterate_flag_corrections(document: DocumentRecord) -> Iterator[_Correction]:
-    """Yield the flags on segments from the newest deciding review (adjudication first)."""
+    """Yield the flags on segments from the newest deciding review."""
     own_reviews = [review for review in document.reviews if not review.case_id.endswith(SECOND_SUFFIX)]
     deciding_reviews = [review for review in own_reviews if review.case_id.endswith(ADJUDICATION_SUFFIX)] or own_reviews
     if not deciding_reviews or document.truth is None or document.truth.source == "GOLD":

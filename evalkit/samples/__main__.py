@@ -1,4 +1,4 @@
-"""``python -m evalkit.samples SAMPLES OUTPUT``: compare a run on the demo with expectations."""
+"""``python -m evalkit.samples SAMPLES OUTPUT``: check a run of the demo."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from evalkit.samples.expected_decisions import describe_wrong_decisions
 
 
 def main(samples_folder: Path, output_path: Path) -> int:
-    """Print each document whose decision is not the expected one, and the number as expected.
+    """Print the documents decided otherwise than expected, and their number.
 
     Return the exit status: 1 if any decision differs, else 0.
     """

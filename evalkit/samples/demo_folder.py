@@ -1,4 +1,4 @@
-"""Writer of the demo folder: PDFs, supplied answers, labels and expected decisions."""
+"""Writer of the demo folder: PDFs, answers, labels and expected decisions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _add_null_dominant_type(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_manuscripts(content_folder: Traversable) -> Iterator[tuple[str, Manuscript]]:
-    """Yield (doc_id, manuscript) of every document in the content folder, sorted by doc_id."""
+    """Yield (doc_id, manuscript) of each document in the folder, sorted by doc_id."""
     for file in sorted(content_folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml") and file.name != EXPECTED_FILE:
             yield file.name.removesuffix(".toml"), Manuscript.parse_toml(file.read_text("utf-8"))

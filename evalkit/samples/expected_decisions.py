@@ -1,4 +1,4 @@
-"""Comparison of a run's decisions on the demo's documents with the expected decisions."""
+"""Comparison of a run's decisions on the demo with the expected decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe_wrong_decisions(samples_folder: Path, output_path: Path) -> list[st
 
 
 def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> dict[str, Any]:
-    """Return the expected row; its part ``without_ocr`` if the document was read without OCR."""
+    """Return the expected row, or its ``without_ocr`` if OCR did not read the file."""
     has_ocr = isinstance(result, DocumentResult) and ", " in result.reader
     row_without_ocr = row.get("without_ocr")
     return (

@@ -1,4 +1,4 @@
-"""Text and layout of a sample PDF, read from a TOML file and drawn by ``pdf_drawing``.
+"""Text and layout of a sample PDF, read from a TOML file.
 
 Each ``[[part]]`` of the TOML file is one source document with its own letterhead and page count; each of its ``pages`` is
 text in a small markup, with one block per group of lines of the same kind::
@@ -124,8 +124,8 @@ class Manuscript(StrictRecord):
     fax: str = ""
     """Fax line drawn at the top of every page, before the page number; empty for no fax line."""
     scanned: Literal["", "well", "poorly"] = ""
-    """Empty: pages with a text layer. ``well``: slightly skewed page images without a text layer. ``poorly``: such images
-    with a resolution too low to read."""
+    """Empty: pages with a text layer. ``well``: slightly skewed page images without a text layer. ``poorly``: such
+    images with a resolution too low to read."""
     part: tuple[ManuscriptPart, ...]
 
     @field_validator("part")

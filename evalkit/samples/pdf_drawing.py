@@ -45,7 +45,7 @@ StyledWord = tuple[str, str]
 
 
 def draw_pdf(manuscript: Manuscript) -> bytes:
-    """Draw a manuscript and return the PDF's bytes. ValueError if a page's text does not fit."""
+    """Draw a manuscript as a PDF. ValueError if a page's text does not fit."""
     document = _create_empty_pdf()
     for part in manuscript.part:
         for page_number in range(1, len(part.pages) + 1):
@@ -89,7 +89,7 @@ def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> N
 
 @dataclass
 class _PagePen:
-    """State of the page being drawn: shape, part and vertical position of the next block."""
+    """The page being drawn, and the vertical position of its next block."""
 
     shape: Any
     part: ManuscriptPart
@@ -393,7 +393,7 @@ DRAW_BY_KIND: dict[BlockKind, Callable[[_PagePen, ManuscriptBlock], None]] = {
 
 
 def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
-    """Return a PDF whose pages are greyscale images, slightly skewed and with some noise."""
+    """Return a PDF of greyscale page images, slightly skewed and with some noise."""
     import pymupdf
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: submit simulated reviews.
+"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: simulated reviews.
 
 Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make errors
 and ask each other for second opinions. Documents without a label are not reviewed. The experts' names begin with
@@ -194,7 +194,7 @@ def _require_nothing_before_saving(_digest: str, _now: str) -> None:
 
 
 def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
-    """Build a label row from the shown answer, as given by a reviewer who misses the fault."""
+    """Build a label row from the shown answer, as if the fault was missed."""
     classification = packet.classification
     if classification is None:
         return None
@@ -206,7 +206,7 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
 
 
 def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
-    """Return the row's segments as JSON; one segment for the whole file if it has none."""
+    """Return the row's segments as JSON; one for the whole file if it has none."""
     segment_spans = parse_typed_page_ranges(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
     return [
         {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans

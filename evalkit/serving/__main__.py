@@ -60,7 +60,7 @@ def _raise_open_file_limit() -> None:
 
 
 def enter_private_home_with_notebook(home: Path) -> Path:
-    """Make ``home`` the home folder of server and kernels; return the notebook copied into it.
+    """Make ``home`` the home folder of server and kernels; copy the notebook there.
 
     So server and kernels find no start-up files, kernels or credentials of the user, and their files are deleted at the
     end. The notebook is the only file in its folder.

@@ -1,4 +1,4 @@
-"""Request handlers: login form, review page, library files, kernel access and error pages."""
+"""Request handlers: login form, review page, libraries, kernels, error pages."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class LoginFormHandler(HtmlHandler):
 
     @property
     def next_url(self) -> str:
-        """URL to open after the login: the requested page of this server, else the start page."""
+        """URL to open after the login: the requested page, or else the start page."""
         requested_url = self.get_argument("next", "")
         return (
             requested_url
@@ -178,7 +178,7 @@ class LoginFormHandler(HtmlHandler):
         )
 
     def send_login_form(self, notice: str = "", refusal: str = "") -> None:
-        """Send the login form with an optional notice or reason for refusing the last code."""
+        """Send the login form with a notice or the reason why the last code was refused."""
         self.finish(
             render_plain_page(
                 "login.html",
@@ -267,7 +267,7 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
-    """Pass the request's nonce and error id to the page template, and set the XSRF cookie."""
+    """Pass nonce and error id to the page template, and set the XSRF cookie."""
     notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
     # Reading the token sets its cookie. Without the cookie, a page could not report its closing and its kernel would stay.
     _ = handler.xsrf_token
@@ -291,7 +291,7 @@ class LibraryFileHandler(HtmlHandler, FileFindHandler):
 
 
 class _OwnKernelHandler(_RequestIdHandler):
-    """Base class of handlers for one kernel; 404 if another login opened the kernel's page."""
+    """Base class of handlers for one kernel; 404 if it belongs to another login."""
 
     @override
     async def prepare(self, **kwargs: Any) -> None:

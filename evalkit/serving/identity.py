@@ -1,4 +1,4 @@
-"""Identification of a request's reviewer, by login cookie or by a trusted proxy's header."""
+"""Identification of a request's reviewer, by login cookie or trusted proxy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoggedInReviewer(User):
 
 
 class NotOnReviewerRoster(HTTPError):
-    """The name sent by a trusted proxy or JupyterHub is not in the reviewer roster (HTTP 403)."""
+    """HTTP 403: the name sent by a trusted proxy or JupyterHub is not in the roster."""
 
     def __init__(self, reviewer_name: str) -> None:
         super().__init__(403)
@@ -38,7 +38,7 @@ class NotOnReviewerRoster(HTTPError):
 
 
 class ReviewServerPart:
-    """Mixin for components of the review server: access to its login sessions and settings."""
+    """Mixin for parts of the review server: access to its logins and settings."""
 
     parent: Any
 

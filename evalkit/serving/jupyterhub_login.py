@@ -1,4 +1,4 @@
-"""Login by JupyterHub, which starts the server as a service and identifies reviewers by OAuth.
+"""Login by JupyterHub, which starts the server and identifies reviewers by OAuth.
 
 One server in a separate account serves all reviewers: notebook servers of the hub's users need no rights in the output
 folder, and users cannot impersonate each other with environment variables. After the login the browser has the same cookie
@@ -30,7 +30,7 @@ CALLBACK_PATH = "oauth_callback"
 
 
 class HubIdentityProvider(ReviewerIdentityProvider):
-    """Identity provider by login session, valid while the hub accepts the session's token."""
+    """Identity by login session, valid while the hub accepts the session's token."""
 
     @property
     def hub(self) -> HubOAuth:

@@ -27,7 +27,7 @@ _THREAD_STACK_MB = 512
 
 
 def main() -> None:
-    """Run a kernel with the options of the command line, or of an assignment to wait for."""
+    """Run a kernel with the options of the command line or of an assignment."""
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel works without it: saves 8 MB
     arguments = sys.argv[1:]
     if arguments == [WARM_START_OPTION]:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _wait_and_apply_assignment() -> list[str]:
-    """Wait for the server's assignment, set environment and folder; return kernel options."""
+    """Wait for the server's assignment, apply it and return the kernel's options."""
     for module_name in _PRELOADED_MODULES:
         import_module(module_name)
     payload = sys.stdin.buffer.read()
@@ -55,9 +55,10 @@ def _wait_and_apply_assignment() -> list[str]:
 
 
 def limit_kernel_memory(environ: Mapping[str, str]) -> None:
-    """Set a hard memory limit at about twice a page's budget (``EVALKIT_PAGE_MEMORY_MB``).
+    """Set a hard memory limit at about twice a page's budget.
 
-    The server checks the budget itself every second; this limit stops sudden large allocations in between.
+    The budget is in ``EVALKIT_PAGE_MEMORY_MB``; 0 sets no limit. The server checks the budget itself every second; this
+    limit stops sudden large allocations in between.
     """
     if budget_mb := int(environ.get(PAGE_MEMORY_VARIABLE, "0")):
         _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)

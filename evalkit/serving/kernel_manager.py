@@ -1,4 +1,4 @@
-"""Manager of the kernels of open pages: which login owns a kernel, and when it ends."""
+"""Kernels of open pages: which login owns a kernel, and when it ends."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self.session_id_by_kernel_id: dict[str, str] = {}
-        """Session id of the login that opened each kernel's page, from before the kernel starts until it is told to end."""
+        """Session id of the login that opened each kernel's page, from before the kernel starts until it is told to
+        end."""
         self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
         register_warm_kernel_provisioner()
         self.warm_kernel = WarmKernel()
@@ -139,7 +140,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             IOLoop.current().remove_timeout(self._warm_start_timer)
 
     def _build_kernel_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Build a kernel's environment: without JupyterHub's variables, with log and memory."""
+        """Build a kernel's environment variables, without those of JupyterHub."""
         inherited = {name: value for name, value in environ.items() if not name.startswith(HUB_VARIABLE_PREFIX)}
         return {
             **inherited,

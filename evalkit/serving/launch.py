@@ -48,7 +48,9 @@ def exec_review_server(
     log_format: LogLineFormat = "text",
     is_hub_service: bool = False,
 ) -> NoReturn:
-    """Replace this process by the server of the review screen. UsageError if it cannot start.
+    """Replace this process by the server of the review screen.
+
+    UsageError if the server cannot start.
 
     Args:
         output_folder: the output folder whose cases are reviewed.
@@ -210,7 +212,7 @@ def _require_valid_public_url(url: str) -> None:
 
 
 def _is_valid_public_url(url: str) -> bool:
-    """Return True if the URL consists of https, a valid host name and an optional port."""
+    """Return True if the URL is https, a valid host name and an optional port."""
     try:
         url_parts = urlsplit(url)
         _ = url_parts.port  # ValueError for an invalid one

@@ -1,4 +1,4 @@
-"""Login sessions, kept in memory: a logout, a new login code or a restart ends them at once."""
+"""Login sessions in memory; a logout, new code or restart ends them at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LoginSessions:
         self._proxied_session_ids: dict[str, str] = {}
 
     def log_in_by_code(self, code: str) -> LoginSession | None:
-        """Create a session for the reviewer with this login code; None if the code is unknown."""
+        """Create a session for the reviewer with this code; None if nobody has it."""
         reviewer = self._roster.find_reviewer_by_code(code)
         if reviewer is None:
             return None
@@ -78,7 +78,7 @@ class LoginSessions:
         )
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
-        """Return the session with this id; None if unknown, expired or its code was changed."""
+        """Return the session with this id; None if unknown, expired or code changed."""
         session = self._session_by_id.get(session_id)
         if session is None or session.expires_at <= self._clock():
             return None

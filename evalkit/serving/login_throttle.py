@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 
 MAX_FAILURES = 5
-#: Length of the window: after ``MAX_FAILURES`` wrong codes within these seconds, an address has to wait until the first of
-#: these failures is older than the window.
+#: Length of the window: after ``MAX_FAILURES`` wrong codes within these seconds, an address has to wait until the first
+#: of these failures is older than the window.
 WINDOW_SECONDS = 60.0
 
 

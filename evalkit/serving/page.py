@@ -1,4 +1,4 @@
-"""Code for the kernel of a page: variables set by the server, and logging to the server.
+"""Variables and logging that the kernel of a page shares with the server.
 
 This module imports no large libraries.
 """
@@ -22,12 +22,12 @@ PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
 
 
 def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
-    """Return the log format set by ``EVALKIT_LOG_FORMAT``; ``text`` if it is not ``json``."""
+    """Return the log format in ``EVALKIT_LOG_FORMAT``; ``text`` unless ``json``."""
     return "json" if environ.get(LOG_FORMAT_VARIABLE) == "json" else "text"
 
 
 def send_kernel_log_to_server(environ: Mapping[str, str] = os.environ) -> None:
-    """Send ``evalkit.*`` log records to the server's log, if ``evalkit review`` runs the kernel.
+    """Send ``evalkit.*`` log records to the log of ``evalkit review``, if it runs.
 
     The server discards a kernel's standard error, because tracebacks of libraries may quote documents.
     """

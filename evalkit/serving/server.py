@@ -114,7 +114,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
     @cached_property
     def hub(self) -> HubOAuth:
-        """OAuth client of the JupyterHub that started this server, configured by environment variables."""
+        """OAuth client of the JupyterHub that started this server."""
         from jupyterhub.services.auth import HubOAuth
 
         return HubOAuth()

@@ -22,8 +22,8 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 _QUERY_PATTERN = re.compile(r"\?[^\s'\"]*")
 _MAX_MESSAGE_LENGTH = 200
-#: Useless warnings that every page causes: on untrusted notebooks, and on a ping timeout that Jupyter gives in another unit
-#: than Tornado expects.
+#: Useless warnings that every page causes: on untrusted notebooks, and on a ping timeout that Jupyter gives in another
+#: unit than Tornado expects.
 _NOISE_PATTERN = re.compile("is not trusted$|websocket_ping_timeout")
 
 _ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -56,7 +56,7 @@ def _redact_message(message: str) -> str:
 
 
 def configure_server_log(line_format: LogLineFormat) -> None:
-    """Log warnings and errors of all libraries to standard error, without document text."""
+    """Log warnings of all libraries to standard error, without document text."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter(line_format))
     handler.addFilter(lambda record: not _NOISE_PATTERN.search(record.getMessage()))

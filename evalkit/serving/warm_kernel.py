@@ -36,7 +36,7 @@ _PROVISIONER_NAME = "evalkit-reserve"
 
 
 def register_warm_kernel_provisioner() -> None:
-    """Register ``WarmKernelProvisioner`` with Jupyter in this process, without entry points."""
+    """Register ``WarmKernelProvisioner`` with Jupyter, for this process only."""
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[_PROVISIONER_NAME] = EntryPoint(
         _PROVISIONER_NAME, f"{__name__}:WarmKernelProvisioner", factory.GROUP_NAME
@@ -53,7 +53,7 @@ class WarmKernel:
         self._process: Popen[bytes] | None = None
 
     def start_unless_running(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Start a process in reserve for this kernel command, unless one is waiting already.
+        """Start a process in reserve for this kernel command, unless one is waiting.
 
         OSError if the process cannot be started.
         """
@@ -107,7 +107,7 @@ class WarmKernel:
 
 
 class WarmKernelProvisioner(LocalProvisioner):
-    """Kernel provisioner that uses the process in reserve, or else starts a new process.
+    """Kernel provisioner that uses the process in reserve or starts a new one.
 
     ``kernel.json`` refers to this provisioner by name.
     """

@@ -1,4 +1,4 @@
-"""Clean answers: classifications taken to be right, from output folders and from PDFs."""
+"""Clean answers: classifications taken to be right, from output folders and PDFs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
 def iterate_clean_answers(
     folder_path: Path | str, collected_problems: list[str], collected_left_out: dict[str, list[str]]
 ) -> Iterator[CleanAnswer]:
-    """Yield an output folder's answers that an expert vouched for or the arbiter accepted.
+    """Yield the answers that an expert vouched for or the arbiter accepted.
 
     A corrected answer is used only if the expert vouches for type and segments and every segment's type has a quote;
     otherwise the right answer is not completely known. Documents without a usable answer go to ``collected_left_out``
@@ -71,7 +71,7 @@ def iterate_clean_answers(
 def _choose_clean_answer(
     result: DocumentResult, truth: GroundTruthDocument | None
 ) -> tuple[ClassificationOutput, AnswerOrigin] | str:
-    """Return the answer taken to be right and its origin, or the reason for leaving it out."""
+    """Return the answer taken to be right and its origin, or a reason to leave it out."""
     if truth is not None and truth.record.ground_truth_classification.segments:
         answer = truth.record.ground_truth_classification
         is_corrected = truth.record.ground_truth_source == "SME_CORRECTED"
@@ -101,7 +101,7 @@ async def classify_pdfs(
     collected_problems: list[str],
     collected_left_out: dict[str, list[str]],
 ) -> list[CleanAnswer]:
-    """Read PDFs and return their supplied answers, or classify them and keep accepted ones.
+    """Read PDFs; return their supplied answers, or classify and keep accepted ones.
 
     PDFs that cannot be read go to ``collected_problems``, PDFs without an accepted answer to ``collected_left_out``.
     """
@@ -142,7 +142,7 @@ async def classify_pdfs(
 
 
 async def gather_bounded(jobs: Sequence[Callable[[], Awaitable[T]]], max_concurrent: int) -> list[T]:
-    """Run at most ``max_concurrent`` jobs at a time; return their results in the jobs' order."""
+    """Run at most ``max_concurrent`` jobs at a time; return results in job order."""
     semaphore = asyncio.Semaphore(max_concurrent)
 
     async def run_job(job: Callable[[], Awaitable[T]]) -> T:

@@ -54,7 +54,7 @@ def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSourc
 def _plant_invented_presence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, level: PresenceLevel, is_quoted: bool
 ) -> None:
-    """Claim a further type for a segment, with no quote or with a quote of the right type.
+    """Claim a further type for a segment, unquoted or with the right type's quote.
 
     Unless the invented level is PRIMARY, part of the right type's share is moved to the invented type.
     """
@@ -80,7 +80,7 @@ def _plant_low_confidence(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_elided_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str) -> None:
-    """Add a sentence to a page and quote it without the words that reverse its meaning."""
+    """Add a sentence; quote it without the words that reverse its meaning."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
@@ -111,7 +111,7 @@ def _replace_quote(claim: Json, text: str, page_number: int, random_source: Rand
 
 
 def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Change a quote's page number to a page of the same segment that does not contain it."""
+    """Move a quote to a page of the same segment that does not contain it."""
     moves = [
         (quote, page.page_num)
         for segment in mutated_answer.segments
@@ -127,7 +127,7 @@ def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSourc
 
 
 def _normalise_text_of_page_and_next(mutated_answer: MutatedAnswer, page: Page) -> str:
-    """Normalise the text of a page and the next page, because a quote may continue there."""
+    """Normalise the text of a page and the next, where a quote may continue."""
     return normalise_quote(
         "".join(nearby_page.text for nearby_page in mutated_answer.bundle.iter_pages(page.page_num, page.page_num + 1))
     )

@@ -1,4 +1,4 @@
-"""Table of all fault kinds, each with a description and the issue codes that should detect it."""
+"""Table of all fault kinds, with the issue codes that should detect each."""
 
 from __future__ import annotations
 

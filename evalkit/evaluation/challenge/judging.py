@@ -48,7 +48,7 @@ async def plant_and_judge_mutations(
     max_concurrent: int = 1,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
-    """Plant faults into accepted clean answers and let the orchestrator verify each result.
+    """Plant faults into accepted clean answers and let the verifiers judge each.
 
     At most ``max_places_per_document`` faults of one kind are planted into one document. The order of the documents
     depends on the seed, so that the limit of cases favours none. ``patient_expectation``: what is known about the patients
@@ -111,7 +111,7 @@ def _plant_faults_of_kind(
     seed: int,
     collected_skipped_counts: Counter[str],
 ) -> Iterator[_PlantedMutation]:
-    """Yield up to ``max_case_count`` distinct mutations of one kind, spread over documents.
+    """Yield up to ``max_case_count`` mutations of one kind, spread over documents.
 
     Documents to which the kind does not apply are counted in ``collected_skipped_counts``.
     """
@@ -234,7 +234,7 @@ def is_nearly_same_classification(first: ClassificationOutput, second: Classific
 
 
 def _separate_shares(classification: ClassificationOutput) -> tuple[dict[str, Any], list[float]]:
-    """Return the answer as JSON without shares, types sorted, and the list of its shares."""
+    """Return the answer as JSON without shares, types sorted, and its shares."""
     answer_json = classification.to_json()
     shares: list[float] = []
     for rows, share_key in [

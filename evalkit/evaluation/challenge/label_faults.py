@@ -1,4 +1,4 @@
-"""Fault kinds: wrong types and boundaries, and missing, repeated or shuffled pages."""
+"""Fault kinds: wrong types and boundaries; missing, repeated or shuffled pages."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: Random
 
 
 def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> None:
-    """Move a boundary by ``page_shift`` pages and drop quotes outside their new segment."""
+    """Move a boundary by ``page_shift`` pages and drop quotes left outside."""
     moves: list[tuple[Json, Json, int]] = []
     for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False):
         moves += [(earlier, later, -page_shift)] if earlier["segment_page_count"] > page_shift else []
@@ -119,7 +119,7 @@ def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSourc
 
 
 def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource, *, is_of_one_type: bool) -> None:
-    """Merge two neighbouring segments into one with the claims of the longer (or first)."""
+    """Merge two neighbouring segments, keeping the claims of the longer (or first)."""
     indexes = [
         index
         for index, (earlier, later) in enumerate(
@@ -139,7 +139,7 @@ def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomS
 
 
 def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Append a new document of the last segment's type and add its page to that segment."""
+    """Append a new document of the last segment's type and merge it into it."""
     last_segment = mutated_answer.segments[-1]
     require_applicable(last_segment["end_page"] == mutated_answer.bundle.total_pages)
     templates = [
@@ -153,7 +153,7 @@ def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_sourc
 
 
 def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSource, min_page_count: int) -> Json:
-    """Draw a segment with "Page 1 of 3" on its pages; add such lines if they are missing.
+    """Draw a segment with page counts ("Page 1 of 3"); add them if missing.
 
     The segment has at least ``min_page_count`` pages, none of them blank.
     """
@@ -170,7 +170,7 @@ def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _reorder_pages(mutated_answer: MutatedAnswer, page_order: Sequence[int]) -> None:
-    """Rebuild the file from the listed pages and renumber segments and quotes to match."""
+    """Rebuild the file from the listed pages; renumber segments and quotes."""
     pages = [
         mutated_answer.bundle.page(page_number).model_copy(update={"page_num": new_number})
         for new_number, page_number in enumerate(page_order, 1)

@@ -1,4 +1,4 @@
-"""The copy of a right answer into which a fault is planted, and helpers for all fault kinds.
+"""The copy of a right answer that takes a fault, and helpers for all fault kinds.
 
 Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the document.
 The planted texts are data (``faults.toml``). Nothing here uses the verifiers' code, so that faults are not made to be
@@ -57,7 +57,7 @@ class AnswerOrigin(StrEnum):
 
     @property
     def is_vouched_from_outside(self) -> bool:
-        """True if an expert or another system vouches for the answer, so an alarm about it is false."""
+        """True if an expert or another system, not the program, vouches for the answer."""
         return self in (AnswerOrigin.SUPPLIED, AnswerOrigin.VALIDATED, AnswerOrigin.CORRECTED)
 
 
@@ -100,7 +100,8 @@ class FaultNotApplicableError(Exception):
     """The fault kind cannot be planted into this answer, or not at the drawn place."""
 
 
-#: Plants a fault into the answer in place. If it raises FaultNotApplicableError, the answer may be half changed: discard it.
+#: Plants a fault into the answer in place. If it raises FaultNotApplicableError, the answer may be half changed:
+#: discard it.
 FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
 
 
@@ -124,7 +125,7 @@ def load_fault_texts() -> Mapping[str, Any]:
 
 
 def fill_slots(template: str, random_source: RandomSource) -> str:
-    """Fill a template: ``{name}`` with a random entry of that list, ``#`` with a digit 1-9."""
+    """Fill a template: ``{name}`` from that list at random, ``#`` with a digit 1-9."""
     slots: Mapping[str, Sequence[str]] = load_fault_texts()["slots"]
     for _ in range(2):  # the entry that fills a slot may contain slots too
         template = re.sub(r"\{(\w+)\}", lambda match: random_source.choice(slots[match[1]]), template)
@@ -132,12 +133,12 @@ def fill_slots(template: str, random_source: RandomSource) -> str:
 
 
 def draw_text(text_key: str, random_source: RandomSource) -> str:
-    """Draw a random text from the list ``text_key`` of ``faults.toml`` and fill its slots."""
+    """Draw a random text from a list of ``faults.toml`` and fill its slots."""
     return fill_slots(random_source.choice(load_fault_texts()[text_key]), random_source)
 
 
 def find_presence_row(segment: Json, type_name: str | None) -> Json | None:
-    """Return a segment's composition row for a document type; None if there is no such row."""
+    """Return a segment's composition row for a type; None if there is none."""
     return next((row for row in segment["segment_composition"] if row["document_type"] == type_name), None)
 
 
@@ -199,7 +200,7 @@ def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
 
 
 def swap_segment_types(segment: Json, type_name: str) -> None:
-    """Make ``type_name`` the segment's type and swap the composition rows of both types."""
+    """Make ``type_name`` the segment's type; swap the rows of old and new type."""
     old_row, new_row = find_dominant_row(segment), find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
         raise ValueError("a clean segment has every type")
@@ -230,7 +231,7 @@ def add_block(
     is_furniture: bool = False,
     is_hidden: bool = False,
 ) -> DocumentBundle:
-    """Return a copy of the bundle with a text block added at the top or bottom of a page.
+    """Return a copy of the bundle with a text block added to a page (top or bottom).
 
     ``is_furniture`` marks the block as header or footer; a hidden block does not enter the page's text.
     """

@@ -1,4 +1,4 @@
-"""Mutation-test the verifiers: inject one fault at a time and report which verifier detects it.
+"""Mutation-test the verifiers: inject one fault at a time, report who detects it.
 
 Each fault kind is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document
 because of it: there is a new BLOCKER or MAJOR issue, and the decision is to escalate. A fault is also caught if a repair
@@ -188,7 +188,7 @@ async def _run_mutation_test(
 
 
 def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], list[Path]]:
-    """Separate evalkit's output folders (and bucket URLs) from PDF files and folders of PDFs."""
+    """Separate output folders and bucket URLs from PDF files and folders of PDFs."""
     folder_paths, other_paths = [], []
     for path in map(parse_output_location, paths):
         if isinstance(path, str) or open_output_folder(path).has_folder(RESULTS_FOLDER):

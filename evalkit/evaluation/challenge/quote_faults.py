@@ -1,4 +1,4 @@
-"""Quotes altered in one place; the kinds of alteration are defined in ``quote_faults.toml``.
+"""Quotes altered in one place, in the ways defined in ``quote_faults.toml``.
 
 This module shares neither code nor word lists with the verifier that compares quotes. An altered quote that appears in
 the document itself is rejected.
@@ -39,7 +39,7 @@ class _Alteration(NamedTuple):
 
 @cache
 def load_quote_faults() -> Mapping[str, Mapping[str, Any]]:
-    """Load the kinds of quote alteration from ``quote_faults.toml``, in the report's order."""
+    """Load the kinds of quote alteration from ``quote_faults.toml``, in order."""
     return tomllib.loads((files("evalkit.evaluation.challenge") / "quote_faults.toml").read_text("utf-8"))
 
 
@@ -70,7 +70,7 @@ def _match_letter_case(replacement: str, replaced: str) -> str:
 
 
 def _split_passages(text: str) -> Iterator[str]:
-    """Yield a paragraph's sentences and the paragraph itself, if they have 4 to 40 words."""
+    """Yield a paragraph's sentences and the whole paragraph, if 4 to 40 words long."""
     for passage in dict.fromkeys((*_SENTENCE_END.split(text), text)):
         if _MIN_WORDS <= len(passage.split()) <= _MAX_WORDS:
             yield passage

@@ -1,4 +1,4 @@
-"""The report of a mutation test: detected faults, by which verifier, and false alarms."""
+"""The report of a mutation test: detected faults, by whom, and false alarms."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _build_kind_row(operator: MutationOperator, cases: Sequence[JudgedMutation],
 
 
 def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[str, ...], list[list[str]], list[str]]:
-    """Format the report for a terminal: column names, rows and the lines below the table."""
+    """Format the report for a terminal: column names, rows, lines below the table."""
     table_rows = [
         [
             row["kind"],

@@ -1,4 +1,7 @@
-"""Fault kinds: inconsistent counts, pages, shares and types, which arithmetic can detect."""
+"""Fault kinds: inconsistent counts, pages, shares and types.
+
+Arithmetic can detect all of these faults.
+"""
 
 from __future__ import annotations
 
