@@ -81,7 +81,8 @@ def exec_review_server(
     )
     if review_settings.user_header:
         print_line(
-            f"Reviewers are logged in by the proxy at {', '.join(map(str, review_settings.proxies))}, which sends their name in the header {review_settings.user_header}."
+            f"Reviewers are logged in by a proxy ({', '.join(map(str, review_settings.proxies))}), "
+            f"which sends their name in the header {review_settings.user_header}."
         )
     listener.set_inheritable(True)
     # -P: the server must not import modules from the current folder, such as a json.py.
