@@ -1,6 +1,6 @@
-"""evalkit: checks of an AI's reading of clinical documents.
+"""evalkit: checks if an AI's reading of clinical documents can be trusted.
 
-Public names are loaded on first use.
+Public names are imported on first use.
 """
 
 from importlib import import_module
@@ -39,7 +39,7 @@ _DEFINING_MODULE = {
 
 
 def __getattr__(name: str) -> Any:
-    # `evalkit --help` must not load PyMuPDF, pandas or a database: each name brings only what it needs.
+    # `evalkit --help` must not load PyMuPDF, pandas or a database, so each name is imported only when it is used.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
     value = getattr(import_module(_DEFINING_MODULE.get(name, "evalkit.pipeline")), name)

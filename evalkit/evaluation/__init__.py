@@ -1,4 +1,4 @@
-"""Evaluation: ground truth as data, and the figures that are computed from it."""
+"""Evaluation: ground truth as tables and exports, and the quality figures."""
 
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import load_ground_truth

@@ -1,6 +1,6 @@
-"""Acceptance thresholds: documents that need no person, proved by blind audits.
+"""Acceptance thresholds: the confidence above which blind audits prove few errors.
 
-The arbiter's table is not changed by any of this: a threshold is offered in addition.
+The arbiter's decision table is not changed: the threshold is only offered to the user.
 """
 
 from __future__ import annotations
@@ -23,54 +23,59 @@ from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.study import DocumentRecord, Study
 
 _THINNING_SEED = 20
+#: Confidence thresholds that may be offered: 0 to 0.95 in steps of 0.05, fixed before any outcome is known. Threshold 0
+#: accepts every document that the arbiter accepts.
 CANDIDATE_THRESHOLDS = tuple(round(step / 20, 2) for step in range(20))
-"""What may be offered: fixed before any outcome is known, 0 to 0.95. The lowest accepts all that the arbiter accepts."""
 
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """Calibration of the confidence in the type, over documents with known truth."""
+    """Calibration of the agent's confidence, over documents with known true type."""
 
     document_count: int
     missing_confidence_count: int
-    """Reviewed documents without a type or confidence: they are not in the figures."""
+    """Reviewed documents left out of the figures because their confidence is missing or not within 0..1."""
     reliability_table: pd.DataFrame
     """Per bin: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``."""
     risk_coverage_table: pd.DataFrame
-    """``threshold, coverage, risk, n``: to be looked at, not to choose by."""
+    """Columns ``threshold, coverage, risk, n``. For inspection only: do not choose a threshold from this table."""
     calibration_error: float
     brier_score: float
 
 
 @dataclass(frozen=True)
 class AcceptanceThresholdEvidence:
-    """Evidence of blind audits for accepting above a confidence."""
+    """Evidence from blind audits for accepting documents above a confidence threshold."""
 
     max_error_rate: float
-    """At most this share of what is accepted has a wrong type …"""
+    """Highest tolerated share (0..1) of accepted documents with a wrong type."""
     confidence_level: float
-    """… with this probability."""
+    """Probability (0..1) with which ``max_error_rate`` holds for the offered threshold."""
     certificate: ThresholdCertificate
-    """Where ``unaudited_wrong_ids`` is not empty, or ``undrawable_count`` not 0, one without a threshold."""
+    """The certified threshold. Its ``threshold`` is None if ``unaudited_wrong_ids`` or ``undrawable_count`` is not
+    empty/0."""
     audit_count: int
-    """Blind audits of one design that it rests on."""
+    """Number of blind audits, all drawn with the same probability, that the certificate is computed from."""
     cannot_tell_count: int
-    """Of these, those whose type nobody can tell, or that are disputed or put off: they count as wrong."""
+    """Number of these audits without a known true type (undecidable, disputed or postponed): they count as wrong."""
     set_aside_count: int
-    """Audits that were looked at with a higher probability than others, left out by chance to make them equal."""
+    """Number of audits dropped at random because they were drawn with a higher probability than the others."""
     simulated_audit_count: int
-    """Of the audits, those that a program made."""
+    """Number of the used audits that a simulated reviewer (a program) answered."""
     wrong_audit_ids: tuple[str, ...]
     """The doc_ids of the audits that count as wrong."""
     unaudited_wrong_ids: tuple[str, ...]
-    """Accepted documents with a wrong type that were looked at for another reason than an audit: they are known to be
-    among what would be accepted, and no audit speaks for them, so nothing is offered."""
+    """The doc_ids of accepted documents with a wrong type that were reviewed for another reason than an audit. They
+    would be accepted although no audit covers them, so no threshold is offered if there are any."""
     undrawable_count: int = 0
-    """Accepted documents that had no chance of being drawn, or of which nobody knows it: no audit speaks for them."""
+    """Number of accepted documents that could not be drawn for an audit, or whose inclusion probability is unknown."""
 
 
 def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
-    """Compare confidence with truth; each document counts with its sampling weight."""
+    """Compare the confidence in the document type with whether the type is right.
+
+    Each reviewed document counts with its sampling weight.
+    """
     known_documents = [
         (document, correctness)
         for document in study.reviewed_documents
@@ -97,12 +102,14 @@ def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
 def certify_acceptance_threshold(
     study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95
 ) -> AcceptanceThresholdEvidence:
-    """Find the lowest confidence above which blind audits prove few enough errors.
+    """Find the lowest confidence threshold whose error rate blind audits bound.
 
-    At most ``max_error_rate`` of the documents accepted above it have a wrong type.
+    With probability ``confidence_level``, at most ``max_error_rate`` of the documents accepted at or above the threshold
+    have a wrong type.
 
-    An audit is a document that the arbiter accepted and chance drew, and whose first answer was given before the agent's
-    was shown. Labels that were given replace what an audit found, never that it was one.
+    A blind audit is a document that the arbiter accepted, that was drawn at random for review, and whose first review was
+    given before the reviewer saw the agent's answer. Labels given later change the audit's result, but the document stays
+    an audit.
     """
     accepted_documents = [document for document in study.documents if document.is_accepted]
     audits = [document for document in accepted_documents if _is_blind_audit(document)]
@@ -115,7 +122,7 @@ def certify_acceptance_threshold(
         * audit_counts[document.weighting_cell]
         / drawn_counts[document.weighting_cell]
         for document in audits
-    ]  # of being one by now
+    ]  # the probability of being an answered audit by now
     kept_positions = (
         set(thin_rows_to_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
     )
@@ -161,13 +168,13 @@ def _is_blind_audit(document: DocumentRecord) -> bool:
 
 
 def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:
-    """Check the agent's type against an audit's truth and its first, blind answer."""
+    """Return True if the agent's type equals the true and the first blind type."""
     first_labels = document.reviews[0].labels_after if document.reviews else None
     agent_type = document.agent_labels.dominant_type if document.agent_labels else None
     return score_agent_type(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
 
 
 def _get_valid_confidence(document: DocumentRecord) -> float | None:
-    """Return the confidence, 0..1; None if it is missing or out of range."""
+    """Return the agent's confidence in the type; None if missing or not within 0..1."""
     confidence = document.agent_labels.confidence if document.agent_labels else None
     return confidence if confidence is not None and 0 <= confidence <= 1 else None

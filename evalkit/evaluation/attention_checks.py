@@ -1,6 +1,6 @@
-"""Attention checks: plant faults into answers, and count how often experts notice.
+"""Attention checks: show planted faults to experts, count how often they notice.
 
-Attention checks alone say this: of a wrong answer that was validated by itself, nobody knows.
+Only planted faults measure this: if an expert validates an ordinary wrong answer, nobody learns that it was wrong.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ _DETECTION_COLUMNS = (
 
 
 def tabulate_reviewer_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
-    """Tabulate planted faults by reviewer and kind, with totals of both.
+    """Tabulate how often each reviewer noticed each kind of planted fault.
 
-    Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
-    ``all``), ``seen`` (attention checks answered), ``noticed`` (the planted part was corrected), ``validated`` (the wrong
-    answer as it was shown), ``otherwise`` (could not tell, asked a colleague, corrected something else), ``share``
-    (noticed of seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active; None where nobody measured)
-    and ``documents`` (doc_ids, to ``view``).
+    There are totals over all kinds of fault and over all reviewers.
+
+    Columns: ``reviewer`` (a name, or ``(together)`` for a total over all people or all programs, never over both),
+    ``simulated``, ``fault`` (the kind of fault, or ``all``), ``seen`` (number of attention checks answered), ``noticed``
+    (number in which the planted part was corrected), ``validated`` (number in which the wrong answer was validated as
+    shown), ``otherwise`` (the reviewer could not tell, asked a colleague or corrected something else), ``share`` (noticed
+    / seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active time; None if it was not measured) and
+    ``documents`` (their doc_ids, for ``view``).
     """
     answered_checks = [check for check in checks if check.status == "answered"]
     rows = []
@@ -96,9 +99,9 @@ def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.Dat
     """
     status_labels: dict[AttentionCheckStatus, str] = {
         "answered": "answered",
-        "waiting": "waits",
-        "nobody": "waits, and nobody may take it: everybody in the roster knows the document",
-        "void": "left out: of the planted part something else is true now",
+        "waiting": "waiting",
+        "nobody": "waiting, but every reviewer in the roster already knows the document",
+        "void": "left out: a later review changed the truth about the planted part",
     }
     return pd.DataFrame(
         [
@@ -123,25 +126,28 @@ def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.Dat
 
 @dataclass(frozen=True)
 class PlantedAttentionChecks:
-    """One ``evalkit sample N --seeded``."""
+    """Result of one ``evalkit sample N --seeded``."""
 
     cases: tuple[AttentionCheck, ...]
-    """What was put into the queue."""
+    """The attention checks that were added to the review queue."""
     unassignable_case_ids: tuple[str, ...]
-    """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
+    """The case_ids of waiting attention checks, new or earlier, whose document every reviewer in the roster already
+    knows."""
 
 
 def plant_and_queue_attention_checks(
     output_folder: OutputFolder, max_case_count: int, *, seed: str, drawn_at: str
 ) -> PlantedAttentionChecks:
-    """Queue up to ``max_case_count`` cases whose shown answer is wrong on purpose.
+    """Queue up to ``max_case_count`` review cases with a deliberately wrong answer.
 
-    Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
-    person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
-    or where a run is writing; StoreError.
+    Each case shows a different document whose type and segments a person has vouched for. Documents vouched for by a
+    simulated reviewer are used only if no person has vouched for any document (a demo). The same ``seed`` and ``drawn_at``
+    plant the same faults. UsageError if no fault can be planted or a run is writing; StoreError.
     """
     if max_case_count < 1:
-        raise UsageError(f"{max_case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+        raise UsageError(
+            f"cannot draw {max_case_count} cases", code="SAMPLE-NUMBER", remedy="Give a number of cases of at least 1."
+        )
     with output_folder.hold_run_lock():
         vouched_documents = [
             record for record in read_folder_study(output_folder).documents if _is_type_and_segments_vouched(record)
@@ -163,7 +169,7 @@ def plant_and_queue_attention_checks(
                 if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
                     known_to_everybody += 1
                     continue
-                with hold_case_write_lock(output_folder):  # no review may change the truth meanwhile
+                with hold_case_write_lock(output_folder):  # a review must not change the truth while the fault is planted
                     new_check = plant_and_save_attention_check(
                         output_folder, record.doc_id, seed=seed, drawn_at=drawn_at
                     )
@@ -182,13 +188,13 @@ def plant_and_queue_attention_checks(
 def _create_nothing_left_error(candidate_count: int, known_to_everybody_count: int) -> UsageError:
     if known_to_everybody_count:
         return UsageError(
-            f"everybody in the roster knows all documents ({known_to_everybody_count}) that a fault could be planted in",
+            f"every reviewer in the roster already knows all {known_to_everybody_count} documents in which a fault could be planted",
             code="SAMPLE-NOBODY",
-            remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
+            remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw again after more cases have been decided.",
         )
     return UsageError(
-        f"no fault can be planted: {candidate_count} documents have type and segments that a person vouched for, and none of "
-        "them is left that would come to an expert unnoticed",
+        f"no fault can be planted: a reviewer has confirmed the type and segments of {candidate_count} documents, but each "
+        "already has an attention check or allows no suitable fault",
         code="SAMPLE-NOTHING-LEFT",
         remedy="Review more escalated cases first.",
     )

@@ -1,6 +1,7 @@
-"""Outcomes of attention checks, counted while the planted part's truth holds.
+"""Outcomes of attention checks: answered, still waiting, or void.
 
-A revision of something else in the document takes nothing away.
+A check is void once a later review changes the truth about the planted part. Changes to other parts of the document do not
+matter.
 """
 
 from __future__ import annotations
@@ -22,32 +23,33 @@ from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import ReviewerRoster
 from evalkit.store import OutputFolder, packet_file_name
 
+#: ``waiting``: not answered yet; ``nobody``: not answered, and every reviewer in the roster already knows the document;
+#: ``void``: a later review changed the truth about the planted part.
 AttentionCheckStatus = Literal["answered", "waiting", "nobody", "void"]
-"""``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is true now."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionCheckOutcome:
-    """One attention check, and what became of it."""
+    """Status and outcome of one attention check."""
 
     case_id: str
     doc_id: str
-    """The document whose pages it shows."""
+    """The document whose pages the check shows."""
     fault_kind: str
     """``type``, ``boundary`` or ``joined``."""
     fault_description: str
-    """What was planted, in a sentence."""
+    """A sentence that describes the planted fault."""
     status: AttentionCheckStatus
     reviewer: str | None = None
     is_simulated: bool = False
-    """Whether a program answered."""
+    """True if a simulated reviewer (a program) answered."""
     outcome: str | None = None
     is_fault_noticed: bool = False
-    """Whether the answer corrects what was planted."""
+    """True if the reviewer's answer corrects the planted fault."""
     is_colleague_asked: bool = False
-    """Whether a colleague was to be asked too."""
+    """True if the reviewer asked for a colleague's second opinion."""
     active_seconds: float | None = None
-    """Active seconds; None where nobody measured."""
+    """Seconds that the reviewer was active on the case; None if not measured."""
 
     @property
     def is_wrongly_validated(self) -> bool:
@@ -58,9 +60,9 @@ class AttentionCheckOutcome:
 def read_attention_check_outcomes(
     output_folder: OutputFolder, collected_problems: list[str]
 ) -> Iterator[AttentionCheckOutcome]:
-    """Read the attention checks of an output folder, in order.
+    """Yield the outcome of each attention check of an output folder.
 
-    ``collected_problems`` gets a sentence for each that cannot be read.
+    For each check that cannot be read, a sentence is added to ``collected_problems``.
     """
     roster = ReviewerRoster(output_folder).list_deciding_reviewers()
     for case_id, _ in iterate_check_case_and_doc_ids(output_folder):

@@ -1,8 +1,8 @@
 """Calibration: confidence against accuracy, and thresholds that audits can prove.
 
-Pure functions of parallel lists, one entry a document: the confidence or another score (higher is surer) and whether
-the answer was right. Nothing here changes a decision: :func:`certify_threshold` offers a threshold with its proof, V5 stays
-the table that it is.
+Pure functions of parallel lists with one entry per document: the confidence or another score (higher means more
+confident), and whether the answer was right. They change no decision: :func:`certify_threshold` only offers a threshold
+with its proof; the arbiter's decision table (V5) does not use it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ _FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 class ThresholdCertificate(NamedTuple):
-    """Evidence of blind audits for accepting above a threshold."""
+    """Evidence from blind audits for accepting documents above a threshold.
+
+    If no threshold passed, ``error_count``, ``audit_count`` and ``error_bound`` are those of the candidate that came
+    closest to passing.
+    """
 
     threshold: float | None
-    """Accept where the score is at least this. None: nothing could be shown."""
+    """Accept documents whose score is at least this; None if no candidate threshold passed."""
     coverage: float
-    """Share of the audited documents at or above it, 0 to 1."""
+    """Share (0..1) of the audited documents with a score at or above the threshold; 0 without a threshold."""
     error_count: int
-    """How many of those were wrong; without a threshold, at the one that came closest. So are the next two."""
+    """Number of wrong answers among the audits at or above the threshold."""
     audit_count: int
-    """How many audits are at or above it."""
+    """Number of audits at or above the threshold."""
     error_bound: float
-    """What their share of wrong ones does not exceed, at the asked level."""
+    """Upper confidence bound (0..1) of the error rate at or above the threshold."""
     more_audits_needed: int
-    """How many audits at or above it, all right, are missing; 0 with a threshold."""
+    """Number of further audits, all with a right answer, needed for a threshold to pass; 0 if one passed."""
 
 
 def tabulate_reliability(
@@ -45,13 +49,14 @@ def tabulate_reliability(
     bin_count: int = 10,
     is_equal_mass: bool = False,
 ) -> pd.DataFrame:
-    """Tabulate confidence against accuracy, one row per bin.
+    """Tabulate mean confidence and accuracy by confidence bin, one row per bin.
 
     Columns: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``.
 
-    The bins are equally wide or, for ``is_equal_mass``, hold equally many documents as far as equal confidences allow.
-    They are above ``low`` and up to ``high``, the first one with 0; those that nothing fell into are left out. ``effective_size`` counts documents; ``confidences`` and ``accuracy`` are means (weighted), and the interval is
-    exact at 95 % for the effective number of documents, the sum of weights over the largest.
+    The bins have equal widths or, with ``is_equal_mass``, as equal numbers of documents as tied confidences allow. A bin
+    holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty bins are left out. ``n`` counts
+    documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact 95 %
+    interval for the effective number of documents (the sum of the weights divided by the largest).
 
     Source: the binning is that of scikit-learn's ``calibration_curve``.
 
@@ -70,7 +75,7 @@ def tabulate_reliability(
         accuracy = float(np.average(correct_array[is_in_bin], weights=weight_array[is_in_bin]))
         effective_size = (
             weight_array[is_in_bin].sum() / weight_array[is_in_bin].max()
-        )  # as intervals.weighted, and for its reasons
+        )  # the same effective sample size as in the intervals module
         interval = estimate_proportion(accuracy * effective_size, effective_size)
         rows.append(
             (
@@ -94,9 +99,9 @@ def compute_expected_calibration_error(
     bin_count: int = 10,
     is_equal_mass: bool = False,
 ) -> float:
-    """Compute the mean gap between confidence and accuracy over weighted bins, 0..1.
+    """Compute the expected calibration error: mean |confidence - accuracy| over bins.
 
-    NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
+    0 to 1, each bin weighted by its documents; NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
 
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
@@ -113,7 +118,7 @@ def compute_expected_calibration_error(
 
 
 def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: bool) -> _FloatArray:
-    """Compute the edges of the bins, from 0 to 1."""
+    """Return the ``bin_count + 1`` edges of the bins, from 0 to 1."""
     edges = np.linspace(0.0, 1.0, bin_count + 1)
     if is_equal_mass and len(confidences):
         edges[1:-1] = np.quantile(confidences, edges[1:-1])
@@ -123,9 +128,9 @@ def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: 
 def compute_brier_score(
     confidences: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> float:
-    """Compute the mean squared distance of confidence and outcome; NaN without any.
+    """Compute the Brier score: mean squared difference of confidence and outcome.
 
-    0: sure and right; 1: sure and wrong.
+    0 if always certain and right, 1 if always certain and wrong; NaN without documents.
 
     Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
     """
@@ -141,12 +146,15 @@ def compute_brier_score(
 def tabulate_risk_coverage(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """Tabulate coverage and risk of accepting above each score, highest score first.
+    """Tabulate coverage and error rate if accepting at or above each score.
+
+    Rows are sorted by score, highest first.
 
     Columns: ``threshold, coverage, risk, n``.
 
-    ``coverage`` is the share of all documents that is accepted, ``risk`` the wrong share of those (both weighted),
-    ``audit_count`` how many they are. To be looked at, not to choose by: a threshold chosen here is lucky (:func:`certify_threshold`).
+    ``coverage`` is the accepted share of all documents, ``risk`` the share of wrong answers among the accepted documents
+    (both weighted), ``n`` the number of accepted documents. For inspection only: a threshold chosen from this table looks
+    better than it is; use :func:`certify_threshold`.
 
     Source: El-Yaniv and Wiener, JMLR 11 (2010).
 
@@ -159,7 +167,7 @@ def tabulate_risk_coverage(
     score_array, correct_array, weight_array = _convert_to_arrays(scores, correct, weights)
     order = np.argsort(-score_array)
     score_array, correct_array, weight_array = score_array[order], correct_array[order], weight_array[order]
-    # Equal scores are accepted together: only the last of each counts.
+    # Documents with equal scores are accepted together, so each score gets one row: that of its last document.
     last_of_ties = np.flatnonzero(np.diff(score_array, append=-np.inf))
     accepted_weight = np.cumsum(weight_array)[last_of_ties]
     return pd.DataFrame(
@@ -180,32 +188,34 @@ def certify_threshold(
     confidence_level: float = 0.95,
     candidate_thresholds: Sequence[float],
 ) -> ThresholdCertificate:
-    """Find the lowest threshold that blind audits prove safe.
+    """Find the lowest threshold above which blind audits bound the error rate.
 
-    At most ``max_error_rate`` of what it accepts is wrong.
+    At most ``max_error_rate`` of the documents accepted at or above the threshold are wrong, with probability
+    ``confidence_level``.
 
     Args:
-        scores: of each audited document; higher is surer.
-        correct: what the audit found.
-        max_error_rate: the share of wrong ones that may be accepted, between 0 and 1.
-        confidence_level: with which probability the offered threshold keeps it.
-        candidate_thresholds: which thresholds may be tried, fixed before any outcome is known.
+        scores: the score of each audited document; higher means more confident.
+        correct: True for each audited document whose answer was right.
+        max_error_rate: the highest tolerated error rate among accepted documents, above 0 and below 1.
+        confidence_level: the probability with which the offered threshold keeps ``max_error_rate``.
+        candidate_thresholds: the thresholds to try, fixed before any outcome is known.
 
-    *What may be passed.* Audits of one design only: blind, drawn by chance, all with the same probability. Binomial
-    bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`thin_rows_to_equal_probability` makes the
-    latter equal.
+    *Valid input.* Only blind audits that were drawn at random, all with the same probability. The binomial bounds do not
+    hold for escalated cases, nor for a mixture of audits drawn at 20 % and at 5 %;
+    :func:`thin_rows_to_equal_probability` makes the probabilities of such a mixture equal.
 
-    *Why several thresholds may be tried.* They are tried in a fixed order, from high to low, and the first failure
-    ends it. An offer that breaks the promise needs the first threshold that truly breaks it to pass, and that happens
-    with probability 1 - level at most; no correction is needed. What is tried may depend on scores, never on
-    outcomes: thresholds with too few audits to pass even without an error are left out. Thresholds from the scores of
-    all documents (``np.quantile(all_scores, …)``), or round numbers, make it a statement about all documents.
+    *Why several thresholds may be tried.* Thresholds are tried in a fixed order, from high to low, until the first one
+    fails. A threshold whose error rate is truly too high can be offered only if the first such threshold passes, which
+    happens with probability 1 - ``confidence_level`` at most; so no correction for multiple tests is needed. The choice of
+    candidates may depend on scores, never on outcomes: thresholds with too few audits to pass even without an error are
+    left out. If the candidates are round numbers or come from the scores of all documents
+    (``np.quantile(all_scores, …)``), the result holds for all documents.
 
-    *One look.* The level holds for one call on one set of audits. Whoever asks again after every audit until
-    something passes will be lucky too often: do the ``more_audits_needed`` first, then ask.
+    *One look.* The confidence level holds for one call on one set of audits. Calling again after every audit until a
+    threshold passes inflates the error: do ``more_audits_needed`` further audits first, then call again.
 
-    Nothing passed: ``threshold`` is None, ``coverage`` 0, and ``more_audits_needed`` is the smallest number of further
-    audits, all right, at which one of the thresholds would pass (of equal ones the lowest).
+    If no threshold passes, ``threshold`` is None, ``coverage`` 0, and ``more_audits_needed`` is the smallest number of
+    further audits, all right, with which one of the thresholds would pass (of equal numbers, the lowest threshold).
 
     Source: Clopper-Pearson bounds tested in fixed sequence: Bauer, Statistics in Medicine 10 (1991); for thresholds
     of a model Geifman and El-Yaniv (NeurIPS 2017) and Angelopoulos et al., Learn then Test (2021).
@@ -218,7 +228,7 @@ def certify_threshold(
     9
     """
     if not 0 < max_error_rate < 1:
-        raise ValueError(f"a rate of {max_error_rate}: it must be between 0 and 1")
+        raise ValueError(f"max_error_rate is {max_error_rate}, but must be above 0 and below 1")
     score_array, correct_array, _ = _convert_to_arrays(scores, correct, None)
     all_candidates = _count_accepted_audits(score_array, correct_array, np.asarray(candidate_thresholds, dtype=float))
     smallest_audit_count = count_audits_needed(max_error_rate, 0, confidence_level)
@@ -237,7 +247,7 @@ def certify_threshold(
             lowest.compute_error_bound(confidence_level),
             0,
         )
-    # Of those with equally many errors the lowest has the most audits, and so the fewest missing.
+    # Of candidates with equal error counts, the lowest threshold has the most audits, so it needs the fewest more.
     failed_by_error_count = {
         candidate.error_count: candidate
         for candidate in all_candidates
@@ -264,20 +274,17 @@ def certify_threshold(
 
 
 def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
-    """Choose rows so that all chosen ones had the same probability of being drawn.
+    """Return the indices of a random subset with one inclusion probability for all.
 
-    Each row stays with probability min(p) / p.
-
-    What was drawn at 20 % and at 5 % becomes a sample at 5 %. The choice looks at probabilities alone.
-
-    ValueError where a probability is not above 0 and up to 1.
+    Each row is kept with probability min(p) / p: rows drawn at 20 % and at 5 % become a sample drawn at 5 %. The choice
+    depends only on the probabilities and the seed. ValueError if a probability is not above 0 and at most 1.
 
     >>> thin_rows_to_equal_probability([0.05, 0.05, 0.05], seed=0)
     array([0, 1, 2])
     """
     probability_array = np.asarray(inclusion_probabilities, dtype=float)
     if not ((probability_array > 0) & (probability_array <= 1)).all():
-        raise ValueError("inclusion probabilities must be above 0 and up to 1")
+        raise ValueError("every value of inclusion_probabilities must be above 0 and at most 1")
     is_retained = np.random.default_rng(seed).random(
         len(probability_array)
     ) * probability_array < probability_array.min(initial=1.0)
@@ -285,7 +292,7 @@ def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], see
 
 
 class _AcceptedAudits(NamedTuple):
-    """The audits at or above a threshold."""
+    """Number of audits at or above a threshold, and of wrong ones among them."""
 
     threshold: float
     audit_count: int
@@ -296,7 +303,7 @@ class _AcceptedAudits(NamedTuple):
 
 
 def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds: _FloatArray) -> list[_AcceptedAudits]:
-    """Count the audits above each threshold, from the highest to the lowest."""
+    """Count audits and errors at or above each threshold, highest threshold first."""
     descending = np.unique(thresholds)[::-1]
     sorted_scores, sorted_wrong_scores = np.sort(scores), np.sort(scores[correct == 0])
     audit_counts = len(sorted_scores) - np.searchsorted(sorted_scores, descending)
@@ -314,13 +321,14 @@ def _convert_to_arrays(
     weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
     if not len(score_array) == len(correct_array) == len(weight_array):
         raise ValueError(
-            f"{len(score_array)} scores, {len(correct_array)} outcomes, {len(weight_array)} weights: one of each a document"
+            f"{len(score_array)} scores, {len(correct_array)} outcomes and {len(weight_array)} weights: "
+            "pass one of each per document"
         )
     if np.isnan(score_array).any():
-        raise ValueError("a score is not a number: leave out the documents without one, and say how many they are")
+        raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")
     return score_array, correct_array, weight_array
 
 
 def _require_probabilities(confidences: _FloatArray) -> None:
     if ((confidences < 0) | (confidences > 1)).any():
-        raise ValueError("a confidence must be from 0 to 1")
+        raise ValueError("every confidence must be between 0 and 1")

@@ -1,7 +1,7 @@
-"""The data card of an export: contents, sources, and how far they can be trusted.
+"""The data card of an export: its contents, their sources and known limits.
 
-It is Markdown with the YAML head that Hugging Face's tools read. It names no document: file names may hold patients'
-names.
+The card is Markdown with the YAML front matter that Hugging Face's tools read. It names no document, because file names
+may contain patients' names.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
 
-#: The line of the head that says that a folder is an export.
+#: Line in the data card's YAML front matter by which a folder is recognised as an earlier export.
 EXPORT_MARKER = "evalkit_export: 1"
 
 _MEANING_BY_SOURCE: dict[GroundTruthSource, str] = {
     "SME_VALIDATED": "an expert agreed with the agent",
     "SME_CORRECTED": "an expert corrected the agent",
-    "AUTO_ACCEPTED": "silver: accepted by rules, **no expert has looked**",
+    "AUTO_ACCEPTED": "silver: accepted by rules, **not reviewed by an expert**",
 }
 _FEATURE_DTYPES = {"string": "string", "Int64": "int64", "Float64": "float64", "bool": "bool"}
 
 
 @dataclass(frozen=True)
 class DataCardFacts:
-    """Contents of the data card."""
+    """The facts about an export that the data card shows."""
 
     level: TableLevel
     documents_by_split: Mapping[str, tuple[GroundTruthDocument, ...]]
-    """By the parts of the split, in their order."""
+    """The exported documents, by part of the split (``train``, ``test`` …)."""
     row_counts: Mapping[str, int]
-    """By the parts."""
+    """Number of exported rows, by part of the split."""
     column_descriptions: Mapping[str, tuple[str, str]]
-    """pandas' type, and a sentence."""
+    """By column name: the pandas dtype and a sentence that explains the column."""
     unreadable_count: int
-    """How many files could not be read."""
+    """Number of problems met during the export, such as files that could not be read."""
     is_split: bool
     missed_identifiers: pd.DataFrame | None
-    """What de-identifying misses; None where nothing was de-identified."""
+    """Planted identifiers that masking missed, by kind; None if the export is not de-identified."""
     needless_masking: pd.DataFrame | None
-    """What it masks needlessly."""
+    """Medical terms that masking removed, by kind; None if the export is not de-identified."""
 
     @property
     def all_documents(self) -> list[GroundTruthDocument]:
-        """All documents."""
+        """The exported documents of all parts of the split."""
         return [document for documents in self.documents_by_split.values() for document in documents]
 
 
@@ -145,6 +145,6 @@ def _format_table(column_names: Sequence[str], rows: Iterable[Iterable[object]])
 
 
 def _escape_cell(cell: object) -> str:
-    """Escape a table cell, except bold and code that the card itself adds."""
+    """Escape a Markdown table cell, but keep the card's own bold and code marks."""
     text = re.sub(r"\s+", " ", str(cell))
     return re.sub(r"([|<>\[\]\\])", r"\\\1", text)

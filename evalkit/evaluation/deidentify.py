@@ -1,10 +1,11 @@
-"""Mask names, dates, numbers and places that patterns can find. No guarantee.
+"""De-identify texts by patterns: names, dates, numbers and places. No guarantee.
 
-Three things are done to a text. Values behind labels are masked ("Patient: …", "MRN …"), and so are forms that need no
-label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
-document is masked wherever else it appears, on other pages and in what people and machines wrote about it. And what any
-document or reviewer of the output folder is called gets another name, the words of these names a mask. What is missed is
-measured by ``measure_missed_planted_identifiers`` on invented identifiers, and what is masked needlessly by ``measure_masked_medical_terms``.
+Three steps: (1) Mask values behind labels ("Patient: …", "MRN …") and forms that need no label (dates, telephone numbers,
+e-mail addresses, "Dr. …", "…, MD"). (2) Mask each name or number that is labelled anywhere in the document wherever else
+it appears: on other pages, in answers and in reviewers' notes. (3) Replace the names of the output folder's documents and
+reviewers by pseudonyms, and mask the identifying words of these names. ``measure_missed_planted_identifiers`` measures
+with invented identifiers how many are missed, ``measure_masked_medical_terms`` how many medical terms are masked
+needlessly.
 
 Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
 """
@@ -43,7 +44,7 @@ _CAPITALS = "A-ZÀ-ÖØ-Þ"
 #: One word of a name: a capital first, or particles before it. "O'Neill", "Smith-Jones", "McKay", "J.".
 _NAME_WORD = rf"(?-i:[{_CAPITALS}](?:[\w'’-]*\w)?\.?)"
 _NAME_PARTICLES = r"(?:(?:de|del|della|der|den|di|da|dos|du|la|le|van|von|ter|ten|al|el|bin|ibn|st\.?)[ ]){0,3}"
-#: What is no name, though it has a capital and appears where names do: the next label, a heading, a unit of a form.
+#: Capitalised words that appear where names do but are no names: the next label, a heading, a unit of a form.
 _NOT_A_NAME = (
     r"(?!(?:D\.?O\.?B|MRN|SSN|Sex|Age|Date|Birth|Born|Gender|Ref|Acc|Accession|Account|Visit|Exam|Reports?|Reported|Provider|Physician"
     r"|Phone|Tel|Telephone|Fax|ID|Male|Female|Name|Patients?|Address|Room|Page|Status|History|Information|Signature|Signed|Organi[sz]ation"
@@ -61,16 +62,17 @@ _DEGREE = (
     r"(?-i:M\.?D\b\.?|D\.?O\b\.?|Ph\.?D\b\.?|R\.?N\b\.?|N\.?P\b\.?|PA(?:-C)?\b|P\.A\.|APRN|CRNA|LPN|DNP|FNP(?:-[A-Z]+)?|MSN?\b|MPH|CGC|LCGC|LCSW"
     r"|FACP|FACS|FACMG|FCAP|FRCP\w*|MBBS|MBChB|DDS|DMD|DPM|OD\b|PharmD|PT\b|OT\b|RD\b|Esq)"
 )
-#: Possessive: in the long gaps of a form there is nothing to try again.
+#: Separator between a label and its value. Possessive quantifiers (``*+``) avoid slow backtracking in a form's long
+#: gaps.
 _LABEL_SEPARATOR = r"[ \t]*+(?:\([^)\n]{0,20}\)[ \t]*+)?[:#.=–-]?[ \t]*+[:#]?[ \t]*+\n?[ \t]*+"
-#: Engines take O for 0, and l or I for 1.
+#: A digit as OCR engines write it: they confuse O with 0, and l or I with 1.
 _OCR_DIGIT = "[\\dOoIl]"
 _PERSON_ROLE = (
     r"(?:pat[i1l]ent|pt|client|physician|provider|doctor|surgeon|assistant|nurse|pathologist|radiologist|oncologist|cardiologist"
     r"|ge?net?i?cist|genetic counsell?or|clinician|practitioner|technologist|technician|interpreter|caregiver|dentist|pharmacist"
     r"|guarantor|subscriber|insured|policy ?holder|member|beneficiary|guardian|witness|sender|recipient|author|requestor|requester|employer|employee|contact|contact person|director|applicant|donor)"
 )
-#: "Father: Prostate cancer" is more frequent than his name: of these a whole name is wanted.
+#: Relatives. "Father: Prostate cancer" is more frequent than a name, so only a full name is masked behind these labels.
 _RELATIVE = (
     r"(?:parent|mother|father|spouse|husband|wife|son|daughter|brother|sister|partner|aunt|uncle|cousin|niece|nephew|grand(?:mother|father|son|daughter)"
     r"|friend|neighbor)"
@@ -99,7 +101,7 @@ _YEAR = r"(?:1[89]|2[0O])[\dOoIl]{2}"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
 _MONTH_NUMBER, _DAY_NUMBER = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?[ ])?"
-#: Before a date in part, which alone could be a blood pressure or a fraction.
+#: Words that must precede a partial date ("on 3/14"), which alone could be a blood pressure or a fraction.
 _DATE_CONTEXT = (
     r"(?:on|in|since|until|till|from|by|dated?|of|before|after|through|thru|due|seen|done|placed|begun|began|last|past|early|late|mid|next"
     r"|during|visit|exam|scan|study|colonoscopy|mammogram|surgery|biopsy|lmp|dos|admitted|discharged|collected|received|reported)"
@@ -121,7 +123,7 @@ _ZIP = r"\d{5}(?:-\d{4})?(?!\d)"
 _CITY_STATE = rf"{_CITY},?[ ]+{_US_STATE}\b\.?,?(?:[ ]+{_ZIP})?"
 _UNIT = r"(?:,?[ ]*(?:apt|apartment|suite|ste|unit|floor|fl|room|rm|bldg|building|#)\.?[ ]*#?[\w-]+)?"
 
-#: A value behind the label of a number: with a digit, or in groups; it ends where words begin.
+#: The value behind an ID label: letters and digits with at least one digit, also in groups, up to the next word.
 _ID_NUMBER = r"(?=[\w/.-]*\d|[A-Z]{2,5}[ -]\d)[A-Za-z0-9][\w/.-]*(?:[ ]\d[\w-]*){0,3}(?<![.,/-])"
 _ID_LABEL = (
     r"(?:mrn|mr ?#|m\.r\.n\.?|(?:medical |med\.? ?|health |hospital |patient |clinic )?rec(?:ord)?\.? ?(?:no\.?|number|num\.?|id|#)|medical rec(?:ord)?\.?"
@@ -132,15 +134,15 @@ _ID_LABEL = (
     r"|registration|nhs|national|tax|ein|pin)\.?[ ]?(?:(?:no|nr|num|id|nos)\b\.?|number|identifier|i\.d\.|#|id #)"
     r"|acc(?:ession)?\.? ?#|accn|csn|fin|har|npi|dea|clia|ssn|s\.s\.n\.?|social security|acct\.?|guid|uid|vin|upin|(?<!\w )id|(?<!\w )no\.)(?![^\W\d_])"
 )
-#: Labels that are words as well: only with four digits behind them.
+#: ID labels that are also ordinary words ("case", "visit"): masked only if the value has at least four digits.
 _WEAK_ID_LABEL = (
     r"(?:acc(?:ession)?|medicare|medicaid|account|requisition|specimen|order|chart|sample|report|case|visit|encounter|(?:group|policy|claim)(?:/(?:claim|policy|group))?"
     r"|subscriber|member|lab|record)\b\.?"
 )
 _PHONE_LABEL = r"(?:tel(?:ephone)?|phone|ph|fax|facsimile|cell(?:ular)?|mobile|pager|beeper|home|work|office|call|contact(?: number)?|reached at|voice|direct|ext(?:ension)?|[tfpc](?=[:. ]))"
 
-#: What is masked, by its mask. Of two that overlap the union is masked, by the mask of the first row.
-#: ``v`` is the part that is masked; without it, all of it.
+#: (mask, pattern) rows. The group ``v`` is the part that is masked; without that group, the whole match. If two matches
+#: overlap, their union gets the mask of the earlier row.
 _MASK_PATTERN_ROWS: tuple[tuple[str, str], ...] = (
     ("EMAIL", r"(?<![\w.+'’-])[\w.+'’-]++[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+"),
     ("URL", r"(?:https?://|www\.)[^\s<>\"]+"),
@@ -175,7 +177,7 @@ _MASK_PATTERN_ROWS: tuple[tuple[str, str], ...] = (
     ("ADDRESS", rf"(?<![\w./-])\d{{1,6}}[A-Z]?[ ](?:{_STREET_WORD}[ ]){{1,4}}{_STREET_SUFFIX}\b\.?(?:[ ](?-i:[NSEW]{{1,2}})\b)?{_UNIT}(?:,?[ \n]+{_CITY_STATE})?(?:,[ ]{_CITY}(?=[\n.,;]|$))?"),
     ("ADDRESS", rf"(?<!\w)p\.?[ ]?o\.?[ ]?box[ ]\d+(?:,?[ \n]+{_CITY_STATE})?"),
     ("ADDRESS", rf"(?<![\w'’-]){_CITY},?[ ]+{_US_STATE}\.?,?[ ]+{_ZIP}"),
-    # Without a ZIP code these are degrees, words and examinations.
+    # These state abbreviations, if no ZIP code follows, are rather degrees, words or examinations ("MD", "OR", "CT").
     ("ADDRESS", rf"(?<!\w)(?-i:[A-ZÀ-Þ][a-zà-ÿ'’-]+\.?(?:[ ][A-ZÀ-Þ][a-zà-ÿ'’-]+\.?){{0,3}}),[ ](?!(?:MD|PA|MS|MA|OR|IN|ME|HI|OK|ID|CT)\b){_US_STATE}(?![\w])"),
     ("ADDRESS", rf"(?<!\w)(?:zip(?: ?code)?|postal code|postcode){_LABEL_SEPARATOR}(?P<v>[A-Z0-9][A-Z0-9 -]{{2,9}})\b"),
     ("ADDRESS", r"(?<!\w)(?:(?:home|street|mailing|postal|billing|e-?mail)?[ ]?address|residence|resides at|lives at|mail to)[ ]*[:\n][ ]*(?P<v>[^\n\t]{4,80})"),
@@ -206,7 +208,7 @@ _MASK_PATTERNS = tuple((mask, re.compile(pattern, re.IGNORECASE)) for mask, patt
 
 _PARTICLES_BEFORE_NAME = re.compile(rf"(?<!\w)(?:{_NAME_PARTICLES})\Z", re.IGNORECASE)
 
-#: Words that a label's value may begin with and that are no part of a name: masking them everywhere would hide findings.
+#: Words that may appear in a label's value without being part of a name: masking them everywhere would hide findings.
 _NON_NAME_WORDS = frozenset(
     [
         "admission",
@@ -343,7 +345,7 @@ _NON_NAME_WORDS = frozenset(
     ]
 )
 
-#: English that names of files are made of, besides the words of the lexicon: no name of anybody.
+#: Ordinary English words in file names that identify nobody, in addition to the lexicon's words.
 _FILE_NAME_WORDS = """
 a about above abstract access adult after again all also altered am an analyst and annual anonymous answer any appendix
 april archive are as at attached attachment august back bad be because been before below between big blank board book
@@ -373,7 +375,7 @@ woman women word words work working would wrong xray year years yes yesterday ye
 ap bx cc ct cta cv cxr dc dx ecg ed eeg ekg ent er ems fx gi gp gu hp hx icu ip iv jan feb mar apr jun jul aug sep
 sept oct nov dec lab mg mra mri mrn no nos nr ob op ot pa pe pet pid pm pt pts px rt rx sw tx us vs ws xr
 """
-#: Words and names: only with a capital they are masked.
+#: Words that are also names ("may", "hope"): masked only if written with a capital.
 _WORDS_THAT_ARE_ALSO_NAMES = frozenset(
     re.findall(
         r"\w+",
@@ -384,24 +386,25 @@ _WORDS_THAT_ARE_ALSO_NAMES = frozenset(
         """,
     )
 )
-#: Endings of words that are no names.
+#: Words with a typical medical or technical ending ("-ectomy", "-graphy"), which are no names.
 _TERM_SUFFIX_PATTERN = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ical|ated|ized)")
 
 
 @dataclass(frozen=True)
 class KnownIdentifiers:
-    """Names and numbers that a document labels: masked wherever they appear."""
+    """Names and numbers known to identify somebody, masked wherever they appear."""
 
     names: frozenset[str] = frozenset()
-    """Names as they are written, whole."""
+    """Whole names, as written in the document."""
     numbers: frozenset[str] = frozenset()
-    """Record numbers and the like, as they are written."""
+    """Record numbers and other labelled numbers, as written in the document."""
     folder_words: frozenset[str] = frozenset()
-    """Words of the names of the output folder's files and reviewers, in small letters (``PseudonymMap.folder_words``)."""
+    """Identifying words of the output folder's file and reviewer names, in lower case
+    (``PseudonymMap.folder_words``)."""
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> KnownIdentifiers:
-        """Find the names and numbers that carry a label anywhere in a document."""
+        """Collect the names and numbers that are labelled anywhere in a document."""
         labelled_identifiers = find_labelled_identifiers([page.text for page in bundle.pages])
         page_identifiers = [identifier for page in bundle.pages for identifier in page.identifiers]
         return cls(
@@ -413,7 +416,7 @@ class KnownIdentifiers:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """Finds them; groups ``name`` and ``number``. None where there is nothing to find."""
+        """Pattern of all names and numbers (groups ``name``, ``number``); None if empty."""
         name_parts = {name_part for name in self.names for name_part in _iterate_name_parts(name)}
         spellings = {
             spelling
@@ -428,7 +431,7 @@ class KnownIdentifiers:
             any_case = "|".join(
                 re.escape(name_part) for name_part in sorted(name_parts, key=lambda part: (-len(part), part))
             )
-            # In small letters only two together: "may" and "long" alone are words.
+            # In lower case, only two name parts in a row match: "may" and "long" alone are ordinary words.
             alternatives.append(
                 rf"(?P<name>(?<![^\W_])(?:{any_spelling})(?:[ ](?:{any_spelling})|,[ ]?(?:{any_spelling})|[ ][{_CAPITALS}]\.(?=[ ](?:{any_spelling})))*(?![^\W_])"
                 rf"|(?<![^\W_])(?i:(?:{any_case})[ ,]+(?:\w\.?[ ])?(?:{any_case}))(?![^\W_]))"
@@ -443,14 +446,17 @@ NO_IDENTIFIERS = KnownIdentifiers()
 
 
 def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
-    """Find names and numbers that carry a label, title or degree in these texts."""
+    """Collect names with a label, title or degree, and labelled numbers, in texts.
+
+    Numbers with fewer than four digits are left out.
+    """
     masked_values = [(mask, text[start:end]) for text in texts for mask, start, end in _find_pattern_matches(text)]
     numbers = {value for mask, value in masked_values if mask == "ID" and _count_digits(value) >= 4}
     return KnownIdentifiers(frozenset(value for mask, value in masked_values if mask == "NAME"), frozenset(numbers))
 
 
 def _iterate_name_parts(name: str) -> Iterator[str]:
-    """Yield a name's identifying words, without initials, titles and words of forms."""
+    """Yield a name's identifying words, without initials, titles and form words."""
     for name_part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
         if (
             len(name_part) > 1
@@ -465,7 +471,7 @@ def _count_digits(text: str) -> int:
     return sum(character.isdigit() for character in text)
 
 
-@lru_cache(maxsize=64)  # the pages of a document: first for the names in all of them, then to mask each
+@lru_cache(maxsize=64)  # each page is searched twice: for the names of the whole document, then to mask the page
 def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(
         (mask, *match.span("v" if "v" in pattern.groupindex else 0))
@@ -475,7 +481,7 @@ def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> list[tuple[int, int, str]]:
-    """Find what to mask: start, end (exclusive) and mask, in order, not overlapping."""
+    """List the spans to mask: (start, exclusive end, mask), sorted, not overlapping."""
     known_matches = [] if known_identifiers.pattern is None else [
         ("NAME" if match.lastgroup == "name" else "ID", _find_name_start(text, match.start()), match.end())
         for match in known_identifiers.pattern.finditer(text)
@@ -503,7 +509,7 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
 
 
 def _iterate_folder_word_masks_with_spans(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the places of words that name files and reviewers."""
+    """Yield (mask, start, end) for each word that occurs in a file or reviewer name."""
     for token in _TOKEN_PATTERN.finditer(text):
         if token[0].startswith(_DOCUMENT_PREFIX):
             continue
@@ -520,17 +526,16 @@ def _is_written_as_name(word: str) -> bool:
 
 
 def _find_name_start(text: str, start: int) -> int:
-    """Find where a name begins: "de la Fontaine" before its last word."""
+    """Return the start of a name, including particles before it ("de la" Fontaine)."""
     particles = _PARTICLES_BEFORE_NAME.search(text, max(start - 12, 0), start)
     return particles.start() if particles else start
 
 
 def mask_text(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> str:
-    """Mask a text: ``[NAME]``, ``[DATE]``, ``[PHONE]``, ``[EMAIL]``, ``[URL]`` …
+    """Return the text with identifiers replaced by masks such as ``[NAME]``.
 
-    Further masks: ``[ADDRESS]``, ``[ID]``, ``[AGE]``.
-
-    ``known_identifiers`` are those that the document labels, on whichever page.
+    Further masks: ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]``, ``[AGE]``. ``known_identifiers`` are the
+    names and numbers labelled on any page of the document; they are masked too.
 
     >>> mask_text("Patient: Helen Marsh  DOB: 03/22/1971. Mrs. Marsh is 66 years old, BRCA1 c.5266dupC, 12.5 mg.")
     'Patient: [NAME]  DOB: [DATE]. Mrs. [NAME] is 66 years old, BRCA1 c.5266dupC, 12.5 mg.'
@@ -549,12 +554,15 @@ _DOCUMENT_PREFIX = "doc_"
 
 
 def create_document_pseudonym(sha256: str) -> str:
-    """Create a document's pseudonym: ``doc_`` and 12 hexadecimal digits."""
+    """Create a document's pseudonym: ``doc_`` and 12 digits of the PDF's hash."""
     return f"{_DOCUMENT_PREFIX}{sha256[:12]}"
 
 
 def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
-    """Assign ``reviewer_1`` … in order of the names' hashes; programs stay marked."""
+    """Return a pseudonym (``reviewer_1`` …) for each reviewer, in order of hashes.
+
+    Simulated reviewers (programs) keep their prefix.
+    """
     sorted_reviewers = sorted(
         set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
     )
@@ -564,28 +572,28 @@ def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     }
 
 
-#: Letters and digits in a row, and the new name of a document as a whole.
+#: A run of letters and digits, or a document's pseudonym as a whole.
 _TOKEN_PATTERN = re.compile(rf"{_DOCUMENT_PREFIX}[0-9a-f]{{12}}(?![^\W_])|[^\W_]+")
 _LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
 _FILE_ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))})(?![^\W_])", re.IGNORECASE)
-#: So far apart may be the words of a name: ", " or " (".
+#: Maximum number of characters between two words of a name, such as ", " or " (".
 _MAX_NAME_GAP = 3
 
 
 @dataclass(frozen=True)
 class NamedDocument:
-    """A document of the output folder as it may be named in a note."""
+    """The names under which notes may mention a document of the output folder."""
 
     doc_id: str
     filename: str
-    """Of its PDF, with the ending."""
+    """File name of the PDF, with its extension."""
     sha256: str | None
-    """Of the PDF; None where nothing tells it."""
+    """SHA-256 of the PDF; None if neither ground truth, index nor result records it."""
 
 
 @dataclass(frozen=True)
 class _NameForm:
-    """One way to write a name."""
+    """One spelling of a document's or reviewer's name, with its pseudonym."""
 
     words: tuple[str, ...]
     spelling: str
@@ -594,14 +602,14 @@ class _NameForm:
 
     @cached_property
     def is_identifying(self) -> bool:
-        """True if it identifies however its words are joined; "ct_scan" does not."""
+        """True if at least one word identifies the file or person; False for "ct_scan"."""
         return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
     def is_name_reference(self, matched_text: str, *, has_file_ending: bool) -> bool:
-        """Return True if these words of a text are the name."""
+        """Return True if the matched words mean this file or reviewer, not ordinary words."""
         if self.is_identifying or (has_file_ending and self.is_file):
             return True
-        if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
+        if not self.is_file:  # the reviewer "analyst" is not meant by "Analyst": the letter case must match
             return len(matched_text) > 1 and matched_text == self.spelling
         is_code = (
             not matched_text.isalpha()
@@ -615,23 +623,23 @@ class _NameForm:
 
 
 class PseudonymMap:
-    """Pseudonyms of an output folder's documents and reviewers.
+    """Pseudonyms of an output folder's documents and reviewers; replaces their names.
 
-    Case does not matter, nor what joins the words of a name, nor the ending ``.pdf``. A name of nothing but ordinary
-    words is found only as it is written.
+    Names are found in any letter case, with any separators between their words, and with or without the extension
+    ``.pdf``. A name that consists of ordinary words only is found only if written exactly the same.
     """
 
     def __init__(self, documents: Iterable[NamedDocument], reviewers: Iterable[str]) -> None:
         named_documents = list(documents)
         self.reviewer_pseudonyms = assign_reviewer_pseudonyms(reviewers)
-        """Name → new name."""
+        """Reviewer's name → pseudonym."""
         self.document_pseudonyms = {
             named_document.doc_id: create_document_pseudonym(named_document.sha256)
             if named_document.sha256
             else "[NAME]"
             for named_document in named_documents
         }
-        """doc_id → new name; a mask where nothing tells the PDF's hash."""
+        """doc_id → pseudonym; ``[NAME]`` if the PDF's hash is unknown."""
         name_forms = {
             _NameForm(_fold_name_words(name), name, pseudonym, is_file=False)
             for name, pseudonym in self.reviewer_pseudonyms.items()
@@ -651,10 +659,10 @@ class PseudonymMap:
             if name_form.is_file or not is_simulated_reviewer(name_form.spelling)
         )
         self.folder_words = frozenset(word for name in identifying_names for word in _iterate_identifying_words(name))
-        """What says in these names who it is about, in small letters: for ``KnownIdentifiers.folder_words``."""
+        """Identifying words of all file and reviewer names, in lower case, for ``KnownIdentifiers.folder_words``."""
 
     def pseudonymise_text(self, text: str) -> str:
-        """Replace all documents' and reviewers' names in a text."""
+        """Return the text with all documents' and reviewers' names replaced by pseudonyms."""
         tokens = list(_TOKEN_PATTERN.finditer(text))
         folded_tokens = [token[0].casefold() for token in tokens]
         text_parts, position, token_index = [], 0, 0
@@ -666,16 +674,16 @@ class PseudonymMap:
             pseudonym, end, token_count = replacement
             text_parts += [text[position : tokens[token_index].start()], pseudonym]
             position, token_index = end, token_index + token_count
-            while token_index < len(tokens) and tokens[token_index].start() < end:  # the ending
+            while token_index < len(tokens) and tokens[token_index].start() < end:  # skip the file extension
                 token_index += 1
         return "".join([*text_parts, text[position:]])
 
     def _iterate_pseudonyms_at(
         self, text: str, tokens: Sequence[re.Match[str]], folded_tokens: Sequence[str], token_index: int
     ) -> Iterator[tuple[str, int, int]]:
-        """Yield names that begin at this token, longest first.
+        """Yield the names that begin at a token, longest first.
 
-        Each as pseudonym, end and number of tokens.
+        Each is a tuple of pseudonym, end position in the text and number of tokens.
         """
         for name_form in self._forms_by_first_word.get(folded_tokens[token_index], ()):
             name_tokens = tokens[token_index : token_index + len(name_form.words)]
@@ -690,12 +698,15 @@ class PseudonymMap:
 
 
 def _fold_name_words(name: str) -> tuple[str, ...]:
-    """Fold a name's words: lower case, accents as texts have them."""
+    """Return a name's words in lower case, with composed (NFC) accents."""
     return tuple(token[0].casefold() for token in _TOKEN_PATTERN.finditer(unicodedata.normalize("NFC", name)))
 
 
 def _iterate_identifying_words(name: str) -> Iterator[str]:
-    """Yield a name's words in lower case, without ordinary words and short numbers."""
+    """Yield a name's identifying words, without ordinary words and short numbers.
+
+    Words are in lower case.
+    """
     for token in _fold_name_words(name):
         if _count_digits(token) > (4 if token.isdigit() else 3):
             yield token
@@ -718,7 +729,7 @@ def _is_ordinary_word(word: str) -> bool:
 
 @cache
 def _load_ordinary_words() -> frozenset[str]:
-    """Load words that name nobody: of files, of forms and of the five types."""
+    """Load words that identify nobody: of file names, forms, types and vendors."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
     vendor_names = ((vendor.name, *vendor.names, *vendor.short_names) for vendor in load_vendors())
     joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
@@ -732,10 +743,10 @@ def _is_medical_term(word: str) -> bool:
 def deidentify_document(
     document: GroundTruthDocument, known_identifiers: KnownIdentifiers, pseudonym_map: PseudonymMap
 ) -> GroundTruthDocument:
-    """Pseudonymise a record's document and reviewers and mask its free text.
+    """Return a copy of a record with pseudonyms and with its free text masked.
 
-    ``known_identifiers`` are those of its document; ``pseudonym_map`` those of the whole output folder: notes may name others than their
-    own. KeyError where its own document or a reviewer is not among them.
+    ``known_identifiers`` are those of the record's document. ``pseudonym_map`` covers the whole output folder, because
+    notes may mention other documents. KeyError if the record's document or a reviewer has no pseudonym.
     """
     record = document.record
 
@@ -768,7 +779,7 @@ def _redact_classification(classification: ClassificationOutput, redact: Callabl
     return KeyedClassification.model_validate(answer_json)
 
 
-#: In what has no form, a number alone may be anybody's record number.
+#: A number of five or more digits: in free-form JSON any such number may be a record number.
 _LONG_NUMBER_PATTERN = re.compile(r"(?<![\w.,-])\d{5,}(?![\w-]|[.,]\d)")
 _MIN_IDENTIFYING_NUMBER = 10_000
 
@@ -801,11 +812,9 @@ def _load_planted_texts() -> dict[str, dict[str, list[str]]]:
 def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
     """Plant invented identifiers into sentences and count those that survive masking.
 
-    ``count_per_kind`` of each kind are planted.
-
-    Columns: ``kind``; ``planted``; ``missed``: how many of which at least one word or number is still there;
-    ``share``; ``high``, the upper end of the share's exact 95 % interval (Clopper and Pearson, 1934). Names and
-    sentences come from ``planted.toml``. The same seed gives the same table.
+    Columns: ``kind``; ``planted`` (``count_per_kind``); ``missed``: identifiers of which at least one word or number is
+    left after masking; ``share``: missed / planted; ``high``, the upper end of the share's exact 95 % interval (Clopper
+    and Pearson, 1934). Names and sentences come from ``planted.toml``. The same seed gives the same table.
     """
     import pandas as pd
 
@@ -826,7 +835,7 @@ def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.Dat
 
 
 def _create_example(kind: str, rng: random.Random) -> tuple[list[str], str]:
-    """Create pages and the identifier that appears on the last of them."""
+    """Create page texts, and the planted identifier as written on the last page."""
     words = _load_planted_texts()["words"]
     identifier = _fill_template(rng.choice(_load_planted_texts()["values"][kind]), words, rng)
     sentence = rng.choice(_load_planted_texts()["sentences"][kind])
@@ -859,13 +868,13 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
         yy=f"{year % 100:02d}",
     )
     characters_by_sign = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTUVWXYZ"}
-    # An e-mail address keeps its sign.
+    # In an e-mail address, "@" is not a placeholder.
     letter_sign = "@" if "{mail}" not in template else ""
     return "".join(rng.choice(characters_by_sign[sign]) if sign in ("#", letter_sign) else sign for sign in filled_text)
 
 
 def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
-    """Return True if any word or number of the value is left on the last page."""
+    """Return True if part of the identifier is left on the last page after masking."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
     )
@@ -874,7 +883,7 @@ def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
     return any(word in remaining_words for word in identifier_words if len(word) > 1 or word.isdigit())
 
 
-#: Medical words, by kind: what must not be masked for looking like a name, a date or a number.
+#: Patterns of medical terms by kind, which must not be masked although they resemble a name, a date or a number.
 _MEDICAL_TERM_PATTERNS = {
     "gene or protein": r"(?-i:BRCA[12]|TP53|PALB2|CHEK2|ATM|PTEN|KRAS|NRAS|BRAF|EGFR|ALK|ROS1|HER-?2|ERBB2|PIK3CA|MLH1|MSH[26]|PMS2|APC|CDH1|RET|MET"
     r"|JAK2|FLT3|NPM1|IDH[12]|CD\d{1,3}|Ki-?67|PD-?L1|CA[ -]?(?:125|19-9|15-3)|PSA|CEA|IL-\d+|SOX10|GATA3|TTF-?1|CK\d+|p\d{2})",
@@ -891,9 +900,11 @@ _MEDICAL_TERM_PATTERNS = {
 
 
 def measure_masked_medical_terms(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
-    """Count medical words that are masked needlessly; each text is a document.
+    """Count the medical terms in documents that masking removes needlessly, by kind.
 
-    ``folder_words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
+    Each text is one document; ``folder_words`` are masked as well (``PseudonymMap.folder_words``). Columns: ``kind``;
+    ``words``: number of medical terms found; ``masked``: how many of them were masked; ``share``: masked / words, null if
+    none was found.
     """
     import pandas as pd
 

@@ -1,9 +1,9 @@
-"""Accuracy, macro-F1 and scores by type of whole documents, with intervals.
+"""Accuracy, macro-F1 and per-type scores of document types, with intervals.
 
-Measured on the documents whose type an expert vouched for; one that was drawn with probability p counts as 1 / p.
-Intervals are those of a bootstrap over documents, of one type over those that are of it or were said to be: what others
-say of it tells nothing. That of macro-F1, whose coverage was not simulated, is over all: take it with care where a type
-has few documents.
+Measured on the documents whose type an expert vouched for; a document that was drawn with probability p counts as 1 / p
+documents. Intervals come from a bootstrap over documents; for the scores of one type, over the documents that have this
+type or were classified as this type, because only these carry information. The interval of macro-F1 is over all
+documents; its coverage was not simulated, so be careful if a type has few documents.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from evalkit.evaluation.study import TYPE_NAMES, Study
 
 @dataclass(frozen=True)
 class TypeScores:
-    """One type."""
+    """Precision, recall and F1 of one document type."""
 
     type_name: str
     document_count: int
-    """Reviewed documents that truly are of it; of presence, that it truly is in, at any level but NO_EVIDENCE."""
+    """Number of reviewed documents that truly have this type; for presence scores, in which the type is truly
+    present."""
     precision: Estimate
     recall: Estimate
     f1: Estimate
@@ -43,22 +44,23 @@ class TypeScores:
 
 @dataclass(frozen=True)
 class DocumentTypeMetrics:
-    """All types together and each by itself."""
+    """Accuracy and F1 over all document types, and the scores of each type."""
 
     document_count: int
     confusion_table: pd.DataFrame
-    """Reviewed documents by true type (rows) and what the pipeline said (columns), unweighted."""
+    """Number of reviewed documents by true type (rows) and the program's type (columns), unweighted."""
     accuracy: Estimate
     reviewed_accuracy: float
-    """Unweighted, of the reviewed documents alone; so is the other. NaN without any."""
+    """Unweighted accuracy of the reviewed documents; NaN without any."""
     macro_f1: Estimate
-    """The mean of the F1 of those types that occur."""
+    """Mean F1 over the types that occur."""
     reviewed_macro_f1: float
+    """Unweighted macro-F1 of the reviewed documents; NaN without any."""
     type_scores: tuple[TypeScores, ...]
 
 
 def score_document_types(study: Study) -> DocumentTypeMetrics:
-    """Score the document types of a study."""
+    """Score the program's document types against the types that experts vouched for."""
     labelled_documents = [
         (
             candidate.truth.labels.dominant_type or "",
@@ -112,7 +114,10 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
 
 
 def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, weights: Sequence[float]) -> TypeScores:
-    """One type, by which documents are of it and which were said to be: 1 or 0 each."""
+    """Compute precision, recall and F1 of one type, with intervals.
+
+    ``is_true`` and ``is_predicted`` have one entry per document: 1 if the document has (was given) the type, else 0.
+    """
     is_right = is_true * is_predicted
     return TypeScores(
         type_name,
@@ -124,5 +129,5 @@ def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, we
 
 
 def _get_type_code(type_name: str | None) -> int:
-    """Return a type's position; unknown or missing types come last, never right."""
+    """Return a type's index in TYPE_NAMES; its length for an unknown or missing type."""
     return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)

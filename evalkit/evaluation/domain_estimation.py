@@ -1,8 +1,8 @@
-"""Shares within a part of unknown size, such as the classifier's errors.
+"""Domain estimation: shares within a part of unknown size, such as all errors.
 
-How many errors there are among the documents that were accepted is itself an estimate, from those that were drawn for
-a look. A share of all errors is therefore a ratio whose denominator is uncertain: it is bounded by both ends of what
-the size may be.
+How many errors the accepted documents contain is itself an estimate, from the accepted documents that were drawn for
+review. A share of all errors is therefore a ratio with an uncertain denominator; its interval covers the smallest and the
+largest possible size.
 """
 
 from __future__ import annotations
@@ -14,27 +14,32 @@ from evalkit.evaluation.intervals import Estimate, Observation, estimate_weighte
 
 
 class CertainlyReviewedCounts(NamedTuple):
-    """The documents that were certain to be looked at, in numbers of documents."""
+    """Counts of the documents whose review was certain (inclusion probability 1).
+
+    The domain is the part of interest, such as the classifier's errors; a hit is a document with the property whose share
+    is asked, such as an error that a verifier caught.
+    """
 
     hits: int
-    """In the part, and as asked."""
+    """Number of documents in the domain that are hits."""
     misses: int
-    """In the part, and not as asked."""
+    """Number of documents in the domain that are no hits."""
     undetermined_hits: int = 0
-    """Unknown whether they are in the part; if they are, they are hits."""
+    """Number of documents that are hits if they are in the domain, which is unknown."""
     undetermined_misses: int = 0
-    """Unknown; if they are in the part, they are misses."""
+    """Number of documents that are no hits if they are in the domain, which is unknown."""
 
 
 class DrawnDocument(NamedTuple):
-    """One document that was drawn for a look."""
+    """One document that was drawn at random for review."""
 
     is_in_domain: bool | None
-    """Whether it is in the part; None: nobody can tell."""
+    """True if the document is in the domain; None if that cannot be determined."""
     is_hit: bool
-    """Whether it is as asked; without meaning where it is not in the part, or where the share is given."""
+    """True if the document has the asked property; ignored outside the domain or if ``known_drawable_hit_share`` is
+    given."""
     inclusion_probability: float
-    """With which it was drawn, above 0 and below 1."""
+    """Probability with which the document was drawn, above 0 and below 1."""
 
 
 def estimate_hit_share_in_domain(
@@ -45,20 +50,21 @@ def estimate_hit_share_in_domain(
     known_drawable_hit_share: float | None = None,
     confidence_level: float = 0.95,
 ) -> Estimate:
-    """Estimate the share of hits in the part, over all documents.
+    """Estimate the share of hits among all documents in the domain, reviewed or not.
 
     Args:
-        certain_counts: those with probability 1.
-        drawn_documents: what was found in the others that were looked at.
-        drawable_count: how many others there are, looked at or not.
-        known_drawable_hit_share: the share of hits in the part among those others where it follows from what the part is (an
-            accepted document was stopped by nobody: 0); None: it is estimated too.
-        confidence_level: how often the interval holds the truth.
+        certain_counts: counts of the documents that were certain to be reviewed.
+        drawn_documents: the reviewed documents among those that could only be drawn at random.
+        drawable_count: number of documents that could only be drawn at random, reviewed or not.
+        known_drawable_hit_share: the share of hits in the domain among these documents if it is known beforehand (no
+            verifier stopped an accepted document: 0); None if it has to be estimated too.
+        confidence_level: the probability with which the interval holds the true share.
 
-    The value leaves out the open ones; the interval counts them for the worst and the best, because they are not open by
-    chance. Size and share among the others get half of the doubt each (Bonferroni), so that the interval holds both at
-    once, and the size is nothing that was seen to be otherwise; the ratio rises or falls with the size all along, so that the ends of the size give the ends of the ratio. The
-    value is None where nothing is in the part, or where there are others and nobody looked at any.
+    The value leaves out undetermined documents; the interval assumes the worst and the best of them, because they are not
+    undetermined by chance. The domain's size and the hit share among the drawable documents each get half of the error
+    probability (Bonferroni), so that their intervals hold together; the size is also bounded by the documents already seen
+    inside and outside of the domain. The ratio is monotonic in the size, so its extremes lie at the ends of the size's
+    interval. The value is None if no document is in the domain, or if there are drawable documents and none was reviewed.
 
     >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_drawable_hit_share=0)[:3]]
     [0.667, 0.667, 0.8]
@@ -129,7 +135,7 @@ def _estimate_hit_share(
 ) -> float | None:
     if drawable_count and domain_share.value is None:
         return None
-    # The weighted size may lie outside of what was seen of the others one by one.
+    # The weighted estimate of the size may contradict the number of documents already seen inside and outside: clip it.
     other_count = min(max(drawable_count * (domain_share.value or 0.0), size_bounds[0]), size_bounds[1])
     domain_size = certain_counts.hits + certain_counts.misses + other_count
     return (certain_counts.hits + other_count * (hit_share.value or 0.0)) / domain_size if domain_size else None

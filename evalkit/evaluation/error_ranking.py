@@ -1,7 +1,7 @@
-"""Ranking of answers by risk: how many pages of work find the wrong ones.
+"""Quality of the page risks as a ranking: how many checked pages find the errors.
 
-Ranked by the risk of their pages (``page_risks``), wrong answers should come first; the order is measured, nothing is
-decided by it.
+If documents and pages are sorted by their risk (``page_risks``), wrong ones should come first. This is only measured: no
+decision depends on the ranking.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
+#: Shares of all pages, riskiest first, for which the caught errors are reported.
 PAGE_SHARES = (0.05, 0.10, 0.20)
-"""So many of all pages are looked at, the riskiest first."""
 
 
 class RankedDocument(NamedTuple):
-    """A document whose truth is known."""
+    """The page risks and page errors of a document with known truth."""
 
     page_risks: Sequence[float]
     page_errors: Sequence[bool]
-    """Whether a page has a wrong type, or a wrong seam before it."""
+    """For each page, True if its type or the boundary before it is wrong."""
     sampling_weight: float = 1.0
-    """How many documents it represents, at least 1."""
+    """Number of documents that this document represents, at least 1."""
 
     @property
     def risk(self) -> float:
@@ -37,32 +37,33 @@ class RankedDocument(NamedTuple):
 
 
 class CaughtErrors(NamedTuple):
-    """Share of the wrong pages that are among the riskiest pages."""
+    """Share of the wrong pages found if only the riskiest pages are checked."""
 
     page_share: float
-    """Of all pages, 0..1, so many are looked at."""
+    """Share (0..1) of all pages that is checked, riskiest first."""
     caught_share: float
+    """Share (0..1) of the wrong pages among the checked pages."""
     best_possible_share: float
-    """If all wrong pages came first."""
+    """The ``caught_share`` of a perfect ranking, in which all wrong pages come first."""
 
 
 class ErrorRanking(NamedTuple):
-    """Quality of the risks in separating wrong answers from right ones."""
+    """Measures of how well risks separate wrong from right documents and pages."""
 
     document_count: int
     wrong_count: int
     auroc: float
-    """Probability that a wrong document has the higher risk than a right one; NaN without both."""
+    """Probability that a random wrong document has a higher risk than a random right one; NaN without both."""
     page_count: int
     wrong_page_count: int
     caught_errors: tuple[CaughtErrors, ...]
-    """One for each of ``PAGE_SHARES``; empty where no page is wrong."""
+    """One entry for each of ``PAGE_SHARES``; empty if no page is wrong."""
 
 
 def mark_page_errors(
     true_spans: Sequence[TypedPageRange], predicted_spans: Sequence[TypedPageRange], page_count: int
 ) -> list[bool]:
-    """Mark pages with a wrong type, or with a false or missing boundary before them.
+    """Return for each page True if its type or the boundary before it is wrong.
 
     >>> mark_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)
     [False, False, True, True]
@@ -76,7 +77,7 @@ def mark_page_errors(
 
 
 def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
-    """Measure how well risks rank these documents and pages, by sampling weight.
+    """Measure how well page risks rank documents and pages, by sampling weight.
 
     Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
     scikit-learn computes it.
@@ -107,7 +108,7 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
 
 
 def list_ranked_documents(study: Study) -> list[RankedDocument]:
-    """List the documents whose segments were vouched for."""
+    """List page risks and errors of documents whose segments an expert vouched for."""
     return [
         RankedDocument(
             document.page_risks,
@@ -127,7 +128,7 @@ def _find_caught_errors(
     risks: npt.NDArray[np.float64], error_weights: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> Iterator[CaughtErrors]:
     order = np.argsort(-risks, kind="stable")
-    # Among equal risks the order says nothing: errors there are caught in proportion.
+    # Pages of equal risk have no order: of their errors, the same share counts as caught as of the pages.
     last_of_ties = np.append(np.flatnonzero(np.diff(risks[order])), len(order) - 1)
     page_shares = np.append(0.0, (np.cumsum(weights[order]) / weights.sum())[last_of_ties])
     error_shares = np.append(0.0, (np.cumsum(error_weights[order]) / error_weights.sum())[last_of_ties])

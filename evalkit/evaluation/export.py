@@ -1,7 +1,7 @@
 """Export of ground truth: JSON Lines, CSV, Parquet, or a dataset folder.
 
-What is written is read again and compared before it takes its name, so that a file of that name is always a whole and
-right export. Files are 0600 in folders of 0700: notes, quotes and texts may tell who a patient is.
+Each file is written under a temporary name, read back and compared before it is renamed, so a file with the final name is
+always complete and correct. Files have mode 0600 and folders 0700, because notes, quotes and texts may identify patients.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 
 ExportFileFormat = Literal["jsonl", "csv", "parquet", "folder"]
 
-#: Columns of the CSV of documents. ``segments`` reads ``1-5 Genomic Report; 6-8 Clinical Note``; ``vouched`` is
-#: separated by spaces.
+#: Columns of a CSV with one row per document. Format of ``segments``: ``1-5 Genomic Report; 6-8 Clinical Note``; the
+#: parts in ``vouched`` are separated by spaces.
 CSV_COLUMNS = (
     "doc_id",
     "ground_truth_source",
@@ -79,51 +79,52 @@ CSV_COLUMNS = (
     "is_simulated",
 )
 
-#: Between the pages of a text.
+#: Separator between the pages in the ``text`` column: a form feed.
 PAGE_BREAK = "\f"
-_TEXT_MEANING = "The text of the pages; a form feed between two."
+_TEXT_MEANING = "The text of the pages, separated by form feeds."
 _SPLIT_MEANING = "The part of the split that the document belongs to."
 
-#: The one part of a folder whose documents are not divided.
+#: Name of the only part if a dataset folder is exported without a split.
 _UNDIVIDED_PART = "train"
-#: Identifiers of each kind, planted to measure what de-identifying misses; their seed; documents looked at for harm.
+#: Number of identifiers per kind planted to measure what masking misses, their random seed, and the maximum number of
+#: documents searched for needlessly masked medical terms.
 _PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 
 
 class ExportedTruth(GroundTruth):
-    """One exported line: the stored record, and what only the whole folder shows.
+    """One exported JSON line: the stored ground-truth record and added facts.
 
-    ``schema_version`` is that of the record; what is added here changes nothing of it. Patients' keys stay behind.
+    ``schema_version`` is that of the stored record. The patient keys of the record are not exported.
     """
 
     ground_truth_classification: ClassificationOutput  # type: ignore[assignment]  # without the keys, on purpose
-    """The classification; only its ``vouched`` parts were looked at."""
+    """The classification; an expert reviewed only the parts listed in ``vouched``."""
     is_simulated: bool
-    """Whether a program answered any case of the document, for a demonstration or test."""
+    """True if a simulated reviewer (a program) answered any case of the document, for a demonstration or test."""
     patients_in_file: int | None = None
-    """How many patients the pages name; None where the bundle cannot be read."""
+    """Number of different patients named on the pages; None if the bundle cannot be read."""
     pages_of_others: int | None = None
-    """How many pages name another patient than most pages do; None likewise."""
+    """Number of pages that name a different patient than most pages do; None if the bundle cannot be read."""
     split: str | None = None
-    """The part of the split that the document belongs to, where one was asked for."""
+    """The part of the split (``train``, ``test`` …) that the document belongs to; None if no split was requested."""
     text: str | None = None
-    """The text of the pages, a form feed between two, where it was asked for."""
+    """The text of the pages, separated by form feeds; None if texts were not requested."""
 
 
 @dataclass(frozen=True)
 class _ExportDocument:
-    """One document of an export."""
+    """Ground truth, page texts and split part of one document to export."""
 
     truth: GroundTruthDocument
     page_texts: tuple[str, ...] = ()
-    """What they say, if that is wanted."""
+    """The text of each page; empty if texts were not requested."""
     split_part: str | None = None
-    """Of the split."""
+    """The part of the split that the document belongs to; None without a split."""
 
 
 @dataclass(frozen=True)
 class _ExportOptions:
-    """Options of an export."""
+    """Validated options of :func:`export_ground_truth`."""
 
     level: TableLevel
     include_silver: bool
@@ -134,12 +135,12 @@ class _ExportOptions:
 
     @property
     def needs_bundles(self) -> bool:
-        """True if the documents' own text matters, not only the answers about them."""
+        """True if the export needs the documents' page texts, not only the ground truth."""
         return self.deidentify or self.with_text or self.share_by_part is not None
 
     @property
     def column_meanings(self) -> dict[str, str]:
-        """The columns of a row, and what they mean."""
+        """The exported columns, in order, with a sentence that explains each."""
         split_column = {"split": _SPLIT_MEANING} if self.share_by_part else {}
         return COLUMNS[self.level] | split_column | ({"text": _TEXT_MEANING} if self.with_text else {})
 
@@ -160,19 +161,22 @@ def export_ground_truth(
 
     Args:
         output: The output folder.
-        to: The file; of ``folder`` a folder that is not there yet, or an earlier export; None is standard output.
-        file_format: ``jsonl`` (of documents the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``, or ``folder``: a data card and
-            one JSON Lines file per part of the split.
+        to: The file to write; for format ``folder``, a folder that does not exist yet or an earlier export, which is
+            replaced. None writes to standard output.
+        file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``, or
+            ``folder``: a data card and one JSON Lines file per part of the split.
         level: One row per document, segment or page.
-        silver: The AUTO_ACCEPTED records too, which no expert has seen.
-        deidentify: Documents and reviewers under other names, free text masked by patterns (no guarantee).
-        split: Shares by part, such as ``{"train": 0.8, "test": 0.2}``; a patient, or near copies, are never divided.
-        seed: Of the split.
-        with_text: What the pages say, too.
+        silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
+        deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no
+            guarantee).
+        split: Share of the documents in each part, such as ``{"train": 0.8, "test": 0.2}``. Documents of one patient and
+            near copies always stay in the same part.
+        seed: The random seed of the split.
+        with_text: Add the text of the pages.
 
-    UsageError where the options do not fit or ``to`` cannot be written; EvalkitError where what was written does not
-    read as it was meant. Where documents had to be left out or lack something, all others are written, and then a
-    StoreError names them.
+    UsageError if options contradict each other or ``to`` cannot be written; EvalkitError if a written file does not read
+    back as intended. If documents had to be left out or are incomplete, all others are written first, then a StoreError
+    names the problems.
     """
     options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
@@ -189,13 +193,13 @@ def export_ground_truth(
         raise UsageError(
             f"{to} cannot be written ({error.strerror or type(error).__name__})",
             code="EXPORT",
-            remedy="Name another file or folder.",
+            remedy="Give another file or folder to write.",
         ) from error
     if export_content.problems:
         raise StoreError(
-            f"{row_count} rows were written, but not all is there: {'; '.join(export_content.problems)}",
+            f"{row_count} rows were written, but the export is incomplete: {'; '.join(export_content.problems)}",
             code="EXPORT-INCOMPLETE",
-            remedy="Restore these files from a backup or run the documents with --fresh, then export again.",
+            remedy="Restore the named files from a backup or run their documents with --fresh, then export again.",
         )
     return row_count
 
@@ -204,17 +208,21 @@ def _require_usable_options(options: _ExportOptions, target: Path | None, file_f
     if options.share_by_part is not None:
         require_valid_split_shares(options.share_by_part)
     if target is None and file_format in ("parquet", "folder"):
-        raise UsageError(f"{file_format} needs a place to be written to", code="EXPORT", remedy="Name one with --to.")
+        raise UsageError(
+            f"format {file_format} cannot be written to standard output",
+            code="EXPORT",
+            remedy="Give the file or folder to write with --to.",
+        )
     if target is None or not target.exists():
         return
     if file_format == "folder" and not _is_export_folder(target):
         raise UsageError(
-            f"{target} is there already and is no export, or holds more than one",
+            f"{target} exists already and is not an earlier export, or contains other files too",
             code="EXPORT",
-            remedy="Name a folder that is not there yet.",
+            remedy="Give a folder that does not exist yet.",
         )
     if file_format != "folder" and not target.is_file():
-        raise UsageError(f"{target} is there already and is no file", code="EXPORT", remedy="Name another file.")
+        raise UsageError(f"{target} exists already and is not a file", code="EXPORT", remedy="Give another file.")
 
 
 # --- what is written ------------------------------------------------------------------------------------------------
@@ -222,13 +230,13 @@ def _require_usable_options(options: _ExportOptions, target: Path | None, file_f
 
 @dataclass(frozen=True)
 class _ExportContent:
-    """Contents of an export."""
+    """Everything that an export writes, and the problems met."""
 
     documents: tuple[_ExportDocument, ...]
     problems: tuple[str, ...]
-    """A sentence for each document that is left out or lacks something."""
+    """A sentence for each document that is left out or incomplete."""
     folder_words: frozenset[str] = frozenset()
-    """Masked everywhere: those of the folder's names."""
+    """Identifying words of file and reviewer names, which are masked in all texts (``PseudonymMap.folder_words``)."""
 
 
 def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _ExportContent:
@@ -240,7 +248,7 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
     documents, split_features = [], []
     for truth in folder_truth.documents:
         if truth.sha256 is None:
-            continue  # named by read_truths
+            continue  # read_folder_ground_truth has already reported that the bundle cannot be read
         try:
             bundle = read_bundle(output_folder, truth.record.doc_id)
         except StoreError as error:
@@ -263,7 +271,10 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
 def _create_pseudonym_map(
     output_folder: OutputFolder, folder_truth: FolderGroundTruth, collected_problems: list[str]
 ) -> PseudonymMap:
-    """Create pseudonyms for all the folder's documents and reviewers, exported or not."""
+    """Create pseudonyms for all documents and reviewers of the output folder.
+
+    Documents that are not exported are included, because notes may mention them.
+    """
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
     try:
@@ -288,7 +299,7 @@ def _create_pseudonym_map(
 
 
 def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) -> str | None:
-    """Read the hash of a document that the index does not know from its result."""
+    """Read the PDF's SHA-256 from a document's stored result; None if it is not there."""
     try:
         sha256 = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION).get("sha256")
     except StoreError:
@@ -310,7 +321,7 @@ def _build_export_document(
 
 
 def _clean_page_text(page_text: str) -> str:
-    """Clean a page's text of lone surrogates and page separators."""
+    """Replace lone surrogates by ``?`` and form feeds by spaces in a page's text."""
     return page_text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
 
 
@@ -395,19 +406,22 @@ def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str,
 
 
 def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
-    """Write a CSV (0600) in which no text runs as a formula. UsageError: not writable."""
+    """Write a table as a private CSV file (0600), safe to open in a spreadsheet.
+
+    Text that a spreadsheet would run as a formula gets a leading apostrophe. UsageError if the file cannot be written.
+    """
     target = Path(csv_path)
     with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         object_frame = table.astype(object)
         records = object_frame.where(object_frame.notna(), None).to_dict(
             "records"
-        )  # what is missing is empty, not the word nan
+        )  # missing values become empty cells, not the word "nan"
         named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
         create_private_file(temporary_path, _format_csv(list(map(str, table.columns)), named_records))
 
 
 def write_private_json(value: Any, json_path: Path | str) -> None:
-    """Write a JSON file (0600). UsageError: not writable."""
+    """Write a value as a private JSON file (0600). UsageError if it cannot be written."""
     target = Path(json_path)
     with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
@@ -415,17 +429,17 @@ def write_private_json(value: Any, json_path: Path | str) -> None:
 
 @contextmanager
 def _convert_write_errors(target: Path) -> Iterator[None]:
-    """Convert write errors to a UsageError that names the file."""
+    """Convert an OSError of the block to a UsageError that names the file."""
     try:
         yield
     except OSError as error:
         raise UsageError(
-            f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Name another file."
+            f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Give another file to write."
         ) from error
 
 
 def _escape_formula(value: Any) -> Any:
-    """Free text that a spreadsheet would run as a formula is quoted."""
+    """Prefix text with an apostrophe if a spreadsheet would run it as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
@@ -436,7 +450,7 @@ def _read_jsonl(path: Path) -> list[Any]:
 
 def _read_csv(path: Path) -> list[Any]:
     with path.open(encoding="utf-8", newline="") as file:
-        csv.field_size_limit(sys.maxsize)  # the text of a document is longer than the default
+        csv.field_size_limit(sys.maxsize)  # a document's text may exceed the default limit
         return list(csv.DictReader(file))
 
 
@@ -466,7 +480,7 @@ def _read_parquet(path: Path) -> list[Any]:
 
 
 def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
-    """Require that the rows read back are those written. EvalkitError: row, column."""
+    """Raise an EvalkitError naming row and columns if the rows read back differ."""
     for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
         if read_row != expected_row:
             columns = (
@@ -475,14 +489,18 @@ def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundT
                 else [column for column in expected_row if read_row.get(column) != expected_row[column]]
             )
             raise EvalkitError(
-                f"{file_name} does not read as it was meant: row {row_number} {', '.join(columns) or 'is missing or too many'}",
+                f"{file_name} does not read back as written: row {row_number} "
+                + (f"differs in {', '.join(columns)}" if columns else "is missing or superfluous"),
                 code="EXPORT-DIFFERS",
-                remedy="Nothing was left behind. Export again, and report it if it happens again.",
+                remedy="The file was removed. Export again; if the error repeats, report it.",
             )
 
 
 def create_private_file(path: Path, text: str) -> None:
-    """Create a new file (0600) and sync it. OSError if it exists or cannot be made."""
+    """Create a new private file (0600) with this text and sync it to disk.
+
+    OSError if the file exists or cannot be created.
+    """
     with os.fdopen(_open_private_file(path), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
@@ -495,7 +513,10 @@ def _open_private_file(path: Path) -> int:
 
 @contextmanager
 def replace_file_atomically(replaced_path: Path) -> Iterator[Path]:
-    """Yield a temporary name that replaces the target at the end, or leaves nothing."""
+    """Yield a temporary path that replaces ``replaced_path`` when the block ends.
+
+    If the block raises, the temporary file is removed and ``replaced_path`` stays as it was.
+    """
     temporary_path = replaced_path.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
         yield temporary_path
@@ -555,7 +576,7 @@ def _write_export_folder(
 
 
 def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) -> Iterator[str]:
-    """Yield texts of the documents with the smallest hashes: always the same ones."""
+    """Yield the texts of up to 200 documents: always those with the smallest hashes."""
     truths = [
         candidate
         for candidate in read_folder_ground_truth(output_folder.root, include_silver=options.include_silver).documents
@@ -565,11 +586,11 @@ def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) 
         try:
             yield "\n".join(page.text for page in read_bundle(output_folder, truth.record.doc_id).pages)
         except StoreError:
-            continue  # named with the documents
+            continue  # already reported when the documents were collected
 
 
 def _is_export_folder(folder: Path) -> bool:
-    """Return True if a folder is an export only, so that another may replace it."""
+    """Return True if a folder holds one export and nothing else: it may be replaced."""
     try:
         inner_names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
         other_names = {inner_name for inner_name in inner_names if inner_name not in ("README.md", "data")}

@@ -1,6 +1,6 @@
-"""Ground truth by document, segment or page, with the source of each row.
+"""Ground truth as a table by document, segment or page, with its source.
 
-What each column means is data (``COLUMNS``): the data card of an export prints it, and so may a notebook.
+``COLUMNS`` explains each column; the data card of an export prints these explanations.
 """
 
 from __future__ import annotations
@@ -42,45 +42,46 @@ if TYPE_CHECKING:
 
 TableLevel = Literal["document", "segment", "page"]
 
-#: A row of a table, by column.
+#: One row of a ground-truth table: values by column name.
 GroundTruthRow = dict[str, Any]
 
 _LEADING_COLUMNS = {
-    "doc_id": "The document; its name in evalkit's output folder.",
-    "sha256": "SHA-256 of the PDF's bytes, hexadecimal; null where the document's bundle cannot be read.",
-    "ground_truth_source": "SME_VALIDATED: an expert agreed. SME_CORRECTED: an expert corrected. "
-    "AUTO_ACCEPTED (silver): accepted by rules, nobody has looked.",
-    "is_simulated": f"True where a program answered any case of the document, for a demonstration or test: a reviewer's "
-    f"name begins with {SIMULATED_PREFIX!r}.",
+    "doc_id": "The document's name in evalkit's output folder.",
+    "sha256": "SHA-256 of the PDF's bytes, hexadecimal; null if the document's bundle cannot be read.",
+    "ground_truth_source": "SME_VALIDATED: an expert agreed with the program. SME_CORRECTED: an expert corrected the "
+    "program. AUTO_ACCEPTED (silver): accepted by rules, not reviewed by an expert.",
+    "is_simulated": f"True if a simulated reviewer (a program whose name begins with {SIMULATED_PREFIX!r}) answered any "
+    f"case of the document, for a demonstration or test.",
     "dominant_type": "The document type of the whole file.",
 }
 _TRAILING_COLUMNS = {
     "vouched": "The parts that the expert vouches for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
-    "number_of_pages": "Pages of the PDF; null where the document's bundle cannot be read.",
-    "reviewer": "Who reviewed it; null for silver.",
-    "reviewed_at": "When it was reviewed or accepted, ISO 8601 in UTC.",
-    "review_reason": "Why the case was in the queue: escalated, audit, sample or requested; null for silver.",
-    "inclusion_probability": "Probability, 0 to 1, with which the document came to be reviewed or, of silver, could have "
-    "come to it, all draws until now included; null where nobody knows. Weights are 1 divided by it.",
+    "number_of_pages": "Number of pages of the PDF; null if the document's bundle cannot be read.",
+    "reviewer": "The reviewer of the document; null for silver.",
+    "reviewed_at": "Time of the review or, for silver, of acceptance: ISO 8601 in UTC.",
+    "review_reason": "Why the document was reviewed: escalated, audit, sample or requested; null for silver.",
+    "inclusion_probability": "Probability, 0 to 1, that the document was selected for review (for silver: could have been "
+    "selected), over all draws so far; null if unknown. The sampling weight is 1 divided by it.",
     "revision": "The number of the review; 0 for silver.",
-    "correction_notes": "The expert's words.",
+    "correction_notes": "The expert's notes on the correction.",
 }
-#: What each column means, by level, in the columns' order.
+#: The columns of each level in order, each with a sentence that explains it.
 COLUMNS: dict[TableLevel, dict[str, str]] = {
     "document": {
         **_LEADING_COLUMNS,
         "is_vouched": "True if an expert vouches for dominant_type.",
-        "number_of_segments": "How many source documents the file holds.",
+        "number_of_segments": "Number of segments (source documents) in the file.",
         "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
-        "patients_in_file": "How many patients the pages name; null where the document's bundle cannot be read.",
-        "pages_of_others": "How many pages name another patient than most pages do; null likewise.",
+        "patients_in_file": "Number of different patients named on the pages; null if the document's bundle cannot be read.",
+        "pages_of_others": "Number of pages that name a different patient than most pages do; null if the document's bundle "
+        "cannot be read.",
         **_TRAILING_COLUMNS,
     },
     "segment": {
         **_LEADING_COLUMNS,
         "segment_index": "The segment's number in its document, from 1.",
         "start_page": "First page, from 1.",
-        "end_page": "Last page, itself part of the segment.",
+        "end_page": "Last page of the segment, inclusive.",
         "type": "The document type of the segment.",
         "is_vouched": "True if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
@@ -88,14 +89,14 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
     "page": {
         **_LEADING_COLUMNS,
         "page": "The page's number, from 1.",
-        "type": "The document type of the segment that the page belongs to; null where none covers it.",
-        "segment_index": "The segment that the page belongs to; null where none covers it.",
+        "type": "The document type of the segment that contains the page; null if no segment does.",
+        "segment_index": "The number of the segment that contains the page; null if no segment does.",
         "is_vouched": "True if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
     },
 }
 
-#: pandas' types of the columns that are not text. Text and whole numbers may be missing.
+#: The pandas dtypes of the columns that are not text; all others are ``string``.
 _COLUMN_DTYPES = {
     **dict.fromkeys(("is_simulated", "is_vouched"), "bool"),
     **dict.fromkeys(
@@ -111,50 +112,51 @@ _COLUMN_DTYPES = {
 
 @dataclass(frozen=True)
 class GroundTruthDocument:
-    """Ground truth of one document, with its bundle's facts about the PDF."""
+    """Ground truth of one document, with facts about the PDF from its bundle."""
 
     record: GroundTruth
     sha256: str | None
-    """Of the PDF; None where the bundle cannot be read."""
+    """SHA-256 of the PDF; None if the bundle cannot be read."""
     page_count: int | None
-    """None where the bundle cannot be read."""
+    """Number of pages of the PDF; None if the bundle cannot be read."""
     patients_in_file: int | None = None
-    """How many patients the pages name; None where the bundle cannot be read."""
+    """Number of different patients named on the pages; None if the bundle cannot be read."""
     pages_of_others: int | None = None
-    """How many pages name another patient than most pages do; None likewise."""
+    """Number of pages that name a different patient than most pages do; None if the bundle cannot be read."""
     answer_reviewers: tuple[str, ...] = ()
-    """The reviewer of every answer to a case of the document, also of second opinions and of who decided between two."""
+    """The reviewer of each answer about the document, including second opinions and adjudications."""
 
     @property
     def simulated_answer_count(self) -> int:
-        """Number of these answers that a program gave."""
+        """Number of answers about the document given by simulated reviewers (programs)."""
         return sum(map(is_simulated_reviewer, self.answer_reviewers))
 
     @property
     def is_simulated(self) -> bool:
-        """True if a program answered any of its cases."""
+        """True if a simulated reviewer (a program) gave any answer about the document."""
         return self.simulated_answer_count > 0
 
 
 @dataclass(frozen=True)
 class FolderGroundTruth:
-    """The ground truth of an output folder."""
+    """All classification ground truth of an output folder, and reading problems."""
 
     documents: tuple[GroundTruthDocument, ...]
-    """By the names of their files."""
+    """Documents with ground truth, sorted by file name."""
     problems: tuple[str, ...]
-    """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
+    """A sentence for each file that could not be read, with the file's name but none of its content."""
     reviewers: frozenset[str]
-    """Everybody who has reviewed any case of the folder, with or without ground truth; attention checks apart."""
+    """Names of all reviewers of any case in the folder, even without ground truth; attention checks are not counted."""
 
 
 def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
     """Load an output folder's ground truth: a row per document, segment or page.
 
-    ``COLUMNS[level]`` says what the columns mean. ``silver`` takes the AUTO_ACCEPTED records too, which no expert has
-    seen. Rows come by file name, segments and pages in their order. A record that cannot be read is left out, and of
-    one whose bundle cannot be read hash and pages are missing (at level ``page`` all its rows); where a draw cannot be
-    read, the probabilities that it may have raised are. ``frame.attrs["problems"]`` names these files, a sentence each.
+    ``COLUMNS[level]`` explains the columns. ``silver`` includes AUTO_ACCEPTED records, which no expert has reviewed. Rows
+    are sorted by file name, then by segment or page. A record that cannot be read is left out. If a bundle cannot be read,
+    the PDF's hash and number of pages are missing, and at level ``page`` all rows of the document. If the record of a
+    random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
+    ``frame.attrs["problems"]`` lists a sentence for each such file.
     """
     folder_truth = read_folder_ground_truth(output, include_silver=silver)
     table = build_typed_frame(build_ground_truth_rows(folder_truth.documents, level), COLUMNS[level])
@@ -163,7 +165,11 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
-    """Read the ground truth of classifications; other tasks' records are skipped."""
+    """Read an output folder's classification ground truth.
+
+    Records of other tasks are skipped. ``include_silver`` adds AUTO_ACCEPTED records. Files that cannot be read are
+    listed in ``problems``.
+    """
     output_folder = open_output_folder(output)
     problems: list[str] = []
     draw_probabilities = _read_draw_probabilities(output_folder, problems)
@@ -182,7 +188,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
         if record is None:
             continue
         answer_reviewers = reviewers_by_doc_id.get(record.doc_id, [])
-        if record.reviewer and record.reviewer not in answer_reviewers:  # its review is lost
+        if record.reviewer and record.reviewer not in answer_reviewers:  # the record's review file is missing
             answer_reviewers = [*answer_reviewers, record.reviewer]
         reviewers.update(answer_reviewers)
         if include_silver or record.ground_truth_source != "AUTO_ACCEPTED":
@@ -199,7 +205,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
 
 
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
-    """Read the draws' probabilities; None if one cannot be read."""
+    """Read each eligible document's draw probability; None if a draw is unreadable."""
     try:
         return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
@@ -208,7 +214,10 @@ def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: li
 
 
 def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping[str, float] | None) -> float | None:
-    """Find the probability of review: as stored, or as a later draw raised it."""
+    """Return the stored inclusion probability, or the higher one of a later draw.
+
+    None if unknown: no probability is stored, or draws cannot be read and might have raised it.
+    """
     stored_probability = record.inclusion_probability
     if draw_probabilities is None:
         return stored_probability if stored_probability == 1 else None
@@ -225,12 +234,12 @@ def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping
 def _iterate_cases_reviewers_outcomes(
     output_folder: OutputFolder, collected_problems: list[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield case, reviewer and outcome of every review except attention checks."""
+    """Yield (case_id, reviewer, outcome) of every review except attention checks."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
             file_names = [review_file_name(case_id, revision) for revision in list_revisions(output_folder, case_id)]
         except StoreError:
-            continue  # no case is called so
+            continue  # the folder's name is not a valid case_id
         for file_name in file_names:
             try:
                 stored_review = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
@@ -243,7 +252,7 @@ def _iterate_cases_reviewers_outcomes(
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                collected_problems.append(f"{file_name} does not have the shape of a review")
+                collected_problems.append(f"{file_name} is not a valid review record")
 
 
 def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
@@ -252,13 +261,13 @@ def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> G
         return None
     try:
         record = GroundTruth.model_validate(stored_record)
-        record.model_dump_json()  # half a character passes a JSON parser and then cannot be written down again
+        record.model_dump_json()  # a lone surrogate passes the JSON parser but cannot be written again
     except (ValidationError, ValueError):
-        # Without the cause: pydantic's message would quote the patient's document.
+        # "from None", because pydantic's message would quote the patient's document.
         raise StoreError(
-            f"{file_name} does not have the shape of ground truth",
+            f"{file_name} is not a valid ground-truth record",
             code="STORE-TORN",
-            remedy="Restore it from a backup.",
+            remedy="Restore this file from a backup.",
         ) from None
     return record
 
@@ -267,7 +276,7 @@ def _attach_bundle_facts(
     output_folder: OutputFolder, record: GroundTruth, collected_problems: list[str]
 ) -> GroundTruthDocument:
     try:
-        # As it is: validating every word of every page would take many times as long.
+        # The JSON is used without validation: validating every word of every page would take many times as long.
         stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), max_schema_version=BUNDLE_VERSION)
     except StoreError as error:
         collected_problems.append(f"{record.doc_id!r}: {error.message}")
@@ -279,14 +288,14 @@ def _attach_bundle_facts(
             persons = group_stored_pages_by_person(stored_bundle)
             truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_other_persons(persons))
         return truth
-    collected_problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
+    collected_problems.append(f"{record.doc_id!r}: the document's bundle has no valid hash or number of pages")
     return GroundTruthDocument(record, None, None)
 
 
 def build_ground_truth_rows(
     truth_documents: Iterable[GroundTruthDocument], level: TableLevel
 ) -> Iterator[GroundTruthRow]:
-    """Build the table's rows, columns in the order of ``COLUMNS[level]``."""
+    """Yield the rows of the ground-truth table, with the columns ``COLUMNS[level]``."""
     for truth in truth_documents:
         for level_row in _ROW_ITERATORS[level](truth):
             row = {**_build_provenance_row(truth), **level_row}
@@ -294,7 +303,7 @@ def build_ground_truth_rows(
 
 
 def build_typed_frame(records: Iterable[Mapping[str, Any]], ordered_column_names: Iterable[str]) -> pd.DataFrame:
-    """Build a table of these columns with types that do not depend on its rows."""
+    """Build a table with the given columns and fixed dtypes, even if it has no rows."""
     import pandas as pd
 
     column_names = list(ordered_column_names)
@@ -304,12 +313,12 @@ def build_typed_frame(records: Iterable[Mapping[str, Any]], ordered_column_names
 
 
 def get_column_dtype(column: str) -> str:
-    """Pandas' type of a column: ``string``, ``Int64``, ``Float64`` or ``bool``."""
+    """Return a column's pandas dtype: ``string``, ``Int64``, ``Float64`` or ``bool``."""
     return _COLUMN_DTYPES.get(column, "string")
 
 
 def format_segments(segments: Iterable[Segment]) -> str:
-    """``1-5 Genomic Report; 6-8 Clinical Note``."""
+    """Format segments as ``1-5 Genomic Report; 6-8 Clinical Note``."""
     return "; ".join(f"{segment.start_page}-{segment.end_page} {segment.dominant_type}" for segment in segments)
 
 
@@ -357,7 +366,7 @@ def _iterate_segment_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow
 def _iterate_page_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     segments = truth.record.ground_truth_classification.segments
     for page in range(1, (truth.page_count or 0) + 1):
-        # Of segments that nobody vouched for, two may claim a page.
+        # If no expert vouched for the segments, two may contain the same page: take the first.
         segment = next(
             (candidate for candidate in segments if candidate.start_page <= page <= candidate.end_page), None
         )

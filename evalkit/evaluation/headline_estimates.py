@@ -1,7 +1,7 @@
-"""Headline figures over all processed documents, from the few that were reviewed.
+"""Headline figures over all processed documents, estimated from the reviewed ones.
 
-Escalated documents are the hard ones and all of them are looked at; of the accepted ones only audits and samples are.
-The mean over what was reviewed is therefore no statement about the pipeline; it is given as well, labelled as what it is.
+Escalated documents are the difficult ones, and all of them are reviewed; of the accepted documents only audits and samples
+are. So the plain mean over reviewed documents does not describe the pipeline; it is reported too, but labelled as such.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from evalkit.evaluation.intervals import Estimate, Observation, estimate_proport
 from evalkit.evaluation.metrics import compute_page_accuracy, is_exact_segmentation
 from evalkit.evaluation.study import DocumentRecord, Study
 
+#: Function that scores a reviewed document, 0..1; None if no expert vouched for the part that is scored.
 DocumentMeasure = Callable[[DocumentRecord], float | None]
-"""From a reviewed document to a value 0..1; None where its truth does not say (the part was not vouched for)."""
 
 
 def score_agent_type(document: DocumentRecord) -> float | None:
-    """Score the pipeline's document type, right or wrong; "cannot tell" is wrong."""
+    """Return 1.0 if the program's document type is right, 0.0 if wrong or missing.
+
+    None if no expert vouched for the type.
+    """
     if document.truth is None or not document.truth.is_vouched("dominant_type"):
         return None
     return float(
@@ -27,7 +30,10 @@ def score_agent_type(document: DocumentRecord) -> float | None:
 
 
 def score_agent_segmentation(document: DocumentRecord) -> float | None:
-    """Score the segments: right if all have the right pages and types."""
+    """Return 1.0 if all segments have the right pages and types, otherwise 0.0.
+
+    None if no expert vouched for the segments.
+    """
     if document.truth is None or not document.truth.is_vouched("segments"):
         return None
     return float(
@@ -37,7 +43,10 @@ def score_agent_segmentation(document: DocumentRecord) -> float | None:
 
 
 def compute_page_type_accuracy(document: DocumentRecord) -> float | None:
-    """Compute the share of pages with the right type."""
+    """Compute the share (0..1) of pages with the right type.
+
+    None if no expert vouched for the segments or the number of pages is unknown.
+    """
     if document.truth is None or not document.truth.is_vouched("segments") or not document.page_count:
         return None
     predicted_segments = document.agent_labels.segments if document.agent_labels else ()
@@ -45,7 +54,10 @@ def compute_page_type_accuracy(document: DocumentRecord) -> float | None:
 
 
 def score_production_type(document: DocumentRecord) -> float | None:
-    """Score the production classifier's type as right or wrong."""
+    """Return 1.0 if the production classifier's document type is right, otherwise 0.0.
+
+    None if no expert vouched for the type or there is no production label.
+    """
     if document.truth is None or not document.truth.is_vouched("dominant_type") or document.production_labels is None:
         return None
     return float(document.production_labels.dominant_type == document.truth.labels.dominant_type)
@@ -53,23 +65,24 @@ def score_production_type(document: DocumentRecord) -> float | None:
 
 @dataclass(frozen=True)
 class HeadlineEstimate:
-    """One figure about a population of documents."""
+    """One estimated figure, such as the accuracy of the type, over a population."""
 
     name: str
     population_description: str
-    """Of which documents, in words."""
+    """The population in words, such as "accepted documents"."""
     population_size: int
+    """Number of documents in the population, reviewed or not."""
     reviewed_count: int
-    """How many of them the figure rests on."""
+    """Number of reviewed documents that the estimate is computed from."""
     estimate: Estimate
-    """Over the whole population."""
+    """Estimated mean over the whole population."""
     reviewed_estimate: Estimate
-    """The unweighted mean of the reviewed ones: no statement about the population."""
+    """Unweighted mean over the reviewed documents only; it does not describe the population."""
     wrong_doc_ids: tuple[str, ...]
-    """The doc_ids of those that are not wholly right."""
+    """The doc_ids of reviewed documents that score below 1."""
 
 
-#: name, of which documents, which those are, what is measured.
+#: (name, population in words, filter that selects the population, score of a document) of each headline figure.
 _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], DocumentMeasure], ...] = (
     ("Type of the document right", "all processed documents", lambda _: True, score_agent_type),
     ("All segments right", "all processed documents", lambda _: True, score_agent_segmentation),
@@ -96,7 +109,7 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
 
 
 def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
-    """Estimate a study's headline figures; those about no document are left out."""
+    """Estimate a study's headline figures, except those with an empty population."""
     figures = [
         (name, population_description, [document for document in study.documents if is_included(document)], measure)
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
@@ -111,7 +124,7 @@ def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
 def estimate_headline(
     name: str, population_description: str, documents: Sequence[DocumentRecord], measure: DocumentMeasure
 ) -> HeadlineEstimate:
-    """One figure about these documents."""
+    """Estimate the mean of ``measure`` over all documents from the reviewed ones."""
     correctness_by_doc_id = {
         document.doc_id: correctness for document in documents if (correctness := measure(document)) is not None
     }
@@ -130,10 +143,10 @@ def estimate_headline(
 
 
 def is_outside_random_draw(document: DocumentRecord) -> bool:
-    """Return True if chance did not decide that the document is looked at.
+    """Return True if the document's review did not depend on a random draw.
 
-    It was certain to be (escalated, known by other means, unreadable), or was accepted without a chance of being drawn, so
-    that no other document represents it.
+    It is True if the review was certain (escalated, known by other means, unreadable), or if the accepted document could
+    not be drawn, so that no reviewed document represents it.
     """
     return (
         document.truth_status == "unreadable"

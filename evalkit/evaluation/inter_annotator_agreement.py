@@ -1,6 +1,6 @@
-"""Inter-annotator agreement: the limit of how right any answer can be.
+"""Inter-annotator agreement, which limits any measurable accuracy.
 
-Only for reviews that were blind to each other. Below :mod:`evalkit.evaluation` nothing needs these.
+Valid only for reviews whose authors did not see each other's answers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from evalkit.pipeline.supplied_labels import TypedPageRange
 
 
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
-    """Compute Cohen's kappa of two experts: 1 full agreement, 0 as by chance.
+    """Compute Cohen's kappa of two experts: 1 is full agreement, 0 chance.
 
-    One type per case from each expert; both judged all cases.
-
-    None is what nobody could tell, and two who could not tell agree. NaN where both said one and the same type
-    throughout, because then chance alone would agree as often; say the plain share of agreement instead.
+    Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both experts
+    gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
+    ValueError if the lists differ in length.
 
     Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
 
@@ -30,7 +29,10 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
     0.5
     """
     if len(first_labels) != len(second_labels):
-        raise ValueError(f"{len(first_labels)} and {len(second_labels)} answers: they must be about the same cases")
+        raise ValueError(
+            f"{len(first_labels)} answers of the first expert and {len(second_labels)} of the second: "
+            "pass one answer per case from both"
+        )
     first_encoded, second_encoded = (
         [CANNOT_TELL if label is None else label for label in labels] for labels in (first_labels, second_labels)
     )
@@ -40,12 +42,10 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
 
 
 def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
-    """Compute Krippendorff's alpha of any number of experts.
+    """Compute Krippendorff's alpha of any number of experts: 1 is full agreement.
 
-    A row per expert, a column per case, None where not judged.
-
-    1 always, 0 as often as by chance. Cases that fewer than two judged say nothing and are left out by it. NaN where
-    no others are left, or only one type was named in them.
+    0 is agreement by chance. One row per expert, one column per case, None if the expert did not judge the case. Cases
+    that fewer than two experts judged are ignored. NaN if no case is left or all remaining answers are the same type.
 
     Source: Krippendorff, Content Analysis (2004), nominal; the krippendorff package computes it.
 
@@ -66,9 +66,9 @@ def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]])
 
 
 def compute_boundary_agreement(first_spans: Sequence[TypedPageRange], second_spans: Sequence[TypedPageRange]) -> float:
-    """Compute the F1 of two experts' boundaries in one document, 0..1; symmetric.
+    """Compute the F1 (0..1) of two experts' segment boundaries in one document.
 
-    1 where neither cut it. Of many documents together, pool their ``boundary_scores``.
+    1 if neither expert set a boundary. For several documents, pool their ``score_boundaries`` instead of averaging.
 
     Source: Hripcsak and Rothschild, JAMIA 12 (2005): kappa approaches F1 where almost all pages are no boundary.
 

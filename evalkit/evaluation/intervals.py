@@ -1,7 +1,7 @@
-"""Intervals for shares, any statistic, and unequal inclusion probabilities.
+"""Confidence intervals for shares, any statistic, and unequal probabilities.
 
-Every function is pure; randomness comes in as a seed. Intervals are two-sided and lean to the wide side: what nobody
-looked at is never taken for right.
+Every function is pure; randomness comes from a seed argument. Intervals are two-sided and rather too wide than too narrow:
+documents that were not reviewed are never assumed to be right.
 """
 
 from __future__ import annotations
@@ -20,43 +20,45 @@ from scipy.special import betaincinv, ndtr, stdtrit
 RowNumbers: TypeAlias = npt.NDArray[np.intp]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
-#: Shares that were multiplied and divided again may miss 0 and 1 by this much.
+#: Rounding error that is tolerated when a share is checked against its bounds 0 and 1.
 _ROUNDING_TOLERANCE = 1e-9
 
+#: Random seed of the bootstrap in reports, fixed so that the same study always has the same intervals.
 BOOTSTRAP_SEED = 20
-"""Of the resampling in reports: equal studies have equal intervals."""
 BOOTSTRAP_REPEATS = 300
 
-#: So many copies of rows represent the population, or four of each row: enough for the shares that they make.
+#: Maximum number of row copies that represent the population in a bootstrap resample (or four per row, if that is
+#: more).
 _MAX_ROW_COPIES = 20_000
 
 
 class Estimate(NamedTuple):
-    """A number and the interval that holds the truth with the asked probability."""
+    """An estimated value with its confidence interval from ``low`` to ``high``."""
 
     value: float | None
-    """None: nothing was observed."""
+    """The estimate; None if nothing was observed."""
     low: float
     high: float
     n: float
-    """How many observations it rests on; effective ones where they weigh differently."""
+    """Number of observations; the effective number if they have different weights."""
     method: str
-    """In a word, for a table: exact, bootstrap, weighted."""
+    """Method of the interval, in one word for a table: exact, bootstrap, weighted."""
 
 
 class Observation(NamedTuple):
-    """Finding in one document that was reviewed."""
+    """Result of the review of one document, and the probability that it was reviewed."""
 
     value: float | None
-    """From 0 to 1, such as right 1 and wrong 0. None: it was drawn, but nobody can tell."""
+    """The document's score, 0 to 1, such as 1 for right and 0 for wrong; None if the review could not determine it."""
     inclusion_probability: float
-    """With which it was drawn, above 0 and up to 1."""
+    """Probability with which the document was selected for review, above 0 and at most 1."""
 
 
 def estimate_proportion(successes: float, trials: float, confidence_level: float = 0.95) -> Estimate:
-    """Estimate a share of independent trials with the Clopper-Pearson interval.
+    """Estimate ``successes`` / ``trials`` with its exact Clopper-Pearson interval.
 
-    Counts may be fractions, as effective sizes are. ValueError where ``successes`` is not between 0 and ``trials``.
+    Both numbers may be fractions, as effective sample sizes are. ValueError if ``successes`` is not between 0 and
+    ``trials``.
 
     Source: Clopper and Pearson, Biometrika 26 (1934); the limits are quantiles of the beta distribution.
 
@@ -67,7 +69,7 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
     Estimate(value=None, low=0.0, high=1.0, n=0, method='exact')
     """
     if not -_ROUNDING_TOLERANCE <= successes <= trials + _ROUNDING_TOLERANCE:
-        raise ValueError(f"{successes} right ones among {trials}: it must be from 0 to {trials}")
+        raise ValueError(f"successes is {successes}, but must be between 0 and trials ({trials})")
     if trials == 0:
         return Estimate(None, 0.0, 1.0, trials, "exact")
     successes = min(max(successes, 0.0), trials)
@@ -85,7 +87,7 @@ def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidenc
     (0.00997, 1.0)
     """
     if not 0 <= error_count <= trial_count:
-        raise ValueError(f"{error_count} wrong ones among {trial_count}: it must be from 0 to {trial_count}")
+        raise ValueError(f"error_count is {error_count}, but must be between 0 and trial_count ({trial_count})")
     return (
         float(betaincinv(error_count + 1, trial_count - error_count, confidence_level))
         if error_count < trial_count
@@ -93,16 +95,18 @@ def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidenc
     )
 
 
-@lru_cache(maxsize=1024)  # a certificate asks again and again for the same few numbers
+@lru_cache(maxsize=1024)  # certify_threshold calls this many times with the same few arguments
 def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
-    """Count the fewest audits, ``error_count`` wrong, that prove ``max_error_rate``.
+    """Compute how many audits, ``error_count`` wrong, prove ``max_error_rate``.
+
+    It is the smallest number whose one-sided upper bound of the error rate is at most ``max_error_rate``.
 
     >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, error_count=1)
     (299, 59, 473)
     """
     if not 0 < max_error_rate <= 1:
         raise ValueError(
-            f"a rate of {max_error_rate}: it must be above 0 and up to 1, because no number of audits shows 0"
+            f"the maximum error rate is {max_error_rate}, but must be above 0 and at most 1: no number of audits proves a rate of 0"
         )
     return error_count + bisect_left(
         range(error_count, sys.maxsize),
@@ -124,26 +128,26 @@ def estimate_by_bootstrap(
     """Estimate any statistic of ``row_count`` rows with a bootstrap interval.
 
     Args:
-        statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``value_range``, or NaN
-            where it is not defined for those rows.
-        row_count: how many rows there are. Leave out those that tell nothing of the statistic, such as documents of other
-            types: each row counts as an observation of it.
+        statistic: computes a number within ``value_range`` from row numbers (0 … ``row_count`` - 1, some repeated, some
+            missing), or NaN if the statistic is undefined for these rows.
+        row_count: number of rows. Leave out rows without information on the statistic, such as documents of other types,
+            because each row counts as one observation.
         seed: the same seed gives the same interval.
-        repeats: how many resamples.
-        confidence_level: how often the interval holds the truth.
-        weights: one per row: how many of the population it represents (1 / its inclusion probability, at least 1).
-            Each drawn row is handed to ``statistic`` as often, so that the statistic needs no weights of its own.
-        value_range: the worst and the best that the statistic can be.
+        repeats: number of resamples.
+        confidence_level: the probability with which the interval holds the true value.
+        weights: one per row: the number of documents that the row represents (1 / its inclusion probability, at least 1).
+            Each drawn row is repeated in proportion to its weight, so ``statistic`` needs no weights.
+        value_range: the smallest and the largest possible value of the statistic.
 
-    The percentiles of the resamples say how far the observed rows could have fallen out differently (a little further
-    out than ``confidence_level``, because resamples of n observations vary less than samples do). They say nothing
-    of what no row shows, and nothing at all where every row is right. With n observations, up to a share u of the
-    population, (1 - u)^n = (1 - level) / 2, may be unlike all of them, and moves the statistic by at most u times the
-    way to its bound. Both are independent and are added in quadrature. Where all rows are right, this is the exact
-    interval; where hundreds vary, it is the percentiles. With weights, n is the sum of weights over the largest: a
-    document of the part that was looked at most rarely is missed as if that many had been drawn alike.
+    The percentiles of the resamples show how much the statistic varies from sample to sample (taken slightly further out
+    than ``confidence_level``, because resamples of n observations vary less than samples do). They ignore kinds of
+    documents that no row shows, and have no width if every row is right. With n observations, a share u of the population,
+    where (1 - u)^n = (1 - level) / 2, may be unlike all observed rows, and may move the statistic by at most u times its
+    distance to the bound. Both margins are independent and are added in quadrature. If all rows are right, the result is
+    the exact interval; if hundreds of rows vary, the percentile interval. With weights, n is the sum of the weights divided
+    by the largest: as if all documents had been drawn as rarely as the rarest.
 
-    ValueError where the statistic leaves its bounds or weights are below 1.
+    ValueError if the statistic leaves its bounds or a weight is below 1.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; the expanded percentiles of
     Hesterberg, The American Statistician 69 (2015); for the unseen, the rule of three (Hanley and Lippman-Hand, JAMA
@@ -154,16 +158,16 @@ def estimate_by_bootstrap(
         return Estimate(None, worst, best, 0, "bootstrap")
     row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
     if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
-        raise ValueError(f"a weight of {row_weights.min()}: a row represents at least itself")
+        raise ValueError(f"weights contains {row_weights.min()}, but each must be at least 1: a row represents itself")
 
     row_copies = row_weights * min(
         1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
-    )  # in proportion, where there would be millions
+    )  # scaled down proportionally if there would be millions of copies
     value = statistic(_copy_drawn_rows(np.arange(row_count), row_copies))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")
     if not worst - _ROUNDING_TOLERANCE <= value <= best + _ROUNDING_TOLERANCE:
-        raise ValueError(f"the statistic is {value}, which is not between {worst} and {best}")
+        raise ValueError(f"the statistic returned {value}, which is not within value_range, {worst} to {best}")
 
     generator = np.random.default_rng(seed)
     resampled_values = [
@@ -182,7 +186,10 @@ def estimate_by_bootstrap(
 
 
 def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
-    """Estimate the sum of parts over the sum of wholes; empty rows do not count."""
+    """Estimate sum(numerators) / sum(denominators) with a bootstrap interval.
+
+    All arrays have one entry per document. Rows whose denominator is 0 do not count as observations.
+    """
     informative_rows = np.flatnonzero(denominators)
 
     def compute_ratio(row_numbers: RowNumbers) -> float:
@@ -199,51 +206,51 @@ def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Se
 
 
 def _widen_percentile_tail(tail_probability: float, sample_size: float) -> float:
-    """Widen the percentile tail to the t interval of so few observations."""
+    """Return the smaller tail probability that widens percentiles to a t interval."""
     return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
 
 def _copy_drawn_rows(drawn_rows: RowNumbers, row_copies: FloatArray) -> RowNumbers:
-    """Copy each drawn row as often as it weighs; fractions carry over to the next."""
+    """Repeat each drawn row ``row_copies`` times; fractions carry over."""
     copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[drawn_rows])).astype(np.intp)
     return np.repeat(drawn_rows, np.diff(copy_ends, prepend=0))
 
 
 def _compute_sum_over_largest_weight(weights: FloatArray) -> float:
-    """Compute the sum of weights in units of the largest: the effective number."""
+    """Compute the effective sample size: sum of the weights / largest weight."""
     return float(weights.sum() / weights.max())
 
 
 def estimate_weighted_mean(
     observations: Sequence[Observation], population_size: int, *, certain_count: int, confidence_level: float = 0.95
 ) -> Estimate:
-    """Estimate a population's mean from documents reviewed for certain or by chance.
+    """Estimate a mean over all documents from certain and randomly drawn reviews.
 
     Args:
-        observations: what was found, one per document that was looked at.
-        population_size: how many documents were processed; all of them are in the denominator.
-        certain_count: how many of them had probability 1 (escalated ones). All observations with probability 1 are of
-            these; what is missing of them is pending, unreadable or undeterminable.
-        confidence_level: how often the interval holds the truth.
+        observations: the result of each reviewed document.
+        population_size: number of processed documents; all of them are in the denominator.
+        certain_count: number of documents whose review was certain (probability 1, such as escalated documents). All
+            observations with probability 1 are of these documents; the rest are pending, unreadable or undeterminable.
+        confidence_level: the probability with which the interval holds the true mean.
 
-    The mean over reviewed documents is not the mean over all: the hard ones are escalated and all reviewed, the easy
-    ones rarely. So each part is counted for as many documents as it has.
+    The mean over reviewed documents is not the mean over all documents: difficult documents are escalated and all
+    reviewed, easy ones rarely. So each part counts for as many documents as it has.
 
-    - *Certain part.* Nothing is estimated. Missing ones count as 0 in the value; the low end counts them as 0 and the
+    - *Certain part.* Nothing is estimated. Missing results count as 0 in the value; the low end counts them as 0 and the
       high end as 1, because they are not missing by chance.
-    - *Drawn part* (``population - take_all`` documents). The share is the ratio of sums weighted with 1 / probability;
-      dividing by the weights that came instead of those expected makes it steadier. Its interval is Clopper-Pearson
-      for an effective number of observations, because normal intervals fail where almost all are right. That number
-      is the sum of weights over the largest weight: as if all had been drawn as rarely as the rarest. It never
-      exceeds the two usual ones, Kish's (sum of weights)² / sum of squares, and the one at which a simple sample has the
-      linearised variance of independent draws, sum of w (w - 1) e² / (sum of w)²; simulated, these two are too
-      optimistic where the wrong ones are in a part that was seldom looked at. Nor does it exceed the number
-      observed. Of drawn documents whose value is None the low end knows 0 and the high end 1, as above. Those drawn
-      and not yet looked at may be left out where they were not put off for what is in them.
-    - *Together*: the two sums divided by the population. The value is None where nothing was observed at all, or nothing
-      of a drawn part that has documents.
+    - *Drawn part* (``population_size - certain_count`` documents). The share is a ratio of sums weighted with
+      1 / probability; dividing by the observed instead of the expected sum of weights reduces its variance. Its interval is
+      Clopper-Pearson for an effective sample size, because normal intervals fail if almost all values are 1. The effective
+      size is the sum of the weights divided by the largest weight, as if all documents had been drawn as rarely as the
+      rarest. It never exceeds the two usual ones: Kish's (sum of weights)² / sum of squares, and the size at which a simple
+      sample has the linearised variance of independent draws, sum of w (w - 1) e² / (sum of w)². In simulations these two
+      were too optimistic if the wrong documents lie in a part that was rarely drawn. Nor does it exceed the number of
+      observations. Drawn documents whose value is None count as 0 at the low end and as 1 at the high end. Documents that
+      were drawn but not reviewed yet may be left out, unless they were postponed because of their content.
+    - *Both parts*: the sum of the two totals divided by the population. The value is None if nothing was observed, or if
+      the drawn part has documents but no known result.
 
-    ValueError where there are more observations than documents or a number is outside its range.
+    ValueError if there are more observations than documents or a number is outside its range.
 
     Source: Horvitz and Thompson, JASA 47 (1952), weights by inclusion probability; Hájek (1971), the ratio; Kish,
     Survey Sampling (1965), effective size; Korn and Graubard, Survey Methodology 24 (1998), Clopper-Pearson on it.
@@ -291,24 +298,26 @@ def _require_valid_observations(
     for observation in observations:
         if not 0 < observation.inclusion_probability <= 1:
             raise ValueError(
-                f"an inclusion probability of {observation.inclusion_probability}: it must be above 0 and up to 1"
+                f"an observation's inclusion_probability is {observation.inclusion_probability}, but must be above 0 and at most 1"
             )
         if observation.value is not None and not 0 <= observation.value <= 1:
-            raise ValueError(f"a value of {observation.value}: it must be from 0 to 1")
+            raise ValueError(f"an observation's value is {observation.value}, but must be between 0 and 1")
     if not observed_certain_count <= certain_count <= population_size:
         raise ValueError(
-            f"{observed_certain_count} observed, {certain_count} certain, {population_size} in all: each must hold the one before"
+            f"{observed_certain_count} observations with probability 1, certain_count {certain_count}, population_size "
+            f"{population_size}: each number must be at least the one before"
         )
     if observed_drawn_count > population_size - certain_count:
         raise ValueError(
-            f"{observed_drawn_count} observations of {population_size - certain_count} documents that could be drawn"
+            f"{observed_drawn_count} observations with probability below 1, but only {population_size - certain_count} "
+            "documents that could be drawn"
         )
 
 
 def _estimate_drawn_share(
     observations: Sequence[Observation], assumed_unknown_value: float, confidence_level: float
 ) -> Estimate:
-    """Estimate the drawn part's weighted share; unknowns as ``assumed_unknown_value``."""
+    """Estimate the weighted mean of drawn observations, None as the assumed value."""
     if not observations:
         return Estimate(None, 0.0, 1.0, 0, "weighted")
     values = np.array(

@@ -1,17 +1,17 @@
-"""Metrics of answers: whole documents, pages, segments, and types present.
+"""Metrics of answers about documents, pages, segments and present types.
 
-Pure functions of plain values. A document's truth comes first, the answer about it second. Where there was no answer
-(None for a type, a level or a mixture; no spans for segments) it is wrong: it stays in every denominator. NaN is
-returned where nothing was there to be counted.
+Pure functions of plain values. The truth is the first argument, the answer the second. A missing answer (None for a type,
+level or mixture; no spans for segments) counts as wrong and stays in every denominator. A metric is NaN if there is
+nothing to count.
 
-Segments are read in two ways (contract, ruling 12): as given, and with neighbours of one type as one (:func:`merge_same_type_neighbours`
-on both sides). Answers may be malformed, and nothing here raises for that:
+Segments are compared in two ways (contract, ruling 12): as given, and after merging neighbours of one type
+(:func:`merge_same_type_neighbours` on both sides). Malformed answers raise no error:
 
-- A span of no pages (its first page is behind its last) is no segment, wherever spans are compared.
-- A page in no span has no type, and belongs to no segment; a person would have to move it.
-- A page in several spans belongs to the one that begins first; of those, to the one listed first.
-- Pages outside the document do not count where the number of pages is known; elsewhere they make a span longer than
-  it could be, and so less like any true one.
+- A span without pages (its first page is after its last) is ignored.
+- A page in no span has no type and belongs to no segment; a person would have to move it.
+- A page in several spans belongs to the span that begins first; if several begin there, to the one listed first.
+- Pages outside the document do not count if the number of pages is known; otherwise they make the span longer than
+  possible, and so less similar to any true segment.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precisio
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
-#: The confusion's column for documents without an answer.
+#: Name of the confusion matrix's column for documents without an answer.
 CANNOT_TELL = "cannot tell"
 
-# Labels that no type can be, and that are not equal: an unknown truth is not matched by an unknown answer.
+# Placeholders that differ from every type and from each other, so that an unknown truth never equals a missing answer.
 _UNKNOWN_TRUTH_LABEL, _NO_ANSWER_LABEL = "\0no truth", "\0no answer"
 
 
@@ -47,10 +47,10 @@ def tabulate_confusion(
     types: Sequence[str],
     weights: Sequence[float] | None = None,
 ) -> pd.DataFrame:
-    """Count documents by true type (rows) and answered type (columns; last: none).
+    """Tabulate the confusion matrix: true types (rows), answered types (columns).
 
-    Labels outside ``types`` get rows and columns behind them, so that the sum is always the number of documents (or
-    of their weights).
+    The last column counts documents without an answer. Labels that are not in ``types`` get further rows and columns, so
+    the sum is always the number of documents (or the sum of their weights).
 
     >>> counts = tabulate_confusion(["Other", "Other", "Note"], ["Note", None, "Note"], ["Note", "Other"])
     >>> print(counts.reset_index().to_string(index=False))
@@ -77,9 +77,9 @@ def tabulate_confusion(
 def compute_accuracy(
     truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
 ) -> float:
-    """Compute the share of right answers, 0..1.
+    """Compute the (weighted) share of right answers, 0..1; NaN without answers.
 
-    Also for pages of many documents: chain their :func:`list_page_types`.
+    For the accuracy over pages of several documents, pass their concatenated :func:`list_page_types`.
 
     >>> compute_accuracy(["Other", "Note", "Note"], ["Other", None, "Other"])
     0.3333333333333333
@@ -93,7 +93,7 @@ def compute_accuracy(
 def compute_macro_f1(
     truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
 ) -> float:
-    """Compute the mean F1 over the types that occur, 0..1; no answer is not a type.
+    """Compute the mean F1 (0..1) over the types that occur in truths or answers.
 
     Source: scikit-learn's ``f1_score(average="macro")``.
     """
@@ -119,10 +119,10 @@ def tabulate_type_scores(
     types: Sequence[str],
     weights: Sequence[float] | None = None,
 ) -> pd.DataFrame:
-    """One row a type: ``type, support, precision, recall, f1``.
+    """Tabulate precision, recall and F1 of each type, one row per type.
 
-    ``support`` is how many documents (or how much weight) truly are of the type. Precision is NaN where nothing was
-    called that type, recall where nothing is, F1 where neither.
+    Columns: ``type, support, precision, recall, f1``. ``support`` is the number (or weight) of documents that truly have
+    the type. Precision is NaN if no answer names the type, recall if no document truly has the type, F1 if neither occurs.
     """
     _check_equal_lengths(truth, predicted)
     undefined_scores = np.full(len(types), np.nan)
@@ -140,7 +140,7 @@ def tabulate_type_scores(
 
 def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -> None:
     if len(truth) != len(predicted):
-        raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: they must belong together, one to one")
+        raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: pass one answer for each truth")
 
 
 def _label_missing_truths(labels: Iterable[str | None]) -> list[str]:
@@ -156,7 +156,7 @@ def _label_missing_answers(labels: Iterable[str | None]) -> list[str]:
 
 
 class DetectionScores(NamedTuple):
-    """Counts of what was found, and the shares that they make, 0 to 1."""
+    """Precision, recall and F1 (0..1) of a detection, with the counts behind them."""
 
     precision: float
     recall: float
@@ -167,25 +167,25 @@ class DetectionScores(NamedTuple):
 
 
 class SegmentMatchTotals(NamedTuple):
-    """Segments found and how well they fit; sums over many documents as well."""
+    """Counts of matched and unmatched segments, of one document or several."""
 
     overlap_sum: float
-    """Of the found ones' IoU."""
+    """Sum of the matched segments' IoU (shared pages / all pages of both)."""
     true_positives: float
     false_positives: float
     false_negatives: float
 
     @property
     def panoptic_quality(self) -> float:
-        """Mean IoU of found segments times their F1; 1 if there is nothing to find."""
+        """Mean IoU of matched segments times F1; 1 if there is no segment on either side."""
         f1 = _compute_detection_scores(self.true_positives, self.false_positives, self.false_negatives).f1
         return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
-    """Merge neighbouring spans of one type, sorted by page (ruling 12).
+    """Merge neighbouring spans of one type and sort spans by page (ruling 12).
 
-    Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
+    Spans are neighbours if they overlap or no page lies between them. Spans of unknown type (None) are not merged.
 
     >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
@@ -201,7 +201,7 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
-    """List each page's type; None if it has none or it is unknown.
+    """List the type of each page; None if no span contains it or the type is unknown.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
     ['Note', 'Note', 'Other', None]
@@ -216,13 +216,13 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
 def compute_page_accuracy(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> float:
-    """Compute the share of pages with the right type, 0..1; untyped pages are wrong.
+    """Compute the share (0..1) of pages with the right type; no type is wrong.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
     0.5
     """
     type_pairs = zip(list_page_types(truth, total_pages), list_page_types(predicted, total_pages), strict=True)
-    # Not by accuracy(): scikit-learn's checks of its input take a hundred times as long as one document's few pages.
+    # Not by compute_accuracy: scikit-learn's input checks take a hundred times as long for the few pages of a document.
     return (
         sum(predicted_type is not None and predicted_type == true_type for true_type, predicted_type in type_pairs)
         / total_pages
@@ -232,7 +232,7 @@ def compute_page_accuracy(
 
 
 def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
-    """Find the pages after the first on which a segment begins.
+    """Return the boundary pages: those on which a segment begins, except page 1.
 
     >>> find_boundaries([(1, 2, "Note"), (3, 3, "Note"), (4, 9, "Other")])
     {3, 4}
@@ -241,11 +241,11 @@ def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
 
 
 def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange]) -> DetectionScores:
-    """Score boundary pages by precision and recall.
+    """Compute precision, recall and F1 of the pages on which segments begin.
 
-    The first page is not counted, as everybody gets it right. A document of one segment that was called one has
-    nothing to count: its own scores are 1, and it adds nothing to :func:`pool_detection_scores` ones, where such documents would
-    drown the others. Where only one side has any segment there was no answer, and the scores are 0.
+    Page 1 is not counted, because a segment always begins there. A document that truly has one segment and was answered
+    with one has no boundary: its scores are 1, and it adds nothing to pooled scores (:func:`pool_detection_scores`), which
+    such documents would otherwise dominate. If only one side has segments, the scores are 0.
 
     >>> score_boundaries([(1, 2, "A"), (3, 4, "B"), (5, 9, "A")], [(1, 2, "A"), (3, 9, "A")])
     DetectionScores(precision=1.0, recall=0.5, f1=0.6666666666666666, true_positives=1, false_positives=0, false_negatives=1)
@@ -262,7 +262,7 @@ def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedP
 
 
 def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
-    """Pool many documents' scores from their counts: each boundary weighs the same."""
+    """Compute the scores of several documents from their summed counts."""
     counts = [document_scores[3:] for document_scores in scores]
     return (
         _compute_detection_scores(*(sum(count_column) for count_column in zip(*counts, strict=True)))
@@ -274,16 +274,17 @@ def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
 def count_segment_matches(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool = False
 ) -> SegmentMatchTotals:
-    """Count matched segments and their fit, for panoptic quality.
+    """Match predicted to true segments and count matches, for the panoptic quality.
 
-    A predicted segment is found when more than half of the pages in either are in both (IoU > 0.5) and, where
-    ``compare_types``, its type is the same and known. IoU above one half matches a segment to at most one other unless
-    predicted segments overlap; then each is matched once, so that the sum of IoU is largest. Types are not averaged
-    over: a document has too few segments of each.
+    Two segments match if they share more than half of the pages that lie in either (IoU > 0.5) and, with
+    ``compare_types``, have the same known type. With IoU above 0.5 a segment matches at most one other, unless predicted
+    segments overlap; then segments are matched one to one so that the sum of IoU is largest. Scores are not averaged over
+    types, because a document has too few segments of each.
 
     Source: Kirillov et al., Panoptic Segmentation (CVPR 2019), with pages in the place of pixels.
 
-    Pages 1–4 and 5–6, cut at 4: 1–3 has IoU 3/4 with 1–4, and 4–6 has 2/3 with 5–6. Both are found, and fit by 17/24.
+    Example: the true segments are pages 1–4 and 5–6, the predicted ones 1–3 and 4–6. The IoU of 1–3 with 1–4 is 3/4, of
+    4–6 with 5–6 it is 2/3. Both match, and the quality is their mean, 17/24.
 
     >>> found = count_segment_matches([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
     >>> round(found.panoptic_quality, 4), found.true_positives
@@ -311,9 +312,9 @@ def count_segment_matches(
 def is_exact_segmentation(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
 ) -> bool:
-    """Return True if the segments are exactly the true ones, in any order.
+    """Return True if predicted and true segments have the same pages, in any order.
 
-    With ``compare_types`` their types must agree too, all known.
+    With ``compare_types`` the types must be equal too, and none may be unknown.
 
     >>> is_exact_segmentation([(1, 2, "A"), (3, 3, "B")], [(3, 3, "A"), (1, 2, "A")], compare_types=False)
     True
@@ -329,10 +330,10 @@ def is_exact_segmentation(
 def compute_drag_and_drop_distance(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> int:
-    """Count the fewest pages a person must move until the grouping is the true one.
+    """Compute the fewest page moves that turn the predicted into the true segments.
 
-    Pages stay where a predicted segment becomes a true one, each at most once; they stay most where the matching of
-    largest shared pages is taken. Types do not count. 0 is a perfect grouping, and pages in no segment are all moved.
+    Each predicted segment is matched to at most one true segment so that most pages are shared; all other pages must be
+    moved. Types are ignored. 0 means the same grouping of pages; pages in no predicted segment must all be moved.
 
     Source: Mungmeeprued et al., Tab this Folder of Documents (DocEng 2022), the least number of drags and drops.
 
@@ -352,12 +353,12 @@ def compute_drag_and_drop_distance(
 
 
 def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
-    """Sort the segments that have pages by first page; the sort is stable."""
+    """Sort spans by first page (stable), without spans that contain no page."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
 def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
-    """Map each page to its segment's index, in page order; -1 for none."""
+    """Return the segment index of each page, in page order; -1 if none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
         page_owners[max(start_page, 1) - 1 : max(end_page, 0)] = position
@@ -365,7 +366,7 @@ def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages:
 
 
 def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
-    """Compute shared pages over all pages of both; 0 if they do not match."""
+    """Compute the IoU of two segments; 0 if at most 0.5 or compared types differ."""
     if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
         return 0.0
     shared_pages = min(true_span[1], predicted_span[1]) - max(true_span[0], predicted_span[0]) + 1
@@ -374,7 +375,7 @@ def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRa
 
 
 def _compute_detection_scores(true_positives: float, false_positives: float, false_negatives: float) -> DetectionScores:
-    """Compute precision, recall and F1; a share of nothing counts as 1."""
+    """Compute precision, recall and F1 from counts; all are 1 if every count is 0."""
     predicted_count, true_count = true_positives + false_positives, true_positives + false_negatives
     if not predicted_count and not true_count:
         return DetectionScores(1.0, 1.0, 1.0, 0, 0, 0)
@@ -399,11 +400,14 @@ def tabulate_presence_scores(
     predicted: Sequence[Mapping[str, str] | None],
     types: Sequence[str] = tuple(DocumentType),
 ) -> pd.DataFrame:
-    """One row a type: ``type, support, precision, recall, f1, level_agreement``.
+    """Tabulate how well the presence of each type is recognised, one row per type.
 
-    The documents' levels by type; a type that is not named has NO_EVIDENCE, and everything else is present.
-    ``support`` is in how many documents it truly is. ``level_agreement`` is the share of documents whose level is the
-    same to the word, NO_EVIDENCE included; a document without an answer agrees in nothing. NaN as in :func:`tabulate_type_scores`.
+    ``truth`` and ``predicted`` hold each document's presence levels by type; a type that is not listed has the level
+    NO_EVIDENCE. A type is present at any other level.
+
+    Columns: ``type, support, precision, recall, f1, level_agreement``. ``support`` is the number of documents in which the
+    type is truly present. ``level_agreement`` is the share of documents with exactly the same level, NO_EVIDENCE included;
+    a document without an answer never agrees. Scores are NaN as in :func:`tabulate_type_scores`.
 
     >>> truth = [{"Note": "PRIMARY", "Other": "MENTION_ONLY"}, {"Note": "PRIMARY"}]
     >>> tabulate_presence_scores(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])
@@ -446,15 +450,15 @@ _PRESENT_LABEL = "present"
 
 
 def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
-    """Presence alone; where there was no answer, nothing was claimed."""
+    """Convert levels to "present" or "absent"; a missing answer counts as absent."""
     return ["absent" if level in {None, PresenceLevel.NO_EVIDENCE} else _PRESENT_LABEL for level in levels]
 
 
 def compute_mixture_error(truth: Mapping[str, float], predicted: Mapping[str, float] | None) -> float:
-    """Compute half the sum of absolute share differences, 0..1.
+    """Compute the total variation distance of two mixtures.
 
-    The total variation distance of two distributions. Without an answer it is 1, and never more, though the shares of
-    a wrong answer may sum to more than 1.
+    It is half the sum of the absolute differences of shares. The result is 0..1: 1 without an answer, and limited to 1
+    if the shares of a malformed answer sum to more than 1.
 
     >>> compute_mixture_error({"Note": 0.75, "Other": 0.25}, {"Note": 0.5, "Other": 0.25, "Genomic Report": 0.25})
     0.25

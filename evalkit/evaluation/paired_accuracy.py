@@ -1,7 +1,8 @@
-"""Paired comparison of two answers about the same documents, known and over all.
+"""Paired comparison of the accuracy of answers A and B on the same documents.
 
-The documents whose truth is known are no random ones: counts and tests of them are about *reviewed documents only*. Over
-all documents of both runs each one that chance drew stands for as many as it represents in the run that drew it.
+Documents with known truth are not a random selection: their counts and tests hold for *reviewed documents only*. In the
+estimates over all documents, each randomly drawn document counts for the number of documents that it represents in the run
+that drew it.
 """
 
 from __future__ import annotations
@@ -16,63 +17,68 @@ from scipy.stats import binomtest
 
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 
+#: Fewest documents on which exactly one answer is right for a p-value below 0.05 to be possible: with 5, the smallest
+#: p-value is 2 · 0.5⁵ = 0.0625.
 _MIN_DISCORDANT_COUNT = 6
-"""Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625."""
 
 
 @dataclass(frozen=True)
 class PairedAccuracy:
-    """Counts of how often each of two answers was right about the same documents."""
+    """Counts of documents on which A, B, both or neither is right; McNemar's test."""
 
     both_right: int
     only_a_right: int
     only_b_right: int
     neither_right: int
     p_value: float | None
-    """Of McNemar's exact test: how likely so uneven a count is where none is better; None without discordant ones."""
+    """p-value of McNemar's exact test that A and B are equally accurate; None if no document has exactly one right
+    answer."""
     difference: Estimate
     """Accuracy of B − accuracy of A, -1..1, with the 95 % interval."""
 
     @property
     def document_count(self) -> int:
-        """All of them."""
+        """Number of compared documents."""
         return self.both_right + self.only_a_right + self.only_b_right + self.neither_right
 
     @property
     def discordant_count(self) -> int:
-        """Number of documents with one right answer: only they separate the two."""
+        """Number of documents on which exactly one of A and B is right."""
         return self.only_a_right + self.only_b_right
 
     @property
     def winner_sentence(self) -> str:
-        """The comparison's outcome in words."""
+        """Sentence saying which answer is right more often, or that none is shown to be."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
-            return f"too few to tell: the answers differ in being right on {self.discordant_count}, {_MIN_DISCORDANT_COUNT} are the fewest"
+            return (
+                f"too few to tell: exactly one answer is right on {self.discordant_count} documents, "
+                f"at least {_MIN_DISCORDANT_COUNT} are needed"
+            )
         if self.p_value is None or self.p_value >= 0.05:
             return "no difference shown"
         return "B is right more often" if self.only_b_right > self.only_a_right else "A is right more often"
 
 
 class PairedDocument(NamedTuple):
-    """One document that both answered."""
+    """One document of both runs: which answers are right, how it was selected."""
 
     correctness: tuple[bool, bool] | None
-    """Whether A is right, and B; None: unknown, or nobody can."""
+    """(A is right, B is right); None if the truth is unknown or cannot be determined."""
     is_same_answer: bool
-    """Whether both say the same: whatever the truth is, neither is right more than the other."""
+    """True if A and B gave the same answer; then they do not differ in accuracy, whatever the truth is."""
     review_probability: float | None
-    """With which it came to be looked at, 0..1; None: nobody knows."""
+    """Probability (0..1) with which the document was selected for review; None if unknown."""
     has_expert_action: bool
 
 
 @dataclass(frozen=True)
 class OverallAccuracyComparison:
-    """Both answers over all documents that they are about."""
+    """Estimated accuracies of A and B over all documents, reviewed or not."""
 
     population_size: int
-    """How many documents these are."""
+    """Number of documents in both runs."""
     observed_count: int
-    """Those that the figures rest on: reviewed and decided."""
+    """Number of documents with known truth from which the accuracies are estimated."""
     accuracy_a: Estimate
     """Accuracy of A, 0..1."""
     accuracy_b: Estimate
@@ -82,7 +88,9 @@ class OverallAccuracyComparison:
 
 
 def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> PairedAccuracy:
-    """Compare the accuracies of A and B, one pair per document, with a test.
+    """Compare the accuracies of A and B on reviewed documents by McNemar's exact test.
+
+    Each pair is (A is right, B is right) of one document.
 
     Source: McNemar, Psychometrika 12 (1947), here exactly, as a binomial test of the discordant pairs; the interval is
     Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
@@ -108,7 +116,7 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
 def _estimate_accuracy_difference(
     both_right: int, only_first_right: int, only_second_right: int, neither_right: int
 ) -> Estimate:
-    """Estimate the first accuracy minus the second, paired by document."""
+    """Estimate the first accuracy minus the second on the same documents, -1..1."""
     document_count = both_right + only_first_right + only_second_right + neither_right
     if document_count == 0:
         return Estimate(None, -1.0, 1.0, 0, "Newcombe")
@@ -122,7 +130,7 @@ def _estimate_accuracy_difference(
     spread = math.sqrt(
         right_count_1 * (document_count - right_count_1) * right_count_2 * (document_count - right_count_2)
     )
-    # A correction for continuity: a few documents show less of how the two go together than they seem to.
+    # Continuity correction: with few documents, the observed correlation of the two answers is exaggerated.
     correlation = (
         (max(association - document_count / 2, 0) if association > 0 else association) / spread if spread else 0.0
     )
@@ -141,15 +149,16 @@ def _estimate_accuracy_difference(
 
 
 def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> OverallAccuracyComparison:
-    """Both accuracies and their difference over all documents, with 95 % intervals.
+    """Estimate both accuracies and their difference over all documents.
 
-    The accuracies are :func:`~evalkit.evaluation.intervals.estimate_weighted_mean` means. The difference needs no look where both
-    answers are the same. Of the others, those that were certain to be looked at are counted, and what is missing of
-    them may be for A or for B; those that could be drawn are estimated from those that were, a document with
-    probability p counting 1 / p times. The ends of their interval are those of the shares that only B and only A has
-    right, Clopper-Pearson for the effective number of documents, the sum of weights over the largest, as in
-    ``weighted``; of few documents Newcombe's interval holds the truth too rarely. What nobody can tell of them may be
-    for A or for B, too.
+    Intervals are 95 %. The accuracies are estimated by :func:`~evalkit.evaluation.intervals.estimate_weighted_mean`.
+    For the difference, documents on which both answers are equal contribute 0 without a review. Of the others,
+    documents that were certain to be reviewed are counted; their missing results may favour A or B, which widens the
+    interval. Documents that could only be drawn are estimated from the drawn ones, a document with probability p
+    counting 1 / p times. The ends of their interval combine the Clopper-Pearson intervals of the shares on which only B
+    and only A is right, for the effective number of documents (sum of the weights divided by the largest); Newcombe's
+    interval is too narrow for few documents. Drawn documents whose truth cannot be determined may favour A or B as
+    well.
 
     >>> met = [PairedDocument((False, True), False, 1.0, True)] * 4 + [PairedDocument((True, True), True, 0.2, True)] * 20
     >>> unseen = [PairedDocument(None, True, 0.2, False)] * 76
@@ -183,7 +192,10 @@ def _estimate_side_accuracy(paired_documents: Sequence[PairedDocument], side: in
 
 
 def _counts_as_observation(document: PairedDocument) -> bool:
-    """Return True if it counts as an observation; certain but undecided ones are missing."""
+    """Return True if the document counts as an observation of the estimates.
+
+    A document that was certain to be reviewed must have a known truth; a drawn document must have been reviewed.
+    """
     return (
         document.correctness is not None
         if document.review_probability == 1
@@ -227,7 +239,7 @@ def _estimate_overall_accuracy_difference(paired_documents: Sequence[PairedDocum
 def _estimate_drawn_difference(
     drawn_documents: Sequence[PairedDocument], assumed_correctness: tuple[bool, bool]
 ) -> Estimate:
-    """Estimate the drawn part's difference; unknowns as ``assumed_correctness``."""
+    """Estimate accuracy B − A over drawn documents, with an assumed result if unknown."""
     weight_by_correctness: dict[tuple[bool, bool], float] = defaultdict(float)
     for document in drawn_documents:
         weight_by_correctness[document.correctness or assumed_correctness] += 1 / (document.review_probability or 1.0)

@@ -1,6 +1,7 @@
-"""Figures of a report: each function turns a table of this package into a figure.
+"""Plots of the evaluation report; each function draws one figure from a table.
 
-Colours can be told apart by colour-blind readers and on a grey printer; a table shows what each figure shows.
+The colours are distinguishable for colour-blind readers and in greyscale; the report also shows each figure's data as a
+table.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ TEXT_COLOUR, GRID_COLOUR, MAIN_COLOUR, ACCENT_COLOUR = "#1f2937", "#d7dbe0", "#0
 SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
 _FIGURE_SIZE = (5.2, 3.4)
+#: Text options for labels that come from data: text between dollar signs is not rendered as a formula.
 _PLAIN_TEXT = {"parse_math": False}
-"""Of text that comes from data: text between dollar signs is no formula."""
 
 
 def render_svg(figure: Figure) -> str:
-    """Render the figure as a self-contained SVG element whose text stays text."""
+    """Render a figure as an SVG element for HTML, with searchable text."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
@@ -43,14 +44,14 @@ def _create_axes(x_label: str, y_label: str, size: tuple[float, float] = _FIGURE
 
 
 def plot_confusion(table: pd.DataFrame) -> Figure:
-    """Plot documents by true type (rows) and answered type (columns) with counts."""
+    """Plot a confusion matrix: true types (rows), answered types (columns)."""
     figure, axes = _create_axes("said", "true", (6.2, 3.8))
     axes.grid(visible=False)
     shares = table.div(table.sum(axis=1).clip(lower=1e-12), axis=0)
     cell_edges = [
         [position - 0.5 for position in range(len(axis_names) + 1)] for axis_names in (table.columns, table.index)
     ]
-    axes.pcolormesh(*cell_edges, shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2)  # shapes, not a picture
+    axes.pcolormesh(*cell_edges, shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2)  # vector, not a bitmap
     axes.invert_yaxis()
     axes.set_xticks(
         range(len(table.columns)),
@@ -76,7 +77,7 @@ def plot_confusion(table: pd.DataFrame) -> Figure:
 
 
 def plot_reliability(table: pd.DataFrame) -> Figure:
-    """Plot confidence against accuracy with 95 % intervals; the diagonal is ideal."""
+    """Plot accuracy with 95 % intervals by confidence; the diagonal is ideal."""
     figure, axes = _create_axes("confidence", "share that is right")
     axes.plot([0, 1], [0, 1], color=GRID_COLOUR, linestyle="--")
     margin_below, margin_above = table["accuracy"] - table["accuracy_low"], table["accuracy_high"] - table["accuracy"]
@@ -99,7 +100,7 @@ def plot_reliability(table: pd.DataFrame) -> Figure:
 
 
 def plot_risk_coverage(table: pd.DataFrame, max_error_rate: float) -> Figure:
-    """Plot the wrong share of what is accepted against how much is accepted."""
+    """Plot the error rate among accepted documents by the share of accepted documents."""
     figure, axes = _create_axes("coverage: share of documents accepted", "risk: wrong share of them")
     axes.step(table["coverage"], table["risk"], where="post", color=MAIN_COLOUR)
     axes.plot(table["coverage"], table["risk"], "o", color=MAIN_COLOUR, markersize=3)
@@ -118,7 +119,7 @@ def plot_risk_coverage(table: pd.DataFrame, max_error_rate: float) -> Figure:
 
 
 def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[str, str], x_label: str) -> Figure:
-    """Bars of counts: row → part → how many."""
+    """Plot horizontal stacked bars of ``counts``: bar name → part → count."""
     figure, axes = _create_axes(x_label, "", (5.2, 1.1 + 0.32 * max(len(counts), 1)))
     axes.grid(axis="y", visible=False)
     bar_names = list(counts)[::-1]
@@ -134,7 +135,7 @@ def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[
 
 
 def plot_histogram(values: Sequence[float], x_label: str, y_label: str = "documents") -> Figure:
-    """Plot how many have which number."""
+    """Plot a histogram of the values."""
     figure, axes = _create_axes(x_label, y_label)
     axes.hist(list(values), bins=min(30, max(5, len(values) // 3)), color=MAIN_COLOUR, edgecolor="white")
     return figure

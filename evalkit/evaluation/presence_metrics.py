@@ -1,8 +1,8 @@
-"""Types present in documents, their levels and shares, with intervals.
+"""Accuracy of present types, their levels and shares, with intervals.
 
-Measured on the documents whose mixture an expert vouched for: an expert who vouches for segments alone has not said what else is in
-them. One that was drawn with probability p counts as 1 / p, in the figure and in its interval; those that nobody looked
-at yet are not in it. A document without an answer claims nothing, and is wrong.
+Measured on the documents whose mixture an expert vouched for: an expert who vouches only for segments has not said which
+other types they contain. A document that was drawn with probability p counts as 1 / p documents in estimate and interval;
+documents that nobody has reviewed are left out. A document without an answer counts as wrong, with no type present.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from evalkit.evaluation.intervals import Estimate, estimate_ratio
 from evalkit.evaluation.metrics import compute_mixture_error, tabulate_presence_scores
 from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
 
+#: Presence level of one type in each document; an empty string if there was no answer.
 LevelArray = npt.NDArray[np.str_]
-"""Presence level by document; empty where there was no answer."""
 
 
 @dataclass(frozen=True)
 class TypePresenceScores(TypeScores):
-    """One type."""
+    """Precision, recall and F1 of one type's presence, and agreement on its level."""
 
     level_agreement: Estimate
-    """The share of documents with the same level to the word, NO_EVIDENCE included."""
+    """Share of documents with exactly the right presence level, NO_EVIDENCE included."""
 
 
 @dataclass(frozen=True)
 class PresenceMetrics:
-    """All types together and each by itself."""
+    """Mixture error over all types, and the presence scores of each type."""
 
     document_count: int
     mixture_error: Estimate
-    """The share of a document that was put under the wrong type, 0..1, mean over documents."""
+    """Mean share (0..1) of a document that is assigned to the wrong type."""
     reviewed_mixture_error: float
-    """Unweighted, of the reviewed documents alone; NaN without any."""
+    """Unweighted mixture error of the reviewed documents; NaN without any."""
     by_type: tuple[TypePresenceScores, ...]
     reviewed_table_by_type: pd.DataFrame
-    """Of the reviewed documents alone, unweighted, as :func:`~evalkit.evaluation.metrics.tabulate_presence_scores` has it."""
+    """Unweighted scores of the reviewed documents (:func:`~evalkit.evaluation.metrics.tabulate_presence_scores`)."""
 
 
 def measure_type_presence(study: Study) -> PresenceMetrics:
-    """Measure which types are present in a study's documents."""
+    """Compare the agent's present types and mixtures with vouched ones."""
     measured_labels = [
         (document.truth.labels, document.agent_labels, document.sampling_weight)
         for document in study.reviewed_documents

@@ -1,7 +1,7 @@
-"""Production classifier against agent and truth: differences and its errors.
+"""The production classifier compared with the agent and with the truth.
 
-A label of production that is none of the five types, and that no setting maps to one, is not known and compared with
-nothing.
+A production label that is none of the five document types, and that no setting maps to one of them, counts as unknown and
+is not compared.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ CLASS_COLUMNS = (
 
 
 def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
-    """Tabulate documents whose types differ between production and agent, by doc_id.
+    """Tabulate the documents to which production and agent give different types.
 
-    Their evidence: ``tabulate_agent_evidence``.
+    For the agent's evidence about one of them, see ``tabulate_agent_evidence``.
 
     Columns:
         doc_id: the document.
-        production, agent: their types; the agent's is None where it cannot tell or has no usable answer.
-        truth: None where nobody vouches for a type.
-        right: ``production``, ``agent``, ``neither``, or ``not known``.
-        production_confidence, agent_confidence: in these types, 0..1; None where unknown.
-        decision: the arbiter's.
-        pages: of the document; None where not known.
-        standing: what is known of its truth, as in ``Document``.
-        simulated: 1 if a program supplied the truth.
+        production, agent: the type given by each; the agent's is None if it cannot tell or has no usable answer.
+        truth: the true type; None if no expert vouches for one.
+        right: who is right: ``production``, ``agent``, ``neither``, or ``not known``.
+        production_confidence, agent_confidence: the confidence in these types, 0..1; None if unknown.
+        decision: the arbiter's decision.
+        pages: the number of pages; None if unknown.
+        standing: the truth status, as in ``DocumentRecord.truth_status``.
+        simulated: 1 if a simulated reviewer (a program) supplied the truth, else 0.
     """
     rows = [
         {
@@ -69,11 +69,11 @@ def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
 
 
 def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
-    """Tabulate the agent's quotes: the document's type first, then larger shares.
+    """Tabulate the quotes that the agent gave as evidence for the types in a document.
 
-    Columns: ``page`` that the agent claims, from 1; ``type`` that the quote is to support; ``snippet``; ``anchors``, the
-    terms in it that decided. Empty where there is no usable answer. Reads the document's result: NotFound where there
-    is none, StoreError where it is damaged.
+    Quotes for the document's overall type come first, then by descending segment share. Columns: ``page`` (from 1, as the
+    agent claims); ``type`` that the quote supports; ``snippet``; ``anchors``, the decisive terms in the quote. The table is
+    empty if there is no usable answer. NotFound if the document has no result, StoreError if the result is damaged.
     """
     result_name = result_file_name(doc_id)
     stored_classification = open_output_folder(study.output).read_json(result_name).get("classification")
@@ -95,20 +95,20 @@ def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
 
 
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
-    """Score production by type: one row per type, the lowest recall first.
+    """Tabulate the production classifier's precision and recall, lowest recall first.
 
     Columns:
-        type: one of the five.
-        true_reviewed: documents known to be of the type.
-        said, said_reviewed: documents that production calls so; those of them whose truth is known.
-        recall, recall_low, recall_high, recall_n: of all documents of the type, the share that production calls so, 0..1,
-            by inclusion probability, with the 95 % interval and the number of observations that it rests on.
-        precision, precision_low, precision_high, precision_n: of all documents that production calls so, the share that
-            is of the type; escalated ones that nobody has judged yet count as wrong, in the high end as right.
-        recall_reviewed_only, precision_reviewed_only: of the reviewed documents, unweighted. Escalated ones are too many
-            among them.
-        wrong: the doc_ids of the type that production calls otherwise.
-        simulated: how many truths of the row a program supplied.
+        type: the document type.
+        true_reviewed: number of documents known to have this type.
+        said, said_reviewed: number of documents to which production gives this type; number of these with known truth.
+        recall, recall_low, recall_high, recall_n: share (0..1) of all documents of the type to which production gives it,
+            weighted by inclusion probability, with its 95 % interval and number of observations.
+        precision, precision_low, precision_high, precision_n: share (0..1) of all documents to which production gives the
+            type that truly have it; escalated documents without a review count as wrong, at the high end as right.
+        recall_reviewed_only, precision_reviewed_only: unweighted shares of the reviewed documents, among which escalated
+            documents are over-represented.
+        wrong: the doc_ids of documents of the type to which production gives another type.
+        simulated: number of truths in the row that a simulated reviewer (a program) supplied.
     """
     labelled_documents = [document for document in study.documents if get_production_type(document) is not None]
     occurring_types = {
@@ -177,7 +177,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
 
 
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
-    """Estimate the share of hits (doc_ids) among partly reviewed documents."""
+    """Estimate the share of documents that are hits, from the reviewed documents."""
     observations = [
         Observation(
             None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),
@@ -192,12 +192,12 @@ def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[
 
 
 def get_production_type(document: DocumentRecord) -> str | None:
-    """Return production's type; None if it is not known."""
+    """Return the production classifier's type of a document; None if unknown."""
     return document.production_labels.dominant_type if document.production_labels else None
 
 
 def get_true_type(document: DocumentRecord) -> str | None:
-    """Return the vouched type; None if nobody vouches for one."""
+    """Return the document's true type; None if no expert or label file gives one."""
     truth = document.truth
     return truth.labels.dominant_type if truth and truth.is_vouched("dominant_type") else None
 

@@ -1,7 +1,6 @@
 """The evaluation report: sections of tables and figures, written as HTML or JSON.
 
-Nothing is computed here: each section asks the module that it is named after, and says in words what its figures mean
-and on what they rest.
+Figures are computed in the other modules of this package; this module arranges them and explains what they mean.
 """
 
 from __future__ import annotations
@@ -56,29 +55,30 @@ _RULE_COLUMNS = (
     *("verdict", "simulated"),
 )
 _RULE_NOTE = (
-    "Alone: documents that nothing else would have escalated; validated and corrected: their outcomes; minutes: the "
-    "experts' active time on them."
+    "Alone: documents that only this rule escalated; validated and corrected: how many of these documents experts "
+    "validated or corrected; minutes: the experts' active time on these documents."
 )
 _STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
 _STOPPED_NOTE = (
-    "Segments: all exactly right, as given; merged: with neighbours of one type merged. The share is of all errors, with "
-    "unseen ones estimated from the sample, and its 95 % interval; errors and stopped count seen errors only."
+    "Level segments: an error is any wrong segment of a document, as given; segments merged: after merging neighbours of one "
+    "type. Share: stopped errors as a share of all errors, including unreviewed ones estimated from the sample, with its "
+    "95 % interval. The columns errors and stopped count reviewed documents only."
 )
 #: The sentence shown if a section has no data.
 _MISSING_SECTION_TEXTS = {
-    "types": "No expert has said yet which type a document is, and no labels were given.",
-    "segments": "No expert has vouched yet for the segments of a document, and no labels were given.",
-    "doubts": "No expert has vouched yet for the segments of a document, and no labels were given.",
-    "production": "No document has a label of the production classifier: give it with `--production`.",
-    "experts": "Nobody has reviewed a case yet.",
+    "types": "No expert has confirmed or corrected a document's type yet, and no file of labels was given.",
+    "segments": "No expert has confirmed or corrected a document's segments yet, and no file of labels was given.",
+    "doubts": "No expert has confirmed or corrected a document's segments yet, and no file of labels was given.",
+    "production": "No document has a label of the production classifier. Give a file of labels with `--production`.",
+    "experts": "No case has been reviewed yet.",
 }
+#: Maximum number of documents named in a table cell; further ones are only counted ("and 5 more").
 _MAX_NAMED_IN_CELL = 8
-"""So many documents are named in a cell; the others are counted."""
 
 
 @dataclass(frozen=True)
 class EvaluationTable:
-    """Rows under a caption."""
+    """A table of the report, with its caption and an explanatory note."""
 
     caption: str
     frame: pd.DataFrame
@@ -87,7 +87,7 @@ class EvaluationTable:
 
 @dataclass(frozen=True)
 class EvaluationFigure:
-    """A figure under a caption."""
+    """A plot of the report, with its caption."""
 
     caption: str
     figure: Figure
@@ -95,48 +95,53 @@ class EvaluationFigure:
 
 @dataclass(frozen=True)
 class EvaluationSection:
-    """One question and what answers it."""
+    """One section of the report: title, explanation, tables and figures."""
 
     key: str
-    """What a notebook calls it: ``report["types"]``."""
+    """Key of the section in a notebook, as in ``report["types"]``."""
     title: str
     about: str
     tables: tuple[EvaluationTable, ...] = ()
     figures: tuple[EvaluationFigure, ...] = ()
 
     def _repr_html_(self) -> str:
-        """Render the section for a notebook's cell."""
+        """Render the section as HTML for a notebook cell."""
         return str(_load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """All sections."""
+    """Evaluation report of an output folder; ``report["types"]`` returns one section."""
 
     made_at: str
-    """ISO 8601, UTC."""
+    """Time of the report: ISO 8601 in UTC."""
     output: str
-    """The folder that was read."""
+    """The output folder that was evaluated."""
     warnings: tuple[str, ...]
-    """What a reader must know before any figure."""
+    """Sentences shown above all figures, such as on simulated reviews or unreadable files."""
     sections: tuple[EvaluationSection, ...] = ()
 
     def __getitem__(self, key: str) -> EvaluationSection:
-        """Return a section by name; an empty one says so. KeyError names those that exist."""
+        """Return the section with this key, or one that explains why it has no data.
+
+        KeyError if there is no such section; the message lists the existing keys.
+        """
         for section in self.sections:
             if section.key == key:
                 return section
         if key in _MISSING_SECTION_TEXTS:
             return EvaluationSection(key, "Nothing to show yet", _MISSING_SECTION_TEXTS[key])
         raise KeyError(
-            f"{key!r} is none of {', '.join((*(section.key for section in self.sections), *_MISSING_SECTION_TEXTS))}"
+            f"the report has no section {key!r}; its sections are "
+            f"{', '.join((*(section.key for section in self.sections), *_MISSING_SECTION_TEXTS))}"
         )
 
 
 def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
-    """Build a study's report.
+    """Build the evaluation report of a study.
 
-    ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1.
+    ``made_at`` is the report's time (ISO 8601, UTC). ``max_error_rate`` is the highest error rate (0..1) among accepted
+    documents that an offered acceptance threshold may allow.
     """
     sections = (
         _build_processed_section(study),
@@ -174,7 +179,7 @@ def _build_processed_section(study: Study) -> EvaluationSection:
     meaning_by_status: dict[TruthStatus, str] = {
         "reviewed": "decided by an expert, or labelled in a file",
         "undeterminable": "seen by an expert; the type cannot be determined",
-        "pending": "in the queue",
+        "pending": "waiting for review",
         "unseen": "accepted and not drawn for review",
         "unreadable": "could not be read",
     }
@@ -193,7 +198,8 @@ def _build_processed_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "processed",
         "Documents processed",
-        f"{len(study.documents)} documents. Unreadable ones are included: they count in every figure about all documents.",
+        f"{len(study.documents)} documents. Files that could not be read are included and count in every figure about all "
+        "documents.",
         (EvaluationTable("Status", status_table), EvaluationTable("Decisions", decision_table)),
     )
 
@@ -213,13 +219,14 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "headlines",
         "How good is it?",
-        "Each estimate covers all documents of its row. All escalated documents are reviewed; of the accepted ones a random "
-        "sample is, and each sampled document counts for the documents it represents. Sampled documents that still wait are "
-        "assumed to be like those already reviewed; the queue is not in random order, so the estimate may be off until all "
-        "are done. Documents without a decision (waiting, disputed, deferred, unreadable, undeterminable, or accepted "
-        "without a chance of being sampled) count as wrong in the estimate and as right in the upper limit of its 95 % "
-        "interval. If everything was reviewed, the interval is a single point. “Reviewed only” is the plain mean of the "
-        "reviewed documents, mostly difficult ones: do not read it as the quality of the pipeline.",
+        "Each estimate covers all documents of its row. All escalated documents are reviewed, but only a random sample of the "
+        "accepted documents; each sampled document counts for the number of documents that it represents. Sampled documents "
+        "that wait for review are assumed to be like the sampled documents already reviewed; the queue is not in random "
+        "order, so the estimate may be off until the whole sample is reviewed. Documents without a decision (waiting, "
+        "disputed, deferred, unreadable, undeterminable, or accepted without a chance of being sampled) count as wrong in "
+        "the estimate and as right in the upper limit of its 95 % interval. If all documents were reviewed, the interval is "
+        "a single point. “Reviewed only” is the plain mean of the reviewed documents, which are mostly difficult: it does not "
+        "show the quality of the program.",
         (EvaluationTable("Estimates with 95 % intervals", pd.DataFrame(rows)),),
     )
 
@@ -248,7 +255,7 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
             ),
             EvaluationTable("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
             EvaluationTable(
-                "Confusion matrix: true type (rows), pipeline's type (columns), reviewed documents",
+                "Confusion matrix: true type (rows), the program's type (columns), reviewed documents",
                 type_metrics.confusion_table.reset_index(),
             ),
         ),
@@ -271,11 +278,12 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
     return EvaluationSection(
         "segments",
         "Segments and pages",
-        f"{len(segmentation_metrics.list_documents_with_segment_truth(study))} documents whose segments an expert vouched for, weighted. A segment is one "
-        "source document. The second column merges neighbouring documents of one type.",
+        f"{len(segmentation_metrics.list_documents_with_segment_truth(study))} files whose segments an expert vouched for; a file sampled with probability "
+        "p counts 1 / p times. A segment is one source document within a file. In the second column, neighbouring segments "
+        "of one type were merged before the comparison.",
         (
             EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
-            EvaluationTable("Pages that a person must move", moved_pages),
+            EvaluationTable("Pages that a person must move to correct the segments", moved_pages),
         ),
     )
 
@@ -297,8 +305,9 @@ def _build_patients_section(study: Study) -> EvaluationSection | None:
     return EvaluationSection(
         "patients",
         "Patients",
-        "Files that name more than one patient, and pages that name another patient than most pages of their file. Read by "
-        "the program from names, birth dates and numbers, without an expert. Pages that name nobody are not counted.",
+        "Files that name more than one patient, and pages that name a different patient than most pages of their file. The "
+        "program compared names, birth dates and record numbers; no expert checked the result. Pages without a patient's name "
+        "or number are not counted.",
         (EvaluationTable("By source folder", pd.DataFrame(rows)),),
     )
 
@@ -363,7 +372,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             f"Presence and mixture are measured on the {measured_presence.document_count} documents whose mixture an expert opened and vouched "
             "for. A document sampled with probability p counts 1 / p times."
             if measured_presence.document_count
-            else "Presence and mixture are not measured: no expert has opened and vouched for a document's mixture yet."
+            else "Presence and mixture are not measured: no expert has opened and confirmed a document's mixture yet."
         ),
         (
             EvaluationTable("Evidence", evidence_table, "Computed from the documents' own text; no expert is needed."),
@@ -380,7 +389,7 @@ def _compute_share(flags: Iterable[bool]) -> float:
 def _merge_estimate_columns_into_one(
     frame: pd.DataFrame, value_column: str, low_column: str, high_column: str
 ) -> pd.DataFrame:
-    """Merge the columns of number and limits into one column of estimates."""
+    """Replace the columns of value and both limits by one column of ``Estimate``."""
     estimate_cells = [
         Estimate(None if pd.isna(known_share) else float(known_share), lower, upper, math.nan, "")
         for known_share, lower, upper in zip(frame[value_column], frame[low_column], frame[high_column], strict=True)
@@ -402,10 +411,10 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
     return EvaluationSection(
         "production",
         "The production classifier",
-        f"{sum(document.production_labels is not None for document in study.documents)} documents have its label; {len(difference_table)} of "
-        "these labels differ from the pipeline's type.",
+        f"{sum(document.production_labels is not None for document in study.documents)} documents have a label of the production classifier; "
+        f"{len(difference_table)} of these labels differ from the program's type.",
         (
-            EvaluationTable("By true type, estimated over all its documents", class_table[list(_CLASS_COLUMNS)]),
+            EvaluationTable("By type, estimated over all labelled documents", class_table[list(_CLASS_COLUMNS)]),
             EvaluationTable("Differences", difference_table[list(_DIFFERENCE_COLUMNS)]),
         ),
     )
@@ -433,15 +442,16 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "verifiers",
         "The verifiers",
-        "What each rule raised, how experts judged it, and what it alone escalated; then the classifier's errors that were "
-        "escalated, by which verifier, and those that no verifier raised.",
+        "First, for each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
+        "rule escalated. Then the classifier's errors: which verifier escalated them, and which errors no verifier raised.",
         (
             EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
             EvaluationTable(
                 "The classifier's errors, by what escalated them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
             ),
             EvaluationTable(
-                "Corrected by experts, raised by no verifier", verifier_performance.tabulate_unraised_corrections(study)
+                "Corrected by experts although no verifier raised an issue",
+                verifier_performance.tabulate_unraised_corrections(study),
             ),
         ),
         (issue_figure,) if severities_by_agent else (),
@@ -470,15 +480,15 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
             ("documents with truth and confidence", measured_calibration.document_count),
             ("expected calibration error", measured_calibration.calibration_error),
             ("Brier score", measured_calibration.brier_score),
-            ("blind audits of one design", offer.audit_count),
-            ("audits left out to equalise their probabilities", offer.set_aside_count),
+            ("blind audits used", offer.audit_count),
+            ("blind audits left out to equalise sampling probabilities", offer.set_aside_count),
         ],
         columns=["measure", "value"],
     )
     return EvaluationSection(
         "acceptance",
         "Acceptance threshold",
-        f"{sentence} This is advice: the arbiter's table does not change.",
+        f"{sentence} This is advice only: the program does not apply the threshold.",
         (
             EvaluationTable("Calibration", summary_table),
             EvaluationTable("Reliability", measured_calibration.reliability_table),
@@ -488,7 +498,7 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
 
 
 def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.AcceptanceThresholdEvidence) -> str:
-    """Describe the evidence of blind audits in words."""
+    """Describe in words which threshold the blind audits prove, or what is missing."""
     certificate = threshold_evidence.certificate
     if threshold_evidence.unaudited_wrong_ids:
         sentence = (
@@ -498,24 +508,24 @@ def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.Accept
     elif threshold_evidence.undrawable_count:
         sentence = (
             f"No threshold can be offered: {threshold_evidence.undrawable_count} accepted documents had no chance of being audited "
-            "(`evalkit sample` draws from all documents that nobody has seen)."
+            "(`evalkit sample` draws from all accepted documents that nobody has reviewed)."
         )
     elif certificate.threshold is None:
         sentence = (
             f"{certificate.more_audits_needed} more blind audits without an error are needed before a threshold can be offered: "
-            f"{threshold_evidence.audit_count} are done, {certificate.error_count} of them wrong, which shows at most {certificate.error_bound:.1%} wrong."
+            f"{threshold_evidence.audit_count} are done, {certificate.error_count} of them wrong, so the error rate is only known to be at most {certificate.error_bound:.1%}."
         )
     else:
         sentence = (
-            f"From a confidence of {certificate.threshold:.2f} upwards, at most {threshold_evidence.max_error_rate:.0%} of what the arbiter accepts has "
-            f"a wrong type, with {threshold_evidence.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, bound "
-            f"{certificate.error_bound:.2%}; that is {certificate.coverage:.0%} of the accepted documents. It says nothing about their segments. "
-            "It holds for a single evaluation: repeated after every audit until it passes, it would pass by chance too often."
+            f"At a confidence of {certificate.threshold:.2f} or more, at most {threshold_evidence.max_error_rate:.0%} of the accepted documents have "
+            f"a wrong type, with {threshold_evidence.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, upper bound "
+            f"{certificate.error_bound:.2%}. This covers {certificate.coverage:.0%} of the accepted documents and says nothing about their segments. "
+            "The certainty holds for a single evaluation: if the test is repeated after every audit, a threshold passes by chance too often."
         )
     if threshold_evidence.cannot_tell_count:
         sentence += f" {threshold_evidence.cannot_tell_count} audits that are undeterminable, disputed or deferred count as wrong."
     if threshold_evidence.simulated_audit_count:
-        sentence += f" {threshold_evidence.simulated_audit_count} of the audits are simulated: they prove nothing."
+        sentence += f" {threshold_evidence.simulated_audit_count} of the audits were answered by a program: they prove nothing."
     return sentence
 
 
@@ -535,12 +545,12 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
     return EvaluationSection(
         "doubts",
         "Error ranking",
-        f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong. A wrong document "
-        f"has a higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
-        f"{ranking.wrong_page_count} of {ranking.page_count} pages have a wrong type or a wrong beginning.",
+        f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong. The program gave a wrong "
+        f"document a higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
+        f"{ranking.wrong_page_count} of {ranking.page_count} pages have a wrong type or a wrong boundary before them.",
         (
             EvaluationTable(
-                "Needed escalations, and all wrong answers",
+                "Documents whose segments needed correction",
                 pd.DataFrame(
                     [(figure.population_description, figure.name, figure.estimate) for figure in shares],
                     columns=["population", "figure", "share"],
@@ -572,22 +582,23 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         ("same type", expert_agreement.type_agreement),
         ("same segments", expert_agreement.segment_agreement),
         ("boundaries, F1", expert_agreement.boundary_f1),
-        ("the pipeline's type given by the first expert, who saw it", expert_agreement.agent_match_when_shown),
-        ("the pipeline's type given by the second expert, who did not", expert_agreement.agent_match_when_hidden),
+        ("first expert, who saw the program's type, gave the same type", expert_agreement.agent_match_when_shown),
+        ("second expert, who did not see it, gave the same type", expert_agreement.agent_match_when_hidden),
         ("Cohen's kappa, types", expert_agreement.cohens_kappa),
         ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
     return EvaluationSection(
         "experts",
         "The experts",
-        "An expert who gives the pipeline's type when it is on screen, while a colleague who does not see it gives another, "
-        "may be led by it: compare within the pairs. Figures by reviewer mix cases with and without it.",
+        "An expert who sees the program's type and agrees with it, while a colleague who does not see it gives another type, "
+        "may have been influenced by the program: compare the two experts of a pair. The table by reviewer covers different "
+        "cases for each reviewer, so it does not show such influence.",
         (
             EvaluationTable("By reviewer", reviewer_table),
             EvaluationTable(
-                "Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])
+                "Second opinions, given without seeing the first", pd.DataFrame(rows, columns=["measure", "value"])
             ),
-            EvaluationTable("The pairs", expert_agreement.pair_table),
+            EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
             *_build_attention_tables(study),
         ),
@@ -601,8 +612,8 @@ def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
         EvaluationTable(
             "Attention checks: planted faults noticed (exact 95 % intervals)",
             attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
-            "Noticed: the planted part was corrected. Validated: the wrong answer was accepted as shown. These cases count in "
-            "no other figure.",
+            "Noticed: the reviewer corrected the planted fault. Validated: the reviewer accepted the wrong answer as shown. These "
+            "cases count in no other figure.",
         ),
         EvaluationTable(
             "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
@@ -633,7 +644,7 @@ def _build_cost_section(study: Study) -> EvaluationSection:
     report_figures = (
         [
             EvaluationFigure(
-                "Processing time", plots.plot_histogram(processing_seconds, "seconds per document, waiting included")
+                "Processing time", plots.plot_histogram(processing_seconds, "seconds per document, including waiting")
             )
         ]
         if processing_seconds
@@ -692,14 +703,17 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
 
 
 def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
-    """Write a self-contained, printable HTML file (0600). UsageError: not writable."""
+    """Write the report as one self-contained, printable HTML file (0600).
+
+    UsageError if the file cannot be written.
+    """
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
         with replace_file_atomically(Path(html_path)) as temporary_path:
-            create_private_file(temporary_path, html)  # names of files may be those of patients
+            create_private_file(temporary_path, html)  # file names in the report may contain patients' names
     except OSError as error:
         raise UsageError(
-            f"{html_path} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."
+            f"{html_path} cannot be written ({error.strerror})", code="REPORT", remedy="Give another file with --to."
         ) from error
 
 
@@ -713,7 +727,10 @@ def _load_template_environment() -> Environment:
 
 
 def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
-    """Convert the report's tables to plain JSON; what is undefined is null."""
+    """Convert the report to JSON-serialisable data; undefined numbers become null.
+
+    Figures and notes are left out.
+    """
     return {
         "made_at": report.made_at,
         "output": report.output,
@@ -750,7 +767,7 @@ def _simplify_for_json(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """Format a cell for a reader.
+    """Format a table cell as text: shares in percent with interval, missing as "–".
 
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')

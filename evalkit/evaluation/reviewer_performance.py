@@ -1,8 +1,8 @@
-"""The experts: time, agreement, and how far the agent's answer leads them.
+"""Reviewer performance: time, agreement, and automation bias.
 
-Automation bias shows where an expert who saw the agent's answer says the same more often than a colleague who answered
-the same case without it; and where a case that was validated is found wrong by others. Cases that are shown and cases that
-are hidden at large are not alike: the former are those that escalated.
+Signs of automation bias: an expert who saw the agent's answer agrees with it more often than a colleague who judged the
+same case without seeing it; validated cases that others find wrong. Do not compare cases with a visible and with a hidden
+answer in general: those with a visible answer are mostly escalated documents, which are more difficult.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
 
 def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
-    """List each case's newest closing answer, without adjudications."""
+    """List the newest answer of each case that is not reopened, without adjudications."""
     review_by_case_id: dict[str, ReviewRecord] = {}
     for review in document.reviews:
         if review.outcome == "reopened":
@@ -39,12 +39,13 @@ def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
 
 
 def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
-    """One row per reviewer.
+    """Tabulate each reviewer's outcomes, time and agreement with the agent.
 
     Columns: ``reviewer``, ``simulated``, ``cases``, ``validated``, ``corrected``, ``undeterminable`` (counts),
-    ``median_seconds`` (active seconds per case; None where nobody measured), ``quickest_tenth`` (the tenth percentile of
-    them), ``same_shown`` and ``same_hidden`` (of the cases with an answer of the agent, the share in which the
-    reviewer said the same type, with it on screen and hidden; ``Estimate``: of different cases, so no measure of bias).
+    ``median_seconds`` (active seconds per case; None if not measured), ``quickest_tenth`` (tenth percentile of the active
+    seconds), ``same_shown`` and ``same_hidden`` (an ``Estimate``: share of cases in which the reviewer gave the agent's
+    type, among cases with the agent's answer visible and hidden). The last two cover different cases and so do not measure
+    bias.
     """
     rows = []
     current_reviews = (review for record in study.documents for review in _list_current_reviews(record))
@@ -70,7 +71,10 @@ def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
 
 
 def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
-    """Estimate how often the reviewer gave the agent's type, where comparable."""
+    """Estimate the share of reviews that gave the agent's type.
+
+    Reviews without an answer of the agent or without a decided type are left out.
+    """
     comparable_reviews = [
         review for review in reviews if review.labels_before is not None and review.labels_after is not None
     ]
@@ -89,22 +93,25 @@ def _is_agent_type_confirmed(review: ReviewRecord) -> bool:
 
 @dataclass(frozen=True)
 class ExpertAgreement:
-    """Agreement of two experts, the second blind to the first and to the agent."""
+    """Agreement of two experts on the same documents.
+
+    The second expert saw neither the first expert's answer nor the agent's.
+    """
 
     pair_table: pd.DataFrame
-    """One row per document that two experts answered: ``PAIR_COLUMNS``; boundaries 0..1."""
+    """One row per document with two opinions, with ``PAIR_COLUMNS``; ``boundaries`` is the F1, 0..1."""
     type_agreement: Estimate
     segment_agreement: Estimate
     agent_match_when_shown: Estimate
-    """Of the pairs in which the first expert saw the agent's answer: how often that one said the agent's type …"""
+    """How often the first expert gave the agent's type, in pairs in which this expert saw the agent's answer."""
     agent_match_when_hidden: Estimate
-    """… and how often the second did, who had not seen it."""
+    """How often the second expert, who did not see the agent's answer, gave the agent's type in the same pairs."""
     boundary_f1: float
-    """F1 of where segments begin, of all pairs together; NaN without pairs."""
+    """F1 of the segment boundaries, pooled over all pairs; NaN without pairs."""
     cohens_kappa: float
-    """Cohen's, of the documents' types; NaN where it is not defined."""
+    """Cohen's kappa of the document types; NaN if undefined."""
     krippendorff_alpha: float
-    """Krippendorff's, nominal, of the same."""
+    """Krippendorff's nominal alpha of the document types; NaN if undefined."""
 
 
 PAIR_COLUMNS = (
@@ -120,7 +127,7 @@ PAIR_COLUMNS = (
 
 
 def measure_expert_agreement(study: Study) -> ExpertAgreement:
-    """Measure how far experts agree, from second opinions."""
+    """Measure the agreement of experts on documents with a first and a second opinion."""
     opinion_pairs = [
         (record, *pair) for record in study.documents if (pair := _find_first_and_second_opinion(record)) is not None
     ]
@@ -152,7 +159,7 @@ _LabelledReview = tuple[ReviewRecord, DocumentLabels]
 
 
 def _find_first_and_second_opinion(document: DocumentRecord) -> tuple[_LabelledReview, _LabelledReview] | None:
-    """Find a case's first and second opinion, if both decided something."""
+    """Return a document's first and second opinion; None unless both have labels."""
     labelled_by_case_id = {
         review.case_id: (review, review.labels_after)
         for review in _list_current_reviews(document)
@@ -180,9 +187,10 @@ def _compare_opinions(document: DocumentRecord, first: _LabelledReview, second: 
 
 
 def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
-    """Tabulate validated cases that turned out wrong: the answer led the expert.
+    """Tabulate reviews that validated an answer which the known truth contradicts.
 
-    Columns: ``doc_id``, ``reviewer``, ``seconds``, ``validated`` (the type), ``true``, ``known_from`` (who says so).
+    Columns: ``doc_id``, ``reviewer``, ``seconds`` (active), ``validated`` (the type), ``true`` (the true type),
+    ``known_from`` (the reviewer who supplied the truth, or "given labels").
     """
     rows = [
         {
@@ -204,7 +212,7 @@ def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
 
 
 def _matches_vouched_truth(labels: DocumentLabels, truth: KnownTruth) -> bool:
-    """Return True if the answer is right in all vouched parts."""
+    """Return True if the labels equal the truth in all parts that were vouched for."""
     same_type = not truth.is_vouched("dominant_type") or labels.dominant_type == truth.labels.dominant_type
     return same_type and (
         not truth.is_vouched("segments")

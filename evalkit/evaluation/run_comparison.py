@@ -1,8 +1,8 @@
-"""Comparison of two runs, case by case: what changed, why, and which was right.
+"""Comparison of two runs, A and B, by document: what changed, and who is right.
 
-Documents are the same where their bytes are. Which of the two answers is right is asked twice: of the documents whose
-truth is known in either folder, which are no random ones, so that a difference found there is one of reviewed documents
-only; and of all documents of both, each one that chance drew counting for as many as it represents.
+Documents are matched by the hash of their PDFs. The accuracies are compared twice: on the documents whose truth is known
+in either folder (not a random selection, so the result holds for reviewed documents only), and over all documents of both
+runs, with each randomly drawn document counting for the number of documents that it represents.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth,
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
 from evalkit.pipeline.supplied_labels import TypedPageRange
 
+#: Shown instead of a decision if the document could not be read.
 NOT_READ_LABEL = "NOT READ"
-"""Instead of a decision, of a document that could not be read."""
+#: Shown instead of a type if no type was given.
 CANNOT_TELL_LABEL = "cannot tell"
-"""Instead of a type: none was given."""
 
+#: Sources of a known truth: a file of labels, the reviews of one run only, or the reviews of both runs.
 TRUTH_ORIGINS = ("given", "A", "B", "both")
-"""Who can know a truth: a file of labels, the reviews of one folder alone, those of both."""
 
 CHANGE_COLUMNS = (
     *("doc_id", "doc_id_b", "decision_a", "decision_b", "rule_a", "rule_b", "type_a", "type_b"),
@@ -43,77 +43,79 @@ CHANGE_COLUMNS = (
     *("truth", "right_a", "right_b", "true_segments", "segments_right_a", "segments_right_b"),
     *("segments_merged_right_a", "segments_merged_right_b", "truth_from", "simulated"),
 )
+#: Prefixes (before ``_a`` and ``_b``) of the columns that tell if A and B are right, by level of error.
 _CORRECTNESS_COLUMNS: dict[ErrorLevel, str] = {
     "type": "right",
     "segments": "segments_right",
     "segments merged": "segments_merged_right",
 }
-"""The beginnings of the columns that say whether A and B are right."""
 
 LabelPart = Literal["dominant_type", "segments"]
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two output folders side by side."""
+    """Comparison of two output folders, A and B: changes, accuracies and effort."""
 
     output_a: str
-    """The folder."""
+    """Output folder of run A."""
     output_b: str
-    """The other."""
+    """Output folder of run B."""
     documents_table: pd.DataFrame
-    """One row per document of both, by A's doc_id: ``doc_id, doc_id_b``; decision, rule, type (None: cannot tell, or no
-    answer), segments (as ``1-2 Clinical Note; 3 Other``), evidence quality score of either (``…_a``, ``…_b``); the open
-    issues that only B, or only A, has, as code → number (``appeared, disappeared``); whether any of that ``changed_documents``;
-    ``truth, true_segments`` (None: not known) and whether A and B are right, of segments in both readings; ``truth_from``
-    (A, B, both, given, disputed); ``simulated_truth_count``, 1 if a program supplied the truth."""
+    """One row per document in both runs: ``doc_id`` (in A), ``doc_id_b``; of each run (``…_a``, ``…_b``) the decision,
+    rule, type (None: cannot tell, or no answer), segments (as ``1-2 Clinical Note; 3 Other``) and evidence quality
+    score; ``appeared`` and ``disappeared``, the open issues that only B or only A has, as code → number; ``changed``,
+    True if any of these differs; ``truth`` and ``true_segments`` (None if unknown), and if A and B are right about type
+    and segments (as given and with neighbours merged); ``truth_from`` (A, B, both, given, disputed); ``simulated``, 1
+    if a simulated reviewer (a program) supplied the truth."""
     only_in_a: tuple[str, ...]
-    """The doc_ids of documents that B does not have, and of damaged ones whose bytes are not known."""
+    """The doc_ids of A's documents without a match in B, including damaged ones whose hash is unknown."""
     only_in_b: tuple[str, ...]
-    """Those that A does not have."""
+    """The doc_ids of B's documents without a match in A, including damaged ones whose hash is unknown."""
     decision_crosstab: pd.DataFrame
-    """Documents by decision of A (rows) and of B (columns)."""
+    """Number of documents by decision in A (rows) and in B (columns)."""
     type_changes: pd.DataFrame
-    """``type_a, type_b, documents``: how often A's type became another one."""
+    """``type_a, type_b, documents``: number of documents by each pair of different types."""
     type_accuracy: PairedAccuracy
-    """The type of the whole document; this and the next two of reviewed documents only."""
+    """Accuracy of the document type on reviewed documents only."""
     segment_accuracy: PairedAccuracy
-    """All segments exactly, as they were given."""
+    """Share of reviewed documents whose segments are all exactly right, as given."""
     merged_segment_accuracy: PairedAccuracy
-    """The same, neighbours of one type as one (contract, ruling 12)."""
+    """Like ``segment_accuracy``, after merging neighbouring segments of one type (contract, ruling 12)."""
     sampling_run: Literal["A", "B"]
-    """The run by whose draws documents count for as many as they represent: that of which more were looked at."""
+    """The run whose inclusion probabilities weight the documents: the run with more reviewed documents."""
     overall_accuracies: Mapping[ErrorLevel, OverallAccuracyComparison]
-    """Over all documents of both."""
+    """Accuracies estimated over all documents of both runs, by level of error."""
     disputed_doc_ids: tuple[str, ...]
-    """Documents of which the two folders know different truths: they are left out of what is in dispute."""
+    """The doc_ids of documents for which the two folders have different truths; the disputed part is not compared."""
     simulated_truth_count: int
-    """Documents whose truth a program supplied."""
+    """Number of documents whose truth a simulated reviewer (a program) supplied."""
     truth_origin_counts: Mapping[str, int]
-    """Documents with a known truth by who knows it: ``given`` (a file of labels), ``A`` alone, ``B`` alone, ``both``."""
+    """Number of documents with known truth by its source: ``given`` (a file of labels), ``A`` only, ``B`` only,
+    ``both``."""
     effort_table: pd.DataFrame
-    """``measure, a, b``: calls, tokens, cost_usd (None: not known), seconds, of the documents of both; seconds of those
-    that were timed in both."""
+    """``measure, a, b``: calls, tokens and cost_usd (None if unknown) of the documents in both runs; seconds of the
+    documents that were timed in both runs."""
 
     @property
     def changed_documents(self) -> pd.DataFrame:
-        """The documents of which anything changed."""
+        """The rows of ``documents_table`` in which decision, answer or issues differ."""
         return self.documents_table[self.documents_table["changed"]]
 
     @property
     def comparability_warning(self) -> str | None:
-        """Warning if one run's reviews alone supply more of the truths, else None."""
+        """Warning if one run's reviews supply more of the truths; else None."""
         run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
         if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
             return None
         return (
-            f"The comparison of reviewed documents leans here: {self.truth_origin_counts[run]} of the truths are from reviews of {run} alone, "
-            f"mostly of documents that {run} escalated, which are hard for {run} (this leans against it), by experts who "
-            "may have seen its answer (this leans towards it)"
+            f"The comparison of reviewed documents is biased: {self.truth_origin_counts[run]} of the truths come from reviews of {run} only. "
+            f"Most of these documents were escalated by {run}, so they are difficult for {run} (a bias against {run}), and the "
+            f"experts may have seen the answer of {run} (a bias in favour of {run})"
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to plain JSON; money as text."""
+        """Return the comparison as JSON-serialisable data; amounts of money as text."""
         return {
             "a": self.output_a,
             "b": self.output_b,
@@ -141,7 +143,7 @@ class RunComparison:
 
 
 def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
-    """Compare two studies' documents, matched by SHA-256."""
+    """Compare the documents of two studies, matched by the SHA-256 of their PDFs."""
     documents_a, documents_b = _index_by_sha256(study_a), _index_by_sha256(study_b)
     document_pairs = [
         (document, documents_b[sha256]) for sha256, document in documents_a.items() if sha256 in documents_b
@@ -179,7 +181,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
 
 
 def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Convert the rows to plain records: None for missing, never NaN."""
+    """Convert a table to a list of dictionaries, with None for missing values."""
     object_frame = frame.astype(object)
     return [
         {str(column_name): value for column_name, value in row.items()}
@@ -225,7 +227,7 @@ def _count_open_codes(document: DocumentRecord) -> Counter[str]:
 
 
 def _format_page_spans(segments: Sequence[TypedPageRange]) -> str:
-    """Segments as a file of labels has them, by first page.
+    """Format segments like in a file of labels, sorted by first page.
 
     >>> _format_page_spans([(3, 3, None), (1, 2, "Clinical Note")])
     '1-2 Clinical Note; 3 cannot tell'
@@ -328,14 +330,17 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
 
 
 def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part: LabelPart) -> set[Any]:
-    """Collect a part's truths from both folders; given labels before reviews."""
+    """Collect the distinct truths about a part from both folders.
+
+    If a file of labels supplies a truth, reviews are ignored.
+    """
     vouched_truths = [truth for truth in (document_a.truth, document_b.truth) if truth and truth.is_vouched(part)]
     gold_truths = [truth for truth in vouched_truths if truth.source == "GOLD"]
     return {_get_label_part(truth.labels, part) for truth in gold_truths or vouched_truths}
 
 
 def _get_agreed_truth(truths: AbstractSet[Any]) -> Any:
-    """Return the truth; None if there is none or there are two."""
+    """Return the only truth; None if there is none or several contradict each other."""
     return next(iter(truths)) if len(truths) == 1 else None
 
 
@@ -344,12 +349,15 @@ def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
 
 
 def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
-    """Merge neighbouring segments of one type (ruling 12's second reading)."""
+    """Return the labels with neighbouring segments of one type merged (ruling 12)."""
     return agent_labels and replace(agent_labels, segments=tuple(merge_same_type_neighbours(agent_labels.segments)))
 
 
 def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[TypedPageRange]) -> bool:
-    """Return True if the segments are exactly the true ones; no answer is wrong."""
+    """Return True if the segments equal the true ones in pages and types.
+
+    False without an answer.
+    """
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 
@@ -377,7 +385,10 @@ def _get_correctness(row: Mapping[str, Any], level: ErrorLevel) -> tuple[bool, b
 
 
 def _choose_sampling_run(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> Literal["A", "B"]:
-    """Choose the run whose draws count: documents both reviewed are not independent."""
+    """Choose the run with more reviewed documents, whose probabilities are used.
+
+    The draws of the two runs are not independent, so their probabilities cannot be combined.
+    """
     reviewed_count_a, reviewed_count_b = (
         sum(document_pair[side].has_expert_action for document_pair in document_pairs) for side in (0, 1)
     )
@@ -404,7 +415,7 @@ def _build_paired_document(
 
 
 def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> Any:
-    """Return the answer in a form in which equal answers are equal; None for none."""
+    """Return a run's answer at this level in comparable form; None if there is none."""
     if agent_labels is None or level == "type":
         return agent_labels and agent_labels.dominant_type
     return (

@@ -1,9 +1,9 @@
-"""Further documents for review, drawn with known probabilities.
+"""Stratified sampling of further accepted documents for review.
 
-Escalated documents are all looked at; of accepted ones an audit draws a share (contract, ruling 11). Whoever wants to
-know more about rare classes draws again, in strata. A document that was at risk in both has the probability
-``p + (1 − p) f``: drawn by what went before, or, if not, by this draw, which takes the fraction ``f`` of each stratum's
-documents that nobody was to look at yet. Source: Horvitz and Thompson 1952, two independent draws.
+All escalated documents are reviewed; of the accepted ones an audit draws a share (contract, ruling 11). A further,
+stratified draw gives more information about rare classes. It takes the fraction ``f`` of those documents of each stratum
+that were not selected for review before; a document with the earlier probability ``p`` then has the inclusion probability
+``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independent draws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evalkit.review.loaders import read_bundle, read_result
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
 
 StratifyBy = Literal["production", "type", "decision"]
-#: What a document is sorted by; the words for those that have no such value.
+#: For each way to stratify: a function that returns a document's stratum, and the stratum's name if it returns None.
 _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None], str]] = {
     "production": (
         lambda document: document.production_labels.dominant_type if document.production_labels else None,
@@ -35,18 +35,21 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 
 
 def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
-    """Draw documents for review, spread evenly over strata to include rare ones.
+    """Draw ``draw_size`` accepted documents for review, spread evenly over the strata.
 
-    ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``draw_size`` or ``stratify_by`` is wrong.
+    ``drawn_at`` is ISO 8601 in UTC. UsageError if no document is left to draw, ``draw_size`` is below 1 or ``stratify_by``
+    is unknown.
     """
     if stratify_by not in get_args(StratifyBy):
         raise UsageError(
-            f"documents cannot be drawn by {stratify_by!r}",
+            f"documents cannot be stratified by {stratify_by!r}",
             code="SAMPLE-BY",
-            remedy="Draw by production, type or decision.",
+            remedy="Stratify by production, type or decision.",
         )
     if draw_size < 1:
-        raise UsageError(f"{draw_size} documents cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+        raise UsageError(
+            f"cannot draw {draw_size} documents", code="SAMPLE-NUMBER", remedy="Give a number of documents of at least 1."
+        )
     get_stratum, missing_label = _STRATUM_VALUES[stratify_by]
     documents_by_stratum = group_by(
         (document for document in study.documents if document.is_accepted),
@@ -61,9 +64,9 @@ def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy
     )
     if not any(draw_sizes.values()):
         raise UsageError(
-            "every accepted document is in the queue or reviewed already",
+            "no document is left to draw: every accepted document is in the review queue or reviewed already",
             code="SAMPLE-NOTHING-LEFT",
-            remedy="Review what waits, or run more documents.",
+            remedy="Review the waiting cases, or run more documents.",
         )
     drawn_strata = (
         _draw_stratum(
@@ -102,7 +105,7 @@ def _draw_stratum(
 
 
 def _spread_draws_over_strata(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str, int]:
-    """Spread ``draw_size`` over the strata as evenly as their sizes allow, in order.
+    """Return the number of documents to draw per stratum, as even as the sizes allow.
 
     >>> _spread_draws_over_strata(7, {"a": 1, "b": 10, "c": 10})
     {'a': 1, 'b': 3, 'c': 3}
@@ -126,10 +129,10 @@ def draw_and_queue_sample(
     drawn_at: str,
     foreign_types: Mapping[str, str] | None = None,
 ) -> Draw:
-    """Draw documents and put them into the queue; what was drawn.
+    """Draw documents for review, record the draw and queue its cases; return the draw.
 
-    The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
-    the next run. UsageError as in ``draw_stratified_sample``, or where a run is writing; StoreError.
+    The draw is recorded before its cases are queued: if the program is interrupted, the next draw or run queues the
+    missing cases. UsageError as in ``draw_stratified_sample``, or if a run is writing; StoreError.
     """
     with output_folder.hold_run_lock():
         draw = draw_stratified_sample(
@@ -143,7 +146,7 @@ def draw_and_queue_sample(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
         ):
             raise StoreError(
-                "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
+                "another process recorded a draw at the same time", code="STORE-FAILED", remedy="Repeat the draw."
             )
         with OutputIndex(output_folder) as index:
             _queue_missing_sample_packets(output_folder, index, drawn_at, foreign_types or {})
@@ -160,7 +163,7 @@ def _queue_missing_sample_packets(
         try:
             result, bundle = read_result(output_folder, doc_id), read_bundle(output_folder, doc_id)
         except EvalkitError:
-            continue  # damaged or gone: the next run reads it again and puts it into the queue
+            continue  # damaged or missing: the next run processes the document again and queues its case
         if isinstance(result, DocumentResult):
             packet = SMEPacketGenerator().packet(
                 result,

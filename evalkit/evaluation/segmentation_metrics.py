@@ -1,7 +1,7 @@
-"""Segmentation measures of a study, pooled, in both readings of ruling 12.
+"""Segmentation measures pooled over a study, as given and merged (ruling 12).
 
 Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p counts as
-1 / p of its kind, in the figure and in its interval; those that nobody looked at yet are not in it.
+1 / p documents in estimate and interval; documents that nobody has reviewed are left out.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from evalkit.pipeline.supplied_labels import TypedPageRange
 
 @dataclass(frozen=True)
 class SegmentedDocument:
-    """One document's segments, as they are and as they were said."""
+    """True and predicted segments of one document."""
 
     doc_id: str
     true_spans: Sequence[TypedPageRange]
     predicted_spans: Sequence[TypedPageRange]
     page_count: int
     sampling_weight: float
-    """How many documents it represents, at least 1."""
+    """Number of documents that this document represents, at least 1."""
 
 
 @dataclass(frozen=True)
 class SegmentationEstimate:
-    """One measure, in both readings."""
+    """Estimate of one measure, with segments as given and with neighbours merged."""
 
     name: str
     as_given: Estimate
-    """A segment is one source document: two neighbours of one type are two."""
+    """Estimate with segments as given: two neighbouring segments of one type count as two."""
     with_neighbours_merged: Estimate
-    """Neighbours of the same type are one."""
+    """Estimate after merging neighbouring segments of one type, in truth and answer."""
 
 
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
-    """List the documents whose segments can be measured."""
+    """List documents with vouched segments and a known number of pages."""
     return [
         SegmentedDocument(
             document.doc_id,
@@ -69,14 +69,14 @@ CountSums = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SegmentationMeasure:
-    """A measure's counts in one document, and its figure from their sums; 0..1."""
+    """A measure 0..1: counts per document, and its value from the summed counts."""
 
     count_in_document: Callable[[SegmentedDocument], Sequence[float]]
     compute_share: Callable[[CountSums], float]
 
 
 def _compute_f1(sums: CountSums) -> float:
-    """Compute F1 from right, invented and missed ones."""
+    """Compute F1 from the sums of true positives, false positives and false negatives."""
     matched, spurious, missed = sums
     return float(2 * matched / (2 * matched + spurious + missed))
 
@@ -89,6 +89,7 @@ def _divide_first_by_second(count_sums: CountSums) -> float:
     return float(count_sums[0] / count_sums[1])
 
 
+#: All segmentation measures by name, each pooled over documents.
 MEASURES: dict[str, SegmentationMeasure] = {
     "pages with the right type, all together": SegmentationMeasure(
         lambda document: (
@@ -125,11 +126,10 @@ MEASURES: dict[str, SegmentationMeasure] = {
         _divide_first_by_second,
     ),
 }
-"""Of many documents together."""
 
 
 def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
-    """All measures of a study's documents."""
+    """Estimate all ``MEASURES`` over a study's documents."""
     documents = list_documents_with_segment_truth(study)
     merged_documents = [
         SegmentedDocument(
@@ -148,7 +148,10 @@ def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
 
 
 def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
-    """Rank documents by how many pages a person must move, most first."""
+    """List (doc_id, number of pages that a person must move), most pages first.
+
+    Documents without a page to move are left out.
+    """
     page_count_by_doc_id = {
         document.doc_id: compute_drag_and_drop_distance(
             document.true_spans, document.predicted_spans, document.page_count
@@ -162,7 +165,7 @@ def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
 
 
 def _estimate_measure(documents: Sequence[SegmentedDocument], measure: SegmentationMeasure) -> Estimate:
-    """Estimate a measure; documents with nothing to count add nothing."""
+    """Estimate one measure; documents whose counts are all 0 are left out."""
     informative_counts = [
         (document_counts, document.sampling_weight)
         for document in documents

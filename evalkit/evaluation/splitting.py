@@ -1,9 +1,9 @@
-"""Training and test documents without leakage.
+"""Split documents into training and test parts without leakage.
 
-Documents that share a patient, or whose text is nearly the same, are one group, and a group is never divided: what was
-learned from a page would else be "recognised" in its twin. A group's side follows from the smallest SHA-256 in it and
-the seed alone, so that it stays where it is when other documents come or go. Shares are therefore reached on average,
-not exactly.
+Documents that share a patient or have nearly the same text form a group, and a group is never divided; otherwise a model
+could recognise in the test part what it learned from a near copy. A group's part depends only on the smallest SHA-256 of
+its documents and the seed, so it does not change if other documents are added or removed. Therefore the requested shares
+are reached on average, not exactly.
 """
 
 from __future__ import annotations
@@ -30,34 +30,35 @@ from evalkit.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Words of a shingle.
+#: Number of consecutive words in a shingle.
 SHINGLE_WORDS = 8
-#: Two documents are nearly the same where more than this share of the shorter one's shingles appears in the other.
+#: Two documents are nearly the same if more than this share of the shorter document's shingles appears in the longer
+#: one.
 OVERLAP_THRESHOLD = 0.30
 
 _PART_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORD_PATTERN = re.compile(r"\w+")
-#: What tells whose a page is; a report's date does not.
+#: Kinds of identifier that tell which patient a page belongs to.
 _PATIENT_IDENTIFIER_KINDS = ("patient", "date_of_birth", "mrn")
 _HashArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class GroupingFeatures:
-    """Features that decide which documents belong together."""
+    """Patient identifiers and shingles of a document, which decide on its group."""
 
     doc_id: str
     sha256: str
     patient_identifiers: frozenset[tuple[str, str]]
-    """Kind and normal form of each patient's name, birth date and record number on its pages; and each patient's keys."""
+    """(kind, normal form) of each patient name, birth date and record number on the pages; and ("key", patient key)."""
     shingle_hashes: _HashArray = field(repr=False)
-    """A hash of every run of ``SHINGLE_WORDS`` words, each once, sorted. Of a shorter text one of all its words."""
+    """Distinct, sorted hashes of all runs of ``SHINGLE_WORDS`` words; one hash of all words if the text is shorter."""
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> GroupingFeatures:
-        """Read a document's features from its bundle."""
+        """Extract a document's patient identifiers and shingles from its bundle."""
         identifiers = (identifier for page in bundle.pages for identifier in page.identifiers)
-        # Which keys are equal is the same with any salt: these are never written down.
+        # The keys are only compared and never stored, so an empty salt is enough.
         patient_keys = (list_person_keys(person, salt=b"") for person in group_pages_by_person(bundle.pages))
         return cls(
             doc_id=bundle.doc_id,
@@ -73,12 +74,15 @@ class GroupingFeatures:
 
 
 def hash_shingles(text: str) -> _HashArray:
-    """Hash a text's shingles, ignoring case and spacing, equally on every machine."""
+    """Return the sorted hashes of a text's shingles, ignoring case and spacing.
+
+    The hashes are the same on every machine.
+    """
     word_hashes = np.array([_hash_word(word) for word in _WORD_PATTERN.findall(text.casefold())], np.uint64)
     shingle_length = min(SHINGLE_WORDS, len(word_hashes))
     if not shingle_length:
         return word_hashes
-    # A polynomial of the words' hashes modulo 2^64, for all places of the text at once.
+    # Polynomial hash of the words' hashes modulo 2^64, computed for all positions of the text at once.
     hashes = np.zeros(len(word_hashes) - shingle_length + 1, np.uint64)
     for offset in range(shingle_length):
         hashes = (
@@ -96,9 +100,10 @@ def _hash_word(word: str) -> int:
 def split_documents(
     features: Iterable[GroupingFeatures], share_by_part: Mapping[str, float], *, seed: int
 ) -> dict[str, list[str]]:
-    """Split the documents into parts; return doc_ids by part, in the given order.
+    """Split documents into parts without dividing a group; return doc_ids by part.
 
-    ``share_by_part`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
+    The doc_ids of a part are in the order of ``features``. ``share_by_part``: shares 0..1 that sum to 1, such as
+    ``{"train": 0.8, "test": 0.2}``; otherwise UsageError.
     """
     require_valid_split_shares(share_by_part)
     documents = list(features)
@@ -116,7 +121,7 @@ def split_documents(
 def count_types_by_part(
     doc_ids_by_part: Mapping[str, Iterable[str]], type_by_doc_id: Mapping[str, str | None]
 ) -> pd.DataFrame:
-    """Count documents by type (rows) and part (columns)."""
+    """Count the documents of a split by type (rows) and part (columns)."""
     import pandas as pd
 
     typed_parts = [
@@ -128,7 +133,7 @@ def count_types_by_part(
 
 
 def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
-    """Group the documents that belong together, directly or through others."""
+    """Group documents that share a patient or text, directly or via others."""
     disjoint_sets = DisjointSet(range(len(documents)))
     index_by_patient: dict[tuple[str, str], int] = {}
     for index, document in enumerate(documents):
@@ -142,21 +147,22 @@ def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
-    """Require usable part names and shares 0..1 that sum to 1. UsageError."""
+    """Raise a UsageError unless names are usable and shares are 0..1 and sum to 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
         raise UsageError(
-            f"a part of a split cannot be called {bad_names[0]!r}" if bad_names else "a split has no parts",
+            f"{bad_names[0]!r} is not a valid name for a part of a split" if bad_names else "the split has no parts",
             code="SPLIT",
-            remedy="Name the parts in letters, digits and '_', such as train and test.",
+            remedy="Give each part a name of letters, digits and '_' that begins with a letter, such as train and test.",
         )
     if any(not share >= 0 for share in share_by_part.values()) or not math.isclose(
         sum(share_by_part.values()), 1, abs_tol=1e-9
     ):
         raise UsageError(
-            f"the shares {', '.join(f'{share:g}' for share in share_by_part.values())} are not 0 to 1 and together 1",
+            f"the shares of the split, {', '.join(f'{share:g}' for share in share_by_part.values())}, are not all between 0 "
+            "and 1 or do not sum to 1",
             code="SPLIT",
-            remedy="Give shares such as 0.8 and 0.2.",
+            remedy="Give shares that sum to 1, such as 0.8 and 0.2.",
         )
 
 
@@ -166,25 +172,28 @@ def _choose_split_part(group_sha256: str, share_by_part: Mapping[str, float], se
         if position < share:
             return part
         position -= share
-    return max(share_by_part, key=lambda part: share_by_part[part])  # only what rounding has left over comes here
+    return max(share_by_part, key=lambda part: share_by_part[part])  # reached only because of rounding errors
 
 
 @dataclass(frozen=True)
 class _SharedShingles:
-    """Shingles of exactly the same documents, such as lines of one letterhead."""
+    """Number of shingles that occur in exactly the same set of documents.
+
+    The lines of one letterhead are an example.
+    """
 
     document_indices: npt.NDArray[np.int64]
-    """The documents, ascending; two or more."""
+    """Ascending indices of the documents, at least two."""
     shingle_count: int
-    """How many shingles."""
+    """Number of shingles that occur in all of these documents and in no other."""
 
 
 def _iterate_similar_pairs(
     shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet
 ) -> Iterator[tuple[int, int]]:
-    """Yield pairs of nearly equal texts, skipping most that are already grouped.
+    """Yield index pairs of documents with nearly equal text.
 
-    ``disjoint_sets`` is looked at again after each pair: what is together needs no more counting.
+    ``disjoint_sets`` is read again after each pair; pairs that are already in one group are mostly skipped.
     """
     shingle_counts = np.array([len(shingle_set) for shingle_set in shingle_hashes_by_index], np.int64)
     shared_sets = _collect_shared_shingles(shingle_hashes_by_index)
@@ -194,8 +203,8 @@ def _iterate_similar_pairs(
     )
     roots = np.array([disjoint_sets[index] for index in disjoint_sets])
     for index, document_sets in sets_by_document.items():
-        # Whoever shares more than OVERLAP of this text shares something outside any OVERLAP of it: what most documents
-        # have is left out first. Where the rest is shared with none that is apart, there is nothing to count.
+        # A document that shares more than OVERLAP_THRESHOLD of this text also shares a shingle outside any part of that
+        # size. So the most common shingles are dropped first; if the rest is shared only within the group, skip the count.
         rare_sets = _drop_most_common_shingles(document_sets, OVERLAP_THRESHOLD * shingle_counts[index])
         if not any((roots[shingle_set.document_indices] != roots[index]).any() for shingle_set in rare_sets):
             continue
@@ -218,7 +227,10 @@ def _iterate_similar_pairs(
 def _iterate_adjacent_pairs(
     shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Yield similar neighbours in lists of documents: the copies of one form."""
+    """Yield similar pairs among neighbours in the shared sets, as a fast first pass.
+
+    Copies of one form are usually found here.
+    """
     if not shared_sets:
         return
     pairs = np.concatenate(
@@ -242,7 +254,10 @@ def _iterate_adjacent_pairs(
 def _drop_most_common_shingles(
     shared_sets: Sequence[_SharedShingles], max_dropped_shingles: float
 ) -> list[_SharedShingles]:
-    """Drop the most common shingles, at most ``max_dropped_shingles`` in total."""
+    """Return the shared sets without the most common ones.
+
+    The dropped sets hold at most ``max_dropped_shingles`` shingles in total.
+    """
     sets_by_commonness = sorted(shared_sets, key=lambda shingle_set: -len(shingle_set.document_indices))
     is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_dropped_shingles
     return [
@@ -251,7 +266,7 @@ def _drop_most_common_shingles(
 
 
 def _collect_shared_shingles(document_hashes: Sequence[_HashArray]) -> list[_SharedShingles]:
-    """Collect which documents share how many shingles, weighted by letterhead."""
+    """Count the shingles that occur in each set of two or more documents."""
     if not document_hashes:
         return []
     all_hashes = np.concatenate(document_hashes)

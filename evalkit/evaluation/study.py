@@ -1,7 +1,7 @@
-"""Study of an output folder: every processed document, the base of all evaluation.
+"""Study of an output folder: every processed document with its truth and reviews.
 
-Reading goes on where a file is damaged: the file is named in ``Study.problems`` and its document counts as unreadable,
-so that nothing that is missing makes a figure better.
+All evaluation is computed from a :class:`Study`. If a file is damaged, reading continues: the file is named in
+``Study.problems`` and its document counts as unreadable, so missing data never improves a figure.
 """
 
 from __future__ import annotations
@@ -63,53 +63,55 @@ from evalkit.store import (
 if TYPE_CHECKING:
     import pandas as pd
 
+#: State of knowledge about a document's truth. ``reviewed``: decided by an expert or labelled in a file;
+#: ``undeterminable``: an expert could not tell the type; ``pending``: waiting for review; ``unseen``: accepted and not
+#: drawn for review; ``unreadable``: the document or one of its stored files could not be read.
 TruthStatus = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
-"""What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
 
 TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 
+#: Maximum number of unmatched label rows named in a warning; further ones are only counted.
 _MAX_NAMED_ROWS = 5
-"""So many rows that belong to nothing are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentLabels:
-    """Labels that a source gives a document."""
+    """Labels of a document from one source: the agent, an expert or a file of labels."""
 
     dominant_type: str | None
-    """None: cannot tell, or no usable answer."""
+    """Type of the whole document; None if the source cannot tell."""
     segments: tuple[TypedPageRange, ...] = ()
-    """First page, last page, type; empty where nothing is said of segments."""
+    """(first page, last page, type) of each segment; empty if the source gives no segments."""
     presence_levels: Mapping[str, str] = field(default_factory=dict)
     """Document type → presence level in the whole document."""
     mixture_shares: Mapping[str, float] = field(default_factory=dict)
     """Document type → share of the whole document, 0..1."""
     confidence: float | None = None
-    """In the dominant type, 0..1."""
+    """Confidence in the dominant type, 0..1; None if the source gives none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTruth:
-    """Truth about a document, with its source."""
+    """Known true labels of a document, with their source."""
 
     labels: DocumentLabels
     source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
-    """``GOLD``: a file of labels that was given."""
+    """``SME_VALIDATED`` or ``SME_CORRECTED``: an expert's review; ``GOLD``: a file of labels."""
     vouched: frozenset[str]
-    """Of ``dominant_type``, ``segments``, ``mixture_shares``: only these parts may be measured by."""
+    """Parts known to be right (``dominant_type``, ``segments``, ``mixture``); only these may be used as truth."""
     reviewer: str | None
     is_simulated: bool
-    """Whether a program, not a person, reviewed it."""
+    """True if a simulated reviewer (a program) reviewed the document."""
     review_reason: str | None
     notes: str = ""
 
     def is_vouched(self, part: str) -> bool:
-        """Return True if that part was vouched for."""
+        """Return True if ``part`` (such as ``segments``) is vouched for."""
         return part in self.vouched
 
 
 class IssueWithVerdict(NamedTuple):
-    """One issue, and what experts said of it."""
+    """One issue of a document with the experts' verdict on it."""
 
     issue_id: str
     code: str
@@ -120,9 +122,9 @@ class IssueWithVerdict(NamedTuple):
     page: int | None
     message: str
     verdict: str | None
-    """``confirmed``, ``dismissed``, or None: no expert said anything."""
+    """``confirmed`` or ``dismissed``; None if no expert has judged the issue."""
     auto_fixable: bool = False
-    """Whether arithmetic could have repaired it: some rows of the arbiter's table count only such, or only others."""
+    """True if arithmetic could repair the issue; some rules of the arbiter count only such issues, or only others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,119 +138,121 @@ class ReviewRecord:
     outcome: str
     submitted_at: str
     active_seconds: float | None
-    """Active seconds; None where nobody measured."""
+    """Seconds that the reviewer was active on the case; None if not measured."""
     is_blind: bool
-    """Whether the agent's answer was hidden until this one was given."""
+    """True if the agent's answer was hidden until the reviewer had answered."""
     review_reason: str
     labels_before: DocumentLabels | None
-    """What the agent had said."""
+    """The agent's labels before the review."""
     labels_after: DocumentLabels | None
-    """What the reviewer says; None where nothing was decided."""
+    """The reviewer's labels; None if the review decided nothing."""
     vouched: frozenset[str] = frozenset()
     segment_flags: tuple[Mapping[str, Any], ...] = ()
-    """Remarks about single segments, as the review has them: ``segment_index``, ``flag``, perhaps pages."""
+    """The reviewer's flags on single segments, as stored: ``segment_index``, ``flag`` and optional page numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """One processed document."""
+    """One processed document: its answer, truth, issues, reviews and cost."""
 
     doc_id: str
     sha256: str | None
     filename: str
     truth_status: TruthStatus
     decision: str | None
-    """AUTO_ACCEPT or ESCALATE_TO_SME; None where it could not be read."""
+    """AUTO_ACCEPT or ESCALATE_TO_SME; None if the document could not be read."""
     decision_rule: str | None = None
     decision_reason: str = ""
     page_count: int | None = None
     agent_labels: DocumentLabels | None = None
-    """The pipeline's answer; None where it gave no usable one."""
+    """The program's labels; None if it gave no usable answer."""
     source_folder: str = ""
-    """Name of the folder from which the file was read; empty where nobody knows."""
+    """Name of the folder from which the file was read; empty if unknown."""
     patients_in_file: int | None = None
-    """How many patients the pages name; None where nobody knows."""
+    """Number of different patients named on the pages; None if unknown."""
     pages_of_others: int | None = None
-    """How many pages name another patient than most pages do; None likewise."""
+    """Number of pages that name a different patient than most pages do; None if unknown."""
     production_labels: DocumentLabels | None = None
-    """The production classifier's label; None where it is not known."""
+    """The production classifier's labels; None if unknown."""
     truth: KnownTruth | None = None
     inclusion_probability: float | None = None
-    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable, or nobody knows."""
+    """Probability (0..1) that the document is selected for review; 1 if escalated; None if unreadable or unknown."""
     review_probability: float | None = None
-    """That of having been looked at by now: ``inclusion_probability``, times the share of those drawn alike that were; 1 where the
-    truth was given, 0 where all of these still wait. So a draw by itself makes no figure better or worse."""
+    """Probability (0..1) that the document has been reviewed by now: ``inclusion_probability`` times the reviewed share
+    of the drawn documents in its ``weighting_cell``. 1 if a file of labels gives the truth, 0 if all of them still
+    wait. So queueing further documents alone changes no figure."""
     weighting_cell: tuple[Any, ...] = ()
-    """Documents with equal cells were drawn alike: by the same draws, from the same strata, at the same rate."""
+    """Group of accepted documents with the same selection: same draws, same strata, same probability."""
     review_reason: str | None = None
-    """Why it is or was in the queue; None where it never was."""
+    """Why the document is or was in the review queue; None if it never was."""
     is_deferred: bool = False
-    """Whether an expert had it open and deferred it."""
+    """True if an expert opened the case and deferred it."""
     issues: tuple[IssueWithVerdict, ...] = ()
     reviews: tuple[ReviewRecord, ...] = ()
-    """Oldest first, those of second opinions and adjudications behind the case's own."""
+    """Reviews of the document's own case, oldest first, then those of its second opinion and of its adjudication."""
     page_risks: tuple[float, ...] = ()
-    """Of each page, that its type or the seam before it is wrong, 0..1, as the result tells of itself."""
+    """Risk (0..1) of each page that its type or the boundary before it is wrong, computed from answer and issues."""
     evidence_quality_score: float | None = None
     grounded_ratio: float | None = None
     call_count: int = 0
     token_count: int = 0
     cost_usd: Decimal | None = Decimal(0)
-    """None where nobody knows the price."""
+    """Cost of the document's model calls; None if a price is unknown."""
     processing_seconds: float | None = None
-    """From begin to end of its processing, waiting included."""
+    """Seconds from start to end of processing, including waiting; None if not recorded."""
     error_code: str | None = None
 
     @property
     def sampling_weight(self) -> float:
-        """Number of documents it represents where its truth is known, at least 1."""
+        """Number of documents that this one represents if its truth is known; at least 1."""
         return 1 / self.review_probability if self.review_probability else 1.0
 
     @property
     def has_expert_action(self) -> bool:
-        """True if an expert opened it and acted, even if its truth stays unknown."""
+        """True if an expert has acted on the document, even if its truth is still unknown."""
         return self.truth is not None or self.truth_status == "undeterminable" or bool(self.reviews) or self.is_deferred
 
     @property
     def is_accepted(self) -> bool:
-        """True if the arbiter accepted it."""
+        """True if the arbiter accepted the document."""
         return self.decision == "AUTO_ACCEPT"
 
 
 @dataclass(frozen=True)
 class Study:
-    """All processed documents of one output folder by doc_id, current versions only."""
+    """All processed documents of an output folder, by doc_id, current versions only."""
 
     output: Path | str
     documents: tuple[DocumentRecord, ...]
     problems: tuple[str, ...]
     """A sentence for each damaged file."""
     label_warnings: tuple[str, ...] = ()
-    """A sentence for each label that could not be used as it is."""
+    """A sentence for each supplied label that could not be used, or only in part."""
     attention_checks: tuple[AttentionCheckOutcome, ...] = ()
-    """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
+    """Outcomes of cases with a deliberately wrong answer; their reviews are not part of any document's reviews."""
 
     @property
     def reviewed_documents(self) -> list[DocumentRecord]:
-        """The documents whose truth is known."""
+        """The documents with known truth."""
         return [document for document in self.documents if document.truth is not None]
 
     @property
     def reviews(self) -> list[ReviewRecord]:
-        """Every review of every document."""
+        """The reviews of all documents, without attention checks."""
         return [review for document in self.documents for review in document.reviews]
 
     @property
     def simulated_review_count(self) -> int:
-        """Number of reviews that a program made; figures based on any must say so."""
+        """Number of reviews by simulated reviewers; figures that use any must say so."""
         return sum(review.is_simulated for review in self.reviews)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per document.
+        """Return a table with one row per document.
 
-        Columns: ``doc_id``, ``filename``, ``pages``, ``standing``, ``decision``, ``agent`` and ``confidence``,
-        ``patients_in_file``, ``pages_of_others``, ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
-        ``grounded_ratio``, ``probability`` (of having been looked at by now), ``seconds``, ``cost_usd``.
+        Columns: ``doc_id``, ``filename``, ``pages``, ``standing`` (truth status), ``decision``, ``agent`` (the program's
+        type) and its ``confidence``, ``patients_in_file``, ``pages_of_others``, ``production`` (that classifier's type),
+        ``truth`` (the true type) and its ``source``, ``blocker``, ``major`` and ``minor`` (number of open issues),
+        ``grounded_ratio``, ``probability`` (that the document has been reviewed by now), ``seconds``, ``cost_usd``.
         """
         import pandas as pd
 
@@ -290,20 +294,21 @@ def read_study(
     foreign_types: Mapping[str, str] | None = None,
     settings: Settings | None = None,
 ) -> Study:
-    """Read an output folder.
+    """Read all processed documents of an output folder, with truths and reviews.
 
     Args:
-        output: the folder of a run.
-        truth: CSV or JSON with labels that are known to be right (``doc_id`` or ``filename``, ``dominant_type``,
-            optional ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``); they are the truth of all documents they name,
-            before any review.
-        production: CSV or JSON with the production classifier's labels, before those that a run was given.
-        foreign_types: a label of the production classifier → one of the five types.
-        settings: instead of the environment and ``evalkit.toml``; they name the database.
+        output: the output folder of a run.
+        truth: CSV or JSON file of labels known to be right (``doc_id`` or ``filename``, ``dominant_type``, optional
+            ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``). For the documents in this file, the labels replace
+            the truth from reviews.
+        production: CSV or JSON file of the production classifier's labels, which replace labels given to the run.
+        foreign_types: label of the production classifier → one of the five document types.
+        settings: settings to use instead of the environment and ``evalkit.toml``; only the database is read from them.
 
     Raises:
-        UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
-        StoreError: a draw, ``production_labels.json`` or the index is damaged: they are about all documents.
+        UsageError: the folder or a file of labels is missing or unreadable, or ``foreign_types`` maps a label to an
+            unknown type.
+        StoreError: a draw, ``production_labels.json`` or the index is damaged; these files concern all documents.
     """
     output_folder = open_output_folder(output, (settings or Settings.load()).database)
     return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
@@ -316,19 +321,19 @@ def read_folder_study(
     production: Path | str | None = None,
     foreign_types: Mapping[str, str] | None = None,
 ) -> Study:
-    """Read an output folder that is open, as ``read_study`` does."""
+    """Read all processed documents of an open output folder; see ``read_study``."""
     if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
             f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Name the output folder of an `evalkit run`.",
+            remedy="Give the output folder of an `evalkit run`.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
         if type_name not in TYPE_NAMES:
             raise UsageError(
-                f"[foreign_types] maps {foreign_label!r} to {type_name!r}",
+                f"[foreign_types] maps the label {foreign_label!r} to {type_name!r}, which is not a document type",
                 code="FOREIGN-TYPES",
-                remedy=f"Map it to one of {', '.join(TYPE_NAMES)}.",
+                remedy=f"Map this label to one of {', '.join(TYPE_NAMES)}.",
             )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
     reader.load_label_files(truth, production)
@@ -350,9 +355,10 @@ def read_folder_study(
 def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
     """Add to each document the probability of having been reviewed by now.
 
-    Of those drawn alike, the ones that still wait are taken for like those that were looked at. That is right where all
-    were, and nearly so where neither remarks nor names go with being wrong: nobody chooses the next case, but the queue
-    shows those with more remarks first, then goes by name. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
+    Among drawn documents of one ``weighting_cell``, those that still wait are assumed to be like those already reviewed.
+    This is exact if all are reviewed, and nearly exact unless errors depend on remarks or names: reviewers do not choose
+    the next case, but the queue shows cases with more remarks first, then sorts by name. Source: response weights within
+    cells of equal probability (Little, JASA 81, 1986).
     """
     all_documents = list(documents)
     queued_documents = [
@@ -376,12 +382,15 @@ def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[Docume
 
 
 def _has_gold_truth(document: DocumentRecord) -> bool:
-    """Return True if its truth comes from a file of labels, whatever was drawn."""
+    """Return True if the document's truth comes from a file of labels."""
     return document.truth is not None and document.truth.source == "GOLD"
 
 
 def parse_classification_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
-    """Parse a stored classification. LookupError, TypeError, ValueError if it is none."""
+    """Parse a stored classification to labels; None stays None.
+
+    LookupError, TypeError or ValueError if the JSON is not a valid classification.
+    """
     if classification is None:
         return None
     dominant_type = classification["dominant_type_overall"]
@@ -413,16 +422,19 @@ _NONE_TYPE = type(None)
 
 
 def _require_type(value: Any, *allowed_types: type) -> Any:
-    """Require one of these types, and finite. TypeError, ValueError: damaged file."""
+    """Return the value if it has one of the allowed types and is finite.
+
+    TypeError or ValueError otherwise: the file is damaged.
+    """
     if type(value) not in allowed_types:
-        raise TypeError("a value is of another type")
+        raise TypeError("a stored value has an unexpected type")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a number is none")
+        raise ValueError("a stored number is infinite or not a number")
     return value
 
 
 class _StudyReader:
-    """One pass over an output folder."""
+    """Reader of an output folder, which collects problems and label warnings."""
 
     def __init__(self, output_folder: OutputFolder, foreign_types: Mapping[str, str]) -> None:
         self.output_folder = output_folder
@@ -431,7 +443,7 @@ class _StudyReader:
         self._foreign_types = foreign_types
         self._index_rows = self._read_index_rows()
         paths = [row["file_path"] for row in self._index_rows.values() if not row["replaced"]]
-        # An index that was made again has none of what could not be read.
+        # A rebuilt index has no rows for files that could not be read.
         self._filename_counts = Counter(Path(path).name for path in paths if path)
         self._packet_names = set(output_folder.list_json_files(PACKETS_FOLDER))
         self._ground_truth_names = set(output_folder.list_json_files(GROUND_TRUTH_FOLDER))
@@ -449,14 +461,14 @@ class _StudyReader:
             return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_current_result_names(self) -> Iterator[str]:
-        """Yield the result files of documents as they are now."""
+        """Yield the result files of current documents, without those that were replaced."""
         for name in self.output_folder.list_json_files(RESULTS_FOLDER):
             row = self._index_rows.get(name.rpartition("/")[2].removesuffix(".json"))
             if not (row and row["replaced"]):
                 yield name
 
     def load_label_files(self, truth_path: Path | str | None, production_path: Path | str | None) -> None:
-        """Read the files of labels."""
+        """Read the given files of true and production labels and the run's own labels."""
         if truth_path is not None:
             self._supplied_labels["known labels"] = read_true_labels(Path(truth_path))
             self._gold_rows = self._supplied_labels["known labels"].label_by_key
@@ -466,7 +478,7 @@ class _StudyReader:
             self._production_rows = {**self._production_rows, **self._supplied_labels["production labels"].label_by_key}
 
     def warn_about_unmatched_labels(self, documents: Iterable[DocumentRecord]) -> None:
-        """Say which rows of labels belong to no document."""
+        """Add a warning for label rows that match no document."""
         all_documents = list(documents)
         for label_source, labels in self._supplied_labels.items():
             unmatched_keys = labels.find_unmatched_keys(
@@ -479,14 +491,15 @@ class _StudyReader:
                     else ""
                 )
                 self.label_warnings.append(
-                    f"{label_source} of no document here: {', '.join(unmatched_keys[:_MAX_NAMED_ROWS])}{remainder_text}"
+                    f"{label_source} that match no document in the folder: "
+                    f"{', '.join(unmatched_keys[:_MAX_NAMED_ROWS])}{remainder_text}"
                 )
 
     def _read_json(self, name: str) -> dict[str, Any]:
         return self.output_folder.read_json(name, max_schema_version=TRUTH_VERSION)
 
     def read_document_or_report_problem(self, doc_id: str) -> DocumentRecord:
-        """One document; an unreadable one where a file of it is damaged."""
+        """Read a document; report a damaged file and return the document as unreadable."""
         filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
             result = self._read_json(result_file_name(doc_id))
@@ -494,11 +507,11 @@ class _StudyReader:
         except EvalkitError as error:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
-            self.problems.append(f"{RESULTS_FOLDER}/{doc_id}.json or a file of its case does not have its shape")
+            self.problems.append(f"{RESULTS_FOLDER}/{doc_id}.json or a file of this document's case is damaged")
         return self._create_unreadable_document(doc_id, filename, None, "STORE-TORN")
 
     def _create_unreadable_document(self, doc_id: str, filename: str, sha256: str | None, code: str) -> DocumentRecord:
-        """Create an unreadable document: it stays in every denominator."""
+        """Create the record of an unreadable document, which stays in every denominator."""
         production = self._parse_production_labels_or_warn(
             self._find_label_row_or_warn(self._production_rows, doc_id, filename)
         )
@@ -556,20 +569,23 @@ class _StudyReader:
         )
 
     def _read_source_and_persons(self, doc_id: str) -> tuple[str, list[FilePerson] | None]:
-        """Read the file's folder and the persons on its pages; None if unreadable."""
+        """Read the PDF's folder name and the persons on its pages from the bundle.
+
+        ("", None) if the bundle cannot be read.
+        """
         try:
             stored_bundle = self.output_folder.read_json(
                 bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
             )
             return Path(stored_bundle["file_path"]).parent.name, group_stored_pages_by_person(stored_bundle)
-        except (EvalkitError, LookupError, TypeError, ValueError):  # no other figure needs it
+        except (EvalkitError, LookupError, TypeError, ValueError):  # only the figures on patients need the bundle
             return "", None
 
     def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
         return self._read_json(name) if name in names else None
 
     def _iterate_reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Yield the reviews of a document's cases, those of further opinions last."""
+        """Yield a document's (case_id, revision, review), then those of further opinions."""
         for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
             if case_id in self._reviewed_case_ids:
                 for revision in list_revisions(self.output_folder, case_id):
@@ -578,7 +594,10 @@ class _StudyReader:
                         yield case_id, revision, review
 
     def _find_inclusion_probability(self, doc_id: str, stored_case: Mapping[str, Any] | None) -> float | None:
-        """Find an accepted document's probability of review, by the latest draw."""
+        """Return an accepted document's inclusion probability: the highest recorded one.
+
+        None if no draw or case records one.
+        """
         stored_probability = _parse_number(stored_case["inclusion_probability"]) if stored_case else None
         highest_probability = max(
             (
@@ -589,29 +608,32 @@ class _StudyReader:
             default=None,
         )
         if highest_probability is not None and not 0 <= highest_probability <= 1:
-            raise ValueError("a probability is not from 0 to 1")
+            raise ValueError("a stored inclusion probability is not between 0 and 1")
         return highest_probability
 
     def _find_label_row_or_warn(
         self, label_rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str
     ) -> Mapping[str, Any] | None:
-        """Find the document's row by doc_id, or by a file name that is unique."""
+        """Return the document's label row by doc_id, or by file name if that is unique."""
         if doc_id not in label_rows and filename in label_rows and self._filename_counts[filename] > 1:
             self.label_warnings.append(
-                f"{self._filename_counts[filename]} documents are called {filename}: labels must name the doc_id"
+                f"{self._filename_counts[filename]} documents have the file name {filename}: label them by doc_id"
             )
             return None
         return label_rows.get(doc_id) or label_rows.get(filename)
 
     def _parse_production_labels_or_warn(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
-        """Parse a production row to the five types; None if its label is not mapped."""
+        """Convert a production row to labels; warn if its label is unknown.
+
+        None without a row, or if the row's label is mapped to none of the five types.
+        """
         if row is None:
             return None
         word = get_production_label(row)
         type_name = translate_production_type(word, self._foreign_types)
         if type_name is None:
             self.label_warnings.append(
-                f"production says {word!r}, which is none of the five types: map it in [foreign_types]"
+                f"the production label {word!r} is none of the five types: map it to one of them in [foreign_types]"
             )
             return None
         try:
@@ -622,14 +644,14 @@ class _StudyReader:
             ]
         except (TypeError, ValueError):
             self.label_warnings.append(
-                "a production label has a confidence or segments that cannot be read: its type alone is used"
+                "the confidence or segments of a production label cannot be read: only its type is used"
             )
             confidence, segment_spans = None, []
         return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
 
 
 def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
-    """doc_id → the strata that it was in, one for each draw that could have drawn it."""
+    """Map each doc_id to its strata, one for each draw that could have drawn it."""
     strata_by_doc_id = group_pairs(
         (doc_id, f"{draw_number}:{stratum.value}")
         for draw_number, draw in enumerate(read_all_draws(output_folder), 1)
@@ -640,7 +662,7 @@ def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, .
 
 
 def _parse_expert_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
-    if ground_truth is None or ground_truth["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: nobody looked
+    if ground_truth is None or ground_truth["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: not reviewed
         return None
     labels = parse_classification_labels(ground_truth["ground_truth_classification"])
     if labels is None:
@@ -710,14 +732,17 @@ def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:
 
 
 def _parse_number(value: Any) -> float | None:
-    """Parse a number, None for null. TypeError, ValueError: damaged file."""
+    """Convert a stored number to float; None stays None.
+
+    TypeError or ValueError if the value is no finite number: the file is damaged.
+    """
     return None if value is None else float(_require_type(value, int, float))
 
 
 def _collect_verdicts(
     result: Mapping[str, Any], packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """Collect the newest expert verdict by issue_id, for issues the result still has."""
+    """Collect the newest expert verdicts by issue_id, for issues still in the result."""
     verdict_by_issue_id = {
         record["issue_id"]: record["verdict"] for *_, review in reviews for record in review["issue_verdicts"]
     }

@@ -1,4 +1,4 @@
-"""Metrics of template reviews from the cycle files (specification 004)."""
+"""Metrics of the reviews of bank-statement templates (specification 004)."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, parse_stored_re
 
 @dataclass(frozen=True)
 class TemplateReviewMetrics:
-    """Metrics of reviews: one or more attempts, ending with approval or a person."""
+    """Metrics of template reviews; each review has one or more attempts.
+
+    A review ends with approval or with escalation to a person.
+    """
 
     review_count: int
     attempt_count: int
     first_pass_approval_rate: Estimate
-    """The share of reviews that ended with the first attempt, approved."""
+    """Share of reviews that were approved on the first attempt."""
     arbitration_rate: Estimate
-    """The share of attempts, of those that both reviewers reported on, that the two disagreed on."""
+    """Share of attempts on which the two reviewers disagreed, among attempts that both reported on."""
     convergence_rate: Estimate
-    """The share of reviews that ended with approval, by whatever attempt."""
+    """Share of reviews that ended with approval, on any attempt."""
     disagreement_categories: dict[TemplateIssueCategory, int]
-    """Issues that only one reviewer reported, where one passed the template and the other did not; most first."""
+    """Number of issues by category that only one reviewer reported in a disputed attempt; most frequent first."""
     escalation_reasons: dict[str, int]
-    """Why a person had to decide; most first."""
+    """Number of reviews by the reason for escalation to a person; most frequent first."""
     input_tokens: int
     output_tokens: int
     cost_usd: Decimal | None
-    """None where nobody knows the price of one of them."""
+    """Total cost of the reviews; None if a price is unknown."""
 
 
 def read_template_review_cycles(output_folder: OutputFolder) -> list[ReviewCycle]:
-    """Read all cycles by template and number. StoreError names an unreadable file."""
+    """Read all stored review cycles, sorted by template and number.
+
+    StoreError names a file that cannot be read.
+    """
     numbered_names = [
         (template_id, int(number[1]), name)
         for template_id in output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER)
@@ -58,7 +64,10 @@ def read_template_review_cycles(output_folder: OutputFolder) -> list[ReviewCycle
 
 
 def measure_template_reviews(cycles: Iterable[ReviewCycle]) -> TemplateReviewMetrics:
-    """Measure the cycles, in the order of ``read_template_review_cycles``."""
+    """Compute the metrics of template reviews.
+
+    ``cycles`` must be in the order of ``read_template_review_cycles``.
+    """
     all_cycles = list(cycles)
     reviews = [list(group) for _, group in groupby(all_cycles, key=lambda cycle: cycle.review_cycle_id)]
     final_cycles = [review[-1] for review in reviews]

@@ -1,7 +1,8 @@
-"""Performance of verifiers and rules: cost, errors stopped, errors missed.
+"""Performance of verifiers and rules: precision, cost and missed errors.
 
-Everything is computed from a :class:`~evalkit.evaluation.study.Study`; what the arbiter would say of fewer issues is asked
-of the arbiter. Every frame says in ``simulated`` how many of the judgements behind a row a program made.
+Everything is computed from a :class:`~evalkit.evaluation.study.Study`. To learn if a rule alone caused an escalation, the
+arbiter decides again without that rule's issues. The column ``simulated`` of each table counts judgements by simulated
+reviewers (programs).
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
+#: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs
+#: more than nine needless reviews.
 PAYOFF_SHARE = 0.1
-"""Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing."""
 
+#: Maximum number of cases up to which the number of further cases needed for a judgement is reported.
 _MAX_FURTHER_CASES = 10_000
-"""Beyond this, no number of further cases is promised to tell."""
 
 ErrorLevel = Literal["type", "segments", "segments merged"]
 ERROR_LEVELS: tuple[ErrorLevel, ...] = ("type", "segments", "segments merged")
@@ -50,8 +52,8 @@ MISSED_COLUMNS = (
     *("review_reason", "source", "note_length", "simulated"),
 )
 
+#: (agent, code, origin) of an issue.
 RuleKey = tuple[str, str, str]
-"""Agent, code, origin."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -59,22 +61,22 @@ RuleKey = tuple[str, str, str]
 
 
 def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
-    """One row per agent, code and origin, in that order.
+    """Tabulate precision and cost of each rule, by agent, code and origin.
 
     Columns:
-        agent, code, origin: who raises it.
-        documents, raised: in how many documents, how many issues, repaired ones too.
-        confirmed, dismissed, unjudged: what experts said of these issues; nothing was said of the last.
-        judged, precision, low, high, method: confirmed among the judged, 0..1, with the exact 95 % interval, which takes
-            issues of one document for independent. None where none was judged.
-        alone: documents that would have been accepted without the row's issues, by the arbiter's table on the open ones
-            that remain. One that would have been sent back for a repair is not among them.
-        validated, corrected, open: of these, the answer was right as it was (the escalation was needless), or not, or
-            unknown.
-        minutes, untimed: active time of the experts on these, where it was measured; answers where it was not.
-        verdict: in words; a judgement only where the interval of corrected among validated and corrected is on one side
-            of ``payoff_share`` (0..1).
-        simulated: documents of the row on whose case a program said something.
+        agent, code, origin: the rule that raised the issues.
+        documents, raised: number of documents and of issues, including repaired issues.
+        confirmed, dismissed, unjudged: number of issues that experts confirmed, dismissed or did not judge.
+        judged, precision, low, high, method: number of judged issues; confirmed share of them, 0..1, with the exact 95 %
+            interval, which treats issues of one document as independent. The precision is None if no issue was judged.
+        alone: number of escalated documents that the arbiter would have accepted without the rule's issues. Documents that
+            would have been retried are not counted.
+        validated, corrected, open: number of documents in ``alone`` whose answer was right (the escalation was needless),
+            wrong, or of unknown truth.
+        minutes, untimed: the experts' active time on the documents in ``alone``; number of reviews without measured time.
+        verdict: judgement in words. It is definite only if the interval of the share corrected / (validated + corrected)
+            lies entirely below or above ``payoff_share`` (0..1).
+        simulated: number of the row's documents with a review or truth by a simulated reviewer (a program).
     """
     issues_by_rule = group_pairs(
         (rule_key, (document, issues))
@@ -88,12 +90,15 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
 
 
 def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
-    """Return the key by which findings are counted together."""
+    """Return the (agent, code, origin) by which issues are grouped into rules."""
     return issue.agent, issue.code, issue.origin
 
 
 def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
-    """Return True if the arbiter would have accepted the document without that rule."""
+    """Return True if the document was escalated only because of this rule.
+
+    The arbiter decides again without the rule's issues and would accept the document.
+    """
     if document.decision != Decision.ESCALATE_TO_SME:
         return False
     remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule_key]
@@ -101,8 +106,8 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
 
 
 def _convert_to_issue(issue_with_verdict: IssueWithVerdict) -> Issue:
-    """Convert the finding to an issue for the arbiter."""
-    # The verdict is an expert's there and that of a quote here; the group decides nothing.
+    """Convert a stored issue to an ``Issue`` for the arbiter."""
+    # ``Issue.verdict`` is the verdict on a quote, not the expert's; ``ig_id`` does not influence the decision.
     return Issue.model_validate(issue_with_verdict._asdict() | {"verdict": None, "ig_id": ""})
 
 
@@ -137,15 +142,15 @@ def _build_rule_row(
         "untimed": durations.count(None),
         "verdict": describe_rule_worth(needed_flags.count(True), needed_flags.count(False), payoff_share)
         if sole_documents
-        else "escalates nothing alone",
+        else "never the only reason for an escalation",
         "simulated": sum(_has_simulated_reviews(record) for record, _ in raised_issues),
     }
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:
-    """Return True if today's answer needs correction; None if unknown.
+    """Return True if the current answer is wrong or missing; None if unknown.
 
-    What an expert once corrected may be right today: a later run may have answered otherwise.
+    The current answer is compared, because a later run may have corrected what an expert once corrected.
     """
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None:
@@ -169,15 +174,16 @@ def _has_simulated_reviews(document: DocumentRecord) -> bool:
 
 
 def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share: float = PAYOFF_SHARE) -> str:
-    """Describe in words if a rule gives more than it costs.
+    """Describe in words if a rule's escalations are worth their cost.
 
-    ``payoff_share`` is the share 0..1 of needed escalations from which it does. Where the interval does not tell, how many
-    more cases would, if they went on like those that are judged; with none judged, if all were needless.
+    A rule is worth its cost if more than ``payoff_share`` (0..1) of its escalations is needed (the answer was corrected).
+    If the interval is inconclusive, the sentence says how many further cases would be needed, assuming the same share of
+    corrections (no corrections if no case was judged yet).
 
     >>> describe_rule_worth(0, 40), describe_rule_worth(8, 2), describe_rule_worth(1, 9)
-    ('costs more than it gives', 'gives more than it costs', 'as good as even: no number of cases would tell')
+    ('costs more than it gives', 'gives more than it costs', 'cost and benefit about equal: more cases would not tell')
     >>> describe_rule_worth(0, 3), describe_rule_worth(0, 0)
-    ('too few judged: 33 more', 'too few judged: 36 more')
+    ('too few judged: 33 more needed', 'too few judged: 36 more needed')
     """
     judged = corrected_count + validated_count
     corrected_share = corrected_count / judged if judged else 0.0
@@ -190,8 +196,8 @@ def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share
         return "costs more than it gives" if corrected_share < payoff_share else "gives more than it costs"
     further_cases = bisect_left(range(judged, _MAX_FURTHER_CASES), True, key=is_conclusive)
     if judged + further_cases >= _MAX_FURTHER_CASES:
-        return "as good as even: no number of cases would tell"
-    return f"too few judged: {further_cases} more"
+        return "cost and benefit about equal: more cases would not tell"
+    return f"too few judged: {further_cases} more needed"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -200,37 +206,37 @@ def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share
 
 @dataclass(frozen=True)
 class _EscalationSource:
-    """Somebody or something whose share of the classifier's errors is asked for."""
+    """An agent, a code, or any/none of them, whose share of errors is computed."""
 
     kind: Literal["any", "none", "agent", "code"]
     name: str
     matches: Callable[[frozenset[tuple[str, str]]], object]
-    """True, or not empty, of the agents and codes that escalated a document where it is one of them."""
+    """Given the (agent, code) pairs that escalated a document, return a true value if this source is one of them."""
     accepted_share: float = 0.0
-    """The share of errors among accepted documents that it has by definition."""
+    """Share of the errors in accepted documents that belong to this source: 1 for ``none``, 0 for all others."""
 
 
 class _AnsweredDocument(NamedTuple):
-    """A document with an answer."""
+    """A document with a usable answer, its correctness and who escalated it."""
 
     document: DocumentRecord
     is_answer_wrong: bool | None
-    """None: unknown."""
+    """True if the answer is an error; None if unknown."""
     escalators: frozenset[tuple[str, str]]
-    """Agents and codes."""
+    """(agent, code) of the issues that made the arbiter escalate; empty if accepted."""
 
 
 class _AnsweredPopulation(NamedTuple):
-    """The documents with an answer, by how they came to be looked at."""
+    """The documents with a usable answer, by how they were selected for review."""
 
     known_errors: list[_AnsweredDocument]
-    """Those that are known."""
+    """Documents whose answer is known to be wrong."""
     certain_documents: list[_AnsweredDocument]
-    """Chance has no say in them, and they are not known to be right."""
+    """Documents whose review did not depend on a random draw, without those known to be right."""
     drawn_outcomes: list[DrawnDocument]
-    """Of the others those that were looked at; inside: an error. Nothing escalated them."""
+    """The reviewed documents among those that could only be drawn; in the domain if the answer is wrong."""
     drawable_count: int
-    """How many others there are."""
+    """Number of documents that could only be drawn, reviewed or not."""
 
     @classmethod
     def from_documents(cls, documents: Sequence[_AnsweredDocument]) -> _AnsweredPopulation:
@@ -256,26 +262,27 @@ class _AnsweredPopulation(NamedTuple):
 
 
 def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
-    """Tabulate the share of the classifier's errors escalated, by level and source.
+    """Tabulate the share of the classifier's errors that were escalated, by source.
 
-    An error is an answer that is wrong in a part that was vouched for. No answer, and "cannot tell", is none: it is
-    escalated for want of an answer, whatever the verifiers can. The pipeline's repairs touch neither types nor
-    segments, so that its answer is the classifier's first one in both.
+    An error is an answer that is wrong in a part that an expert vouched for. A missing answer or "cannot tell" is no error
+    here, because it is escalated without any verifier. The pipeline's repairs change neither types nor segments, so its
+    answer equals the classifier's first answer in both.
 
     Columns:
-        level: ``type`` of the whole document; ``segments``: all of them exactly, as they were given; ``segments merged``:
-            the same with neighbours of one type as one (contract, ruling 12).
-        kind, who: ``any`` and ``none``; each ``agent``; each ``code``. A document that several escalated counts for
-            each. Only open issues count which the arbiter's winning row counted.
-        errors, stopped: documents; those that were seen.
-        share, low, high, n, method: of all errors among the processed documents, 0..1, those that nobody saw estimated
-            from what was drawn; 95 % interval, in which escalated documents that nobody has judged yet count for the
-            worst and the best. None where no accepted document was looked at. What is known of these documents is no
-            estimate: the interval is of what was not seen, not of documents still to come.
-        reviewed_share, reviewed_low, reviewed_high: reviewed only, unweighted, with the exact interval of a simple
-            sample. Escalated errors are too many among them, so that verifiers look better than they are.
-        documents: the doc_ids of ``tabulate_escalated_errors``.
-        simulated: errors whose truth a program supplied.
+        level: ``type``: the document's type is wrong; ``segments``: not all segments are exactly right, as given;
+            ``segments merged``: the same after merging neighbours of one type (contract, ruling 12).
+        kind, who: the source of the escalation: ``any``, ``none`` (the error was accepted), each ``agent``, each ``code``.
+            A document that several escalated counts for each of them. Only open issues that the arbiter's deciding rule
+            counts are considered.
+        errors, stopped: number of reviewed documents with an error; number of these that the source escalated.
+        share, low, high, n, method: share (0..1) of all errors among the processed documents that the source escalated;
+            errors in unreviewed documents are estimated from the random draws. In the 95 % interval, escalated documents
+            without a review count as the worst and as the best case. None if no accepted document was reviewed. The
+            interval covers uncertainty about these documents only, not about future ones.
+        reviewed_share, reviewed_low, reviewed_high: stopped / errors of the reviewed documents, unweighted, with the exact
+            interval of a simple sample. Escalated errors are over-represented, so this share is too high.
+        documents: the doc_ids of the stopped documents.
+        simulated: number of errors whose truth a simulated reviewer (a program) supplied.
     """
     escalators_by_document = [_find_escalating_agents_and_codes(document) for document in study.documents]
     stoppers = list(_iterate_escalation_sources({pair for escalators in escalators_by_document for pair in escalators}))
@@ -293,7 +300,10 @@ def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
 
 
 def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
-    """Return True if the answer is an error; None if it is unvouched or missing."""
+    """Return True if the agent's answer is wrong at this level.
+
+    None if there is no usable answer or no expert vouched for this part of the truth.
+    """
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None or agent_labels is None or not _has_answer(agent_labels, level):
         return None
@@ -301,7 +311,10 @@ def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
 
 
 def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
-    """Return True if it differs from the truth, even if missing; None if unvouched."""
+    """Return True if the labels are missing or differ from the truth at this level.
+
+    None if this part of the truth is not vouched for.
+    """
     if level == "type":
         return agent_labels.dominant_type != truth.labels.dominant_type if truth.is_vouched("dominant_type") else None
     if not truth.is_vouched("segments"):
@@ -313,7 +326,7 @@ def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, le
 
 
 def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
-    """Return True if there is an answer that could be wrong."""
+    """Return True if the labels give a type, or typed segments, at this level."""
     if agent_labels is None:
         return False
     if level == "type":
@@ -322,10 +335,10 @@ def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
 
 
 def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tuple[str, str]]:
-    """Find agent and code of the open issues that made the arbiter escalate."""
+    """Return (agent, code) of the issues that made the arbiter escalate, if any."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return frozenset()
-    # A row that is not in the table yet could have counted anything.
+    # For a decision rule that is not in the table, use the set of issues that rule 8 counts.
     is_counted = COUNTED_ISSUES_BY_RULE.get(document.decision_rule or "", COUNTED_ISSUES_BY_RULE["8"])
     open_issues = (issue for issue in document.issues if issue.status == "open")
     return frozenset((issue.agent, issue.code) for issue in open_issues if is_counted(_convert_to_issue(issue)))
@@ -395,39 +408,39 @@ def _estimate_escalated_share(stopper: _EscalationSource, population: _AnsweredP
 
 @dataclass(frozen=True)
 class _Correction:
-    """One thing that an expert said otherwise."""
+    """One difference between the agent's and the expert's answer."""
 
     aspect: str
     agent_answer: str
     expert_answer: str
     pages: tuple[int, ...]
-    """Empty: the whole document."""
+    """Pages that the difference concerns; empty for the whole document."""
 
     def is_touched_by(self, issue: IssueWithVerdict) -> bool:
-        """Return True if the finding is about one of its pages, or about no page in particular."""
+        """Return True if the issue names one of the corrected pages, or no page at all."""
         return issue.page is None or not self.pages or issue.page in self.pages
 
 
 def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
-    """Tabulate expert corrections that no issue had raised, a row per difference.
+    """Tabulate expert corrections that no verifier had raised, one row per difference.
 
-    Raised it has who left an open BLOCKER or MAJOR there which no expert dismissed: on one of the pages concerned, or on
-    no page in particular. A MINOR remark sends nobody to look. Of segments of another range the pages of both answers are
-    concerned; of the type of the whole document, all pages. No rule speaks of what experts flag, so that every flag is a
-    row. Documents without an answer are left out: that was raised.
+    A difference counts as raised if there is an open BLOCKER or MAJOR issue, not dismissed by an expert, on one of its
+    pages or without a page. MINOR issues do not count, because they escalate nothing. A wrong boundary concerns the pages
+    of the differing segments of both answers; a wrong type of the whole document concerns all pages. No rule covers the
+    flags of experts, so every flag has a row. Documents without an answer are left out, because they are always escalated.
 
     Columns:
         doc_id: the document.
-        differs: ``type`` (of the whole document), ``boundary``, ``segment type`` (of equal pages, in a document of
-            several segments), ``flag`` (what an expert remarked about a segment: other_patient, duplicate, out_of_order).
-        was, is: the agent's and the expert's word for it.
-        pages: concerned; empty: all.
-        remarks: open MINOR issues there.
-        decision, reason: the arbiter's.
-        review_reason: why it was looked at; None for given labels.
-        source: who tells the truth: SME_VALIDATED (flags only), SME_CORRECTED, GOLD.
-        note_length: characters of the expert's note, which is not copied: a patient may be named there.
-        simulated: 1 if a program supplied the truth.
+        differs: ``type`` (of the whole document), ``boundary``, ``segment type`` (same pages, in a document of several
+            segments), ``flag`` (set by an expert on a segment: other_patient, duplicate, out_of_order).
+        was, is: the agent's and the expert's answer.
+        pages: the pages concerned; empty means all.
+        remarks: number of open MINOR issues on these pages.
+        decision, reason: the arbiter's decision and its reason.
+        review_reason: why the document was reviewed; None if a file of labels gives the truth.
+        source: source of the truth: SME_VALIDATED (flags only), SME_CORRECTED or GOLD.
+        note_length: number of characters of the expert's note; its text is not copied, because it may name a patient.
+        simulated: 1 if a simulated reviewer (a program) supplied the truth.
     """
     rows = []
     for document in study.documents:
@@ -493,7 +506,7 @@ def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
 
 
 def _clip_page_range(start_page: int, end_page: int, page_count: int | None) -> range:
-    """Clip the pages to the document; an answer may name any number."""
+    """Return the pages of a range that exist; an answer may name any number."""
     return range(max(start_page, 1), min(end_page, page_count or MAX_PAGE_NUMBER, MAX_PAGE_NUMBER) + 1)
 
 
@@ -502,7 +515,7 @@ def _format_page_ranges(page_ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def _iterate_flag_corrections(document: DocumentRecord) -> Iterator[_Correction]:
-    """Yield the current expert's flags on segments."""
+    """Yield the flags on segments from the newest deciding review."""
     own_reviews = [review for review in document.reviews if not review.case_id.endswith(SECOND_SUFFIX)]
     deciding_reviews = [review for review in own_reviews if review.case_id.endswith(ADJUDICATION_SUFFIX)] or own_reviews
     if not deciding_reviews or document.truth is None or document.truth.source == "GOLD":

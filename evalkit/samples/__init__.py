@@ -1,7 +1,8 @@
-"""The demo's documents: hospital papers of no real patient, drawn by evalkit.
+"""The demo's documents: invented clinical PDFs, drawn by evalkit.
 
-Their text is data in ``content/``: one TOML file per document, ``classifications/`` (answers of a supposed other system),
-``expected.toml`` (the decisions that the pipeline should make), ``production.csv`` and ``truth.csv``.
+Their text is data in ``content/``: one TOML file per document, ``classifications/`` (answers of an invented other system),
+``expected.toml`` (the decisions that a run should make), ``production.csv`` (labels of an invented production classifier)
+and ``truth.csv`` (the true labels).
 """
 
 from evalkit.samples.demo_folder import write_demo_folder

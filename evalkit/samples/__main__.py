@@ -1,4 +1,4 @@
-"""``python -m evalkit.samples SAMPLES OUTPUT``: check the demo's decisions."""
+"""``python -m evalkit.samples SAMPLES OUTPUT``: check a run of the demo."""
 
 import json
 import sys
@@ -8,7 +8,10 @@ from evalkit.samples.expected_decisions import describe_wrong_decisions
 
 
 def main(samples_folder: Path, output_path: Path) -> int:
-    """Print a line per difference and their count; return the exit status."""
+    """Print the documents decided otherwise than expected, and their number.
+
+    Return the exit status: 1 if any decision differs, else 0.
+    """
     wrong_decisions = describe_wrong_decisions(samples_folder, output_path)
     total = len(json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"])
     sys.stdout.write("".join(f"{line}\n" for line in wrong_decisions))

@@ -1,4 +1,4 @@
-"""The demo's folder: PDFs, another system's answers, labels, expected decisions."""
+"""Writer of the demo folder: PDFs, answers, labels and expected decisions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CLASSIFICATIONS_FOLDER = "classifications"
 
 
 def write_demo_folder(folder: Path) -> list[Path]:
-    """Write the demo into a folder, created if missing; return the PDFs, sorted.
+    """Write the demo's files into a folder; return the paths of the PDFs, sorted.
 
-    The files are ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected.json``, ``production.csv``, and
-    the true labels in ``truth.csv``. Two draws are equal to the byte.
+    The folder is created if it is missing. Files: ``{doc_id}.pdf``, for some documents ``classifications/{doc_id}.json``,
+    ``expected.json``, ``production.csv``, and the true labels in ``truth.csv``. Every call writes the same bytes.
     """
     (folder / CLASSIFICATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
     content_folder = files("evalkit.samples") / "content"
@@ -36,7 +36,7 @@ def write_demo_folder(folder: Path) -> list[Path]:
         (folder / CLASSIFICATIONS_FOLDER / classification_file.name).write_bytes(classification_file.read_bytes())
     for table_name in (PRODUCTION_FILE, TRUTH_FILE):
         (folder / table_name).write_bytes((content_folder / table_name).read_bytes())
-    # TOML has no null: a document whose type cannot be told has no such key.
+    # TOML has no null: a document of unknown type has no key "dominant_type".
     rows = tomllib.loads((content_folder / EXPECTED_FILE).read_text("utf-8")).items()
     expected_json = {"schema_version": 1, "documents": {doc_id: _add_null_dominant_type(row) for doc_id, row in rows}}
     (folder / "expected.json").write_text(json.dumps(expected_json, indent=2, sort_keys=True) + "\n", "utf-8")
@@ -50,7 +50,7 @@ def _add_null_dominant_type(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_manuscripts(content_folder: Traversable) -> Iterator[tuple[str, Manuscript]]:
-    """Read every manuscript, with its doc_id, sorted."""
+    """Yield (doc_id, manuscript) of each document in the folder, sorted by doc_id."""
     for file in sorted(content_folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml") and file.name != EXPECTED_FILE:
             yield file.name.removesuffix(".toml"), Manuscript.parse_toml(file.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The comparison of a run's decisions on the demo with the expected ones."""
+"""Comparison of a run's decisions on the demo with the expected decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalkit.store import OutputFolder, open_output_folder, result_file_name
 
 
 def describe_wrong_decisions(samples_folder: Path, output_path: Path) -> list[str]:
-    """Describe each document of ``expected.json`` that a run decided otherwise."""
+    """Return a line for each document whose decision differs from ``expected.json``."""
     expected_rows = json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"]
     result_by_doc_id = {
         doc_id: _load_result_or_error_code(open_output_folder(output_path), doc_id) for doc_id in expected_rows
@@ -30,7 +30,7 @@ def describe_wrong_decisions(samples_folder: Path, output_path: Path) -> list[st
 
 
 def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> dict[str, Any]:
-    """Select the row, or its ``without_ocr`` if the document was read without OCR."""
+    """Return the expected row, or its ``without_ocr`` if OCR did not read the file."""
     has_ocr = isinstance(result, DocumentResult) and ", " in result.reader
     row_without_ocr = row.get("without_ocr")
     return (
@@ -41,7 +41,7 @@ def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> d
 
 
 def _load_result_or_error_code(output_folder: OutputFolder, doc_id: str) -> DocumentResult | str:
-    """Load the document's result, or the code of its error."""
+    """Load the document's result, or return the error code if there is none."""
     try:
         stored_json = output_folder.read_json(result_file_name(doc_id), max_schema_version=SCHEMA_VERSION)
     except EvalkitError as error:

@@ -1,7 +1,7 @@
-"""The text of a sample document, before it is drawn.
+"""Text and layout of a sample PDF, read from a TOML file.
 
-A manuscript is a TOML file. Each ``[[part]]`` is one source document with its own letterhead and page count; each of
-its ``pages`` is a text in a small markup, one block per group of equal lines::
+Each ``[[part]]`` of the TOML file is one source document with its own letterhead and page count; each of its ``pages`` is
+text in a small markup, with one block per group of lines of the same kind::
 
     # Title                     ## Heading                  plain lines become one paragraph, **bold** inside
     - list item                 1. numbered item            | cell | cell |   (first row is the header)
@@ -24,6 +24,8 @@ BlockKind = Literal[
     "title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"
 ]
 
+#: (pattern, kind) rows: the first pattern that matches a line's start decides on the kind; the last one matches every
+#: line. The matched characters are not drawn.
 BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"## "), "heading"),
     (re.compile(r"# "), "title"),
@@ -36,29 +38,28 @@ BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"> "), "small"),
     (re.compile(r""), "paragraph"),
 )
-"""First match wins; the last row catches all. Characters that a pattern consumes are not drawn."""
 
+#: Kinds of block whose lines are joined to one text; in all other kinds each line is drawn separately.
 FLOWING_KINDS: tuple[BlockKind, ...] = ("paragraph", "small", "callout")
-"""Kinds whose lines flow into one text; the lines of the others stay lines."""
 
 
 @dataclass(frozen=True)
 class ManuscriptBlock:
-    """A group of lines that are drawn in the same way."""
+    """A group of consecutive lines of the same kind, such as a table or a list."""
 
     kind: BlockKind
     lines: tuple[str, ...]
 
     @property
     def cells(self) -> list[list[str]]:
-        """The cells of each line, which bars separate."""
+        """The cells of each line, split at vertical bars."""
         return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in self.lines]
 
 
 def parse_blocks(page_markup: str) -> list[ManuscriptBlock]:
     r"""Parse a page's markup into blocks, in order.
 
-    A line with two leading spaces continues the one before.
+    A line with two leading spaces continues the line before.
 
     >>> parse_blocks("## Plan\n- rest\n- return in\n  two weeks")
     [ManuscriptBlock(kind='heading', lines=('Plan',)), ManuscriptBlock(kind='item', lines=('- rest', '- return in two weeks'))]
@@ -92,54 +93,55 @@ def _classify_line(line: str) -> tuple[BlockKind, str]:
 
 
 class ManuscriptPart(StrictRecord):
-    """One source document: its paper and its text."""
+    """One source document in the PDF: its letterhead, layout and page texts."""
 
     organisation: str
-    """First line of the letterhead, the largest."""
+    """Name of the organisation, drawn large as the first line of the letterhead."""
     address: tuple[str, ...] = ()
     """Further lines of the letterhead."""
     colour: tuple[float, float, float] = (0.10, 0.22, 0.42)
-    """The colour of letterhead, rules and headings (red, green, blue; 0..1)."""
+    """Colour of letterhead, rules and headings: red, green, blue, each 0..1."""
     font: Literal["sans", "serif", "mono"] = "sans"
     size: float = 10.5
-    """The size of the body text, in points."""
+    """Font size of the body text, in points."""
     patient: tuple[tuple[str, str], ...] = ()
-    """Label and value of each field of the strip under the first letterhead."""
+    """(label, value) of each field in the patient strip below the letterhead."""
     running_header: str = ""
-    """The header from the second page on, where there is no letterhead."""
+    """Header of the second and all further pages."""
     misfiled_headers: dict[str, str] = {}
-    """Other headers by page number: another patient's page among the part's own."""
+    """Page number → header that replaces ``running_header``, to imitate a page of another patient."""
     footer: str = ""
-    """The footer of every page, next to its number."""
+    """Footer of every page, next to the page number."""
     pages: tuple[str, ...]
-    """The markup of each page; an empty one stays blank."""
+    """The markup of each page; an empty string gives a blank page."""
 
 
 class Manuscript(StrictRecord):
-    """A whole PDF."""
+    """Content of a whole sample PDF: one or more source documents."""
 
     title: str
-    """The title in the file's metadata, which is not drawn."""
+    """Title in the PDF's metadata; it is not drawn."""
     fax: str = ""
-    """The line that the fax machine printed at the top of every page, without the page number."""
+    """Fax line drawn at the top of every page, before the page number; empty for no fax line."""
     scanned: Literal["", "well", "poorly"] = ""
-    """Not empty: pages are slightly skewed images without a text layer; ``poorly``: unreadable ones."""
+    """Empty: pages with a text layer. ``well``: slightly skewed page images without a text layer. ``poorly``: such
+    images with a resolution too low to read."""
     part: tuple[ManuscriptPart, ...]
 
     @field_validator("part")
     @classmethod
     def _require_latin_1(cls, parts: tuple[ManuscriptPart, ...]) -> tuple[ManuscriptPart, ...]:
-        # The standard fonts of PDF viewers have Latin-1 only; anything else would be drawn as a dot.
+        # The standard fonts of PDF viewers have Latin-1 characters only; any other character would be drawn as a dot.
         for part in parts:
             part.model_dump_json().encode("latin-1")
         return parts
 
     @property
     def total_pages(self) -> int:
-        """The number of pages of all parts."""
+        """Total number of pages of all parts."""
         return sum(len(part.pages) for part in self.part)
 
     @classmethod
     def parse_toml(cls, toml_text: str) -> Manuscript:
-        """Parse the text of a TOML file."""
+        """Create a manuscript from the text of a TOML file."""
         return cls.model_validate(tomllib.loads(toml_text))

@@ -1,7 +1,7 @@
-"""The drawing of a manuscript as a PDF.
+"""Drawing of a manuscript as a PDF, optionally as a simulated scan.
 
-The same manuscript gives the same bytes every time: no clock, no random file id, and only the standard fonts of PDF
-viewers. Text that does not fit on its page is an error; it is never cut off.
+The same manuscript always gives the same bytes: no clock, no random file id, and only the standard fonts of PDF viewers.
+Text that does not fit on its page raises an error and is never cut off.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from typing import Any
 
 from evalkit.samples.manuscript import BlockKind, Manuscript, ManuscriptBlock, ManuscriptPart, parse_blocks
 
+#: Type of a PyMuPDF document or page; PyMuPDF's own annotations leave most methods untyped.
 PyMuPdfObject = Any
-"""A document or page of PyMuPDF, whose own annotations leave most methods untyped."""
 
 PAGE_WIDTH, PAGE_HEIGHT = 612.0, 792.0
 LEFT_EDGE, RIGHT_EDGE = 54.0, 558.0
+#: Lower end of the body text, in points from the page's upper edge; the footer is below.
 BODY_BOTTOM = 738.0
-"""The end of the body text; the footer is below."""
 
-#: Regular and bold font of each family, by PyMuPDF's names of the standard fonts.
+#: (regular, bold) font of each family, as PyMuPDF's names of the standard fonts.
 FONTS_BY_FAMILY = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "cobo")}
 BLACK = (0.0, 0.0, 0.0)
 GREY = (0.35, 0.35, 0.35)
 LINE_SPACING = 1.36
+#: The round bullet in the code page of the standard fonts.
 BULLET = "\x95"
-"""The round bullet in the code page of the standard fonts."""
 SCAN_DPI = 110
+#: Resolution of a poor scan: so low that letters cannot be distinguished.
 UNREADABLE_SCAN_DPI = 32
-"""So coarse that letters cannot be told apart."""
+#: Skew of scanned pages in degrees, used alternately.
 SCAN_SKEW_DEGREES = (0.9, -0.7)
-"""Degrees by which sheets lie askew on the scanner's glass, in turn."""
 
 Colour = tuple[float, float, float]
+#: (word, name of its font).
 StyledWord = tuple[str, str]
-"""A word and its font name."""
 
 
 def draw_pdf(manuscript: Manuscript) -> bytes:
-    """Draw the manuscript's PDF. ValueError if a page's text does not fit."""
+    """Draw a manuscript as a PDF. ValueError if a page's text does not fit."""
     document = _create_empty_pdf()
     for part in manuscript.part:
         for page_number in range(1, len(part.pages) + 1):
@@ -89,12 +89,12 @@ def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> N
 
 @dataclass
 class _PagePen:
-    """The page that is being drawn, and the place of the next line."""
+    """The page being drawn, and the vertical position of its next block."""
 
     shape: Any
     part: ManuscriptPart
     y: float = field(default=40.0)
-    """The top of the next block, in points from the page's upper edge."""
+    """Top of the next block, in points from the page's upper edge."""
 
     @property
     def regular_font(self) -> str:
@@ -118,7 +118,7 @@ class _PagePen:
         self.shape.finish(color=colour, fill=fill, width=0.6)
 
     def split_styled_words(self, text: str) -> list[StyledWord]:
-        """Split a text into words; those in ``**…**`` are bold."""
+        """Split a text into (word, font) pairs; words within ``**…**`` get the bold font."""
         runs = re.split(r"\*\*", text)
         return [
             (word, self.bold_font if run_position % 2 else self.regular_font)
@@ -167,7 +167,7 @@ def _wrap_words(words: list[StyledWord], width: float, size: float) -> list[list
 def _draw_letterhead(pen: _PagePen) -> None:
     part = pen.part
     pen.draw_box(LEFT_EDGE, pen.y, LEFT_EDGE + 26, pen.y + 26, fill=part.colour, colour=part.colour)
-    # The cross of a hospital's sign: a letterhead without a mark does not look like a hospital's.
+    # A white cross, so that the letterhead looks like a hospital's.
     pen.draw_box(LEFT_EDGE + 11, pen.y + 5, LEFT_EDGE + 15, pen.y + 21, fill=(1, 1, 1), colour=None)
     pen.draw_box(LEFT_EDGE + 5, pen.y + 11, LEFT_EDGE + 21, pen.y + 15, fill=(1, 1, 1), colour=None)
     pen.draw_text(LEFT_EDGE + 36, pen.y + 12, part.organisation, pen.bold_font, 14, part.colour)
@@ -295,7 +295,10 @@ def _draw_table(pen: _PagePen, block: ManuscriptBlock) -> None:
 
 
 def _compute_column_widths(cell_words: list[list[list[StyledWord]]], size: float, padding: float) -> list[float]:
-    """Fit columns to their contents; on a narrow page narrow the widest ones first."""
+    """Return the column widths of a table, which together fill the page's width.
+
+    If the contents are too wide, the widest columns are narrowed first.
+    """
     wanted_widths = [
         max(sum(_measure_text_width(text + " ", font, size) for text, font in cell) for cell in column) + 2 * padding
         for column in zip(*cell_words, strict=True)
@@ -390,7 +393,7 @@ DRAW_BY_KIND: dict[BlockKind, Callable[[_PagePen, ManuscriptBlock], None]] = {
 
 
 def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
-    """Draw the pages as grey images, a little askew, with some grain."""
+    """Return a PDF of greyscale page images, slightly skewed and with some noise."""
     import pymupdf
     from PIL import Image
 
@@ -404,7 +407,7 @@ def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
         skewed_image = image.rotate(
             SCAN_SKEW_DEGREES[page.number % len(SCAN_SKEW_DEGREES)], resample=Image.Resampling.BICUBIC, fillcolor=250
         )
-        # Seeded: the grain is the same in every draw.
+        # Seeded, so that the noise is the same in every PDF.
         noise_bytes = random.Random(page.number).randbytes(skewed_image.width * skewed_image.height)  # noqa: S311 - an image, no secret
         grain_image = Image.frombytes("L", skewed_image.size, noise_bytes)
         jpeg_buffer = io.BytesIO()

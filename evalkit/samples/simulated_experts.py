@@ -1,8 +1,8 @@
 """``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: simulated reviews.
 
-They review the waiting cases by a file of known labels (``truth.csv`` of the demo), sometimes wrongly, as people do, and
-ask each other for second opinions. Documents without a row are left alone. Their names begin with ``simulated_``, and every
-figure that uses their reviews says so.
+Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make errors
+and ask each other for second opinions. Documents without a label are not reviewed. The experts' names begin with
+``simulated_``, and every figure that uses their reviews says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evalkit.review.submitter import ReviewSubmitter
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
 
-#: The first reviewer, the one for second opinions, the one who decides between them, and one for planted faults.
+#: Names of the simulated reviewers: for first reviews, second opinions, adjudications, and attention checks.
 FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
     f"{SIMULATED_PREFIX}{name}" for name in ("ash", "birch", "cedar", "dogwood")
 )
@@ -46,25 +46,26 @@ def simulate_and_submit_reviews(
     seed: int = 1,
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
-    """Review the waiting cases of documents with a row; return the number of reviews.
+    """Review the waiting cases of labelled documents; return the number of reviews.
 
     Args:
-        output_folder: the folder of a run.
-        truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, for documents of several segments, ``segments``.
-        error_rate: the share of answers, 0..1, with a wrong type; never the adjudicator's.
-        second_opinion_rate: the share of cases, 0..1, in which a second opinion is requested.
-        fault_notice_rate: the share of planted faults, 0..1, that are noticed in attention checks.
-        seed: equal seeds answer equally.
-        on_unlabelled: called once with the doc_id of each waiting document without a row.
+        output_folder: the output folder of a run.
+        truth_path: CSV or JSON file with ``doc_id``, ``dominant_type`` and, for documents of several segments,
+            ``segments``.
+        error_rate: probability (0..1) that a review gives a wrong type; adjudications are always right.
+        second_opinion_rate: probability (0..1) that a first review asks for a second opinion.
+        fault_notice_rate: probability (0..1) that the planted fault of an attention check is noticed.
+        seed: the same seed gives the same reviews.
+        on_unlabelled: called once with the doc_id of each waiting document that has no label.
 
-    UsageError if the folder has no results, or a row cannot be read.
+    UsageError if the folder has no results, or a row of the file cannot be read.
     """
     rows = _read_truth_rows(Path(truth_path))
     if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
-            f"{output_folder.root} has no results",
+            f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Name the output folder of an `evalkit run`.",
+            remedy="Give the output folder of an `evalkit run`.",
         )
     review_count = 0
     unlabelled_doc_ids: set[str] = set()
@@ -78,7 +79,7 @@ def simulate_and_submit_reviews(
             submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
             for case in list_pending_cases_worst_first(index):
                 case_id = case["case_id"]
-                if case["kind"] != "classification":  # truth has types and segments only
+                if case["kind"] != "classification":  # the file of labels has types and segments only
                     continue
                 if case_suffix is not None and not case_id.endswith(case_suffix):
                     continue
@@ -109,7 +110,10 @@ def simulate_and_submit_reviews(
 
 
 def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
-    """Read the known labels. UsageError for unknown types and malformed segments."""
+    """Read the file of known labels; return its rows by doc_id or file name.
+
+    UsageError if a row has an unknown type or malformed segments.
+    """
     rows = read_production_labels(truth_path).label_by_key
     type_names = {type_name.value for type_name in DocumentType}
     for number, row in enumerate(rows.values(), 1):
@@ -122,9 +126,9 @@ def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
             is_known = False
         if not is_known:
             raise UsageError(
-                f"{truth_path}: row {number} has unknown types, or segments that cannot be read",
+                f"{truth_path}: row {number} has an unknown document type, or segments that cannot be read",
                 code="TRUTH-LABELS",
-                remedy="Write segments as 1-5 Genomic Report; 6-8 Clinical Note, with the five types.",
+                remedy="Use the five document types, and write segments like 1-5 Genomic Report; 6-8 Clinical Note.",
             )
     return rows
 
@@ -186,11 +190,11 @@ def _submit_review(
 
 
 def _require_nothing_before_saving(_digest: str, _now: str) -> None:
-    """Check nothing: a program waits for no claim."""
+    """Allow saving at once: a simulated reviewer does not claim cases."""
 
 
 def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
-    """Build the row of an answer that overlooks the planted fault."""
+    """Build a label row from the shown answer, as if the fault was missed."""
     classification = packet.classification
     if classification is None:
         return None
@@ -202,7 +206,7 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
 
 
 def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
-    """Build the row's segments, or one segment of the whole document."""
+    """Return the row's segments as JSON; one for the whole file if it has none."""
     segment_spans = parse_typed_page_ranges(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
     return [
         {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
@@ -223,7 +227,7 @@ def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; return the exit status, 2 after an error."""
+    """Run the command line OUTPUT TRUTH; return the exit status, 2 after an error."""
     try:
         output_path, truth_path = arguments
     except ValueError:
@@ -238,7 +242,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     if unlabelled_doc_ids:
         sys.stderr.write(
-            f"evalkit: left out, because {truth_path} has no row for them: {', '.join(unlabelled_doc_ids)}\n"
+            f"evalkit: not reviewed, because {truth_path} has no row for them: {', '.join(unlabelled_doc_ids)}\n"
         )
     sys.stdout.write(f"{review_count} reviews by simulated experts\n")
     return 0

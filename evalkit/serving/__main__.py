@@ -1,6 +1,6 @@
-"""The server process, which :mod:`evalkit.serving.launch` starts.
+"""Entry point of the server process, which :mod:`evalkit.serving.launch` starts.
 
-It gets a bound socket and a minimal environment.
+The process inherits a bound socket and a minimal environment.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from evalkit.settings import ReviewServerSettings
 
 
 def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: ReviewServerSettings) -> None:
-    """Serve until Ctrl-C, SIGTERM or SIGHUP."""
+    """Serve the review screen on the inherited socket until Ctrl-C, SIGTERM or SIGHUP.
+
+    ``listener_fd`` is the descriptor of the bound socket; ``public_url`` and ``url_prefix`` are empty if not used.
+    """
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup
-            signal.signal(signal_number, signal.default_int_handler)  # clean up also if stopped while still loading
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
+            signal.signal(signal_number, signal.default_int_handler)  # clean up even if stopped while loading
     _raise_open_file_limit()
     listener = socket.socket(fileno=listener_fd)
     listener.set_inheritable(False)
     try:
         with TemporaryDirectory(prefix="evalkit-review-") as home:
             notebook = enter_private_home_with_notebook(Path(home))
-            # jsonschema, which Voilà loads, works without this grammar of addresses, which takes 1.5 s to build.
+            # Voilà loads jsonschema, which works without this URL grammar; building the grammar takes 1.5 s.
             sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
             from evalkit.serving.server import serve_notebook
 
@@ -45,8 +48,8 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
         pass
 
 
+#: Limit of open files to request. An open page needs 14, and more while it opens; many machines allow 1024 by default.
 _MAX_OPEN_FILES = 65_536
-"""Open files. A page takes 14, and more while it opens; the default limit is 1024 on many machines."""
 
 
 def _raise_open_file_limit() -> None:
@@ -57,10 +60,10 @@ def _raise_open_file_limit() -> None:
 
 
 def enter_private_home_with_notebook(home: Path) -> Path:
-    """Set up a private home for server and kernels; return the notebook in it.
+    """Make ``home`` the home folder of server and kernels; copy the notebook there.
 
-    Neither finds a user's start-up file, kernel or credentials, and what they leave is deleted at the end. The notebook is
-    alone in a folder that holds no data.
+    So server and kernels find no start-up files, kernels or credentials of the user, and their files are deleted at the
+    end. The notebook is the only file in its folder.
     """
     os.environ.update(
         HOME=str(home),

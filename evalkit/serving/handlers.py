@@ -1,4 +1,4 @@
-"""The server's answers: login form, page, libraries, kernel, and error pages."""
+"""Request handlers: login form, review page, libraries, kernels, error pages."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ log = logging.getLogger("evalkit.serving")
 
 _PLAIN_PAGES = Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)
 
+#: HTTP headers of every response.
 RESPONSE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with no-referrer browsers send no Origin, and the login fails
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send no Origin header and the login fails
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer."""
 
 _BASE_POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+#: Content security policy of login form and error pages: no scripts at all.
 _SCRIPTLESS_POLICY = f"{_BASE_POLICY}; style-src 'unsafe-inline'; img-src data:"
-"""The policy of login form and error pages: no script at all."""
 
 _SENTENCES_BY_STATUS = {
     403: ("You may not open this page.", "Go back to the start page and log in."),
@@ -57,7 +57,7 @@ _SENTENCES_BY_STATUS = {
     405: ("There is no such page.", "Go back to the start page."),
     503: (
         "There is no room for another review page.",
-        "The server's limit is reached. Close the pages that you do not need, or try again in a few minutes.",
+        "The server's limit of open pages is reached. Close pages that you do not need, or try again in a few minutes.",
     ),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
@@ -65,29 +65,30 @@ _UNEXPECTED_ERROR_SENTENCES = (
     "Something went wrong in evalkit.",
     "Load the page again. Everything that was shown as saved is saved.",
 )
-_EXPIRED_FORM_SENTENCES = ("The login form was too old.", "Go back to the start page and log in again.")
+_EXPIRED_FORM_SENTENCES = ("The login form has expired.", "Go back to the start page and log in again.")
 _UNKNOWN_HOST_SENTENCES = (
-    "evalkit does not answer to this address.",
-    "Use the address that it printed when it was started.",
+    "evalkit cannot be reached at this address.",
+    "Use the address that evalkit printed when it was started.",
 )
 _WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _OFFSET_STRUCT = Struct("<Q")
 _MAX_WEBSOCKETS_PER_KERNEL = 3
+#: Maximum number of bytes that wait in the server for a page to read them: about a hundred page images.
 _MAX_WRITE_BUFFER_BYTES = 64 << 20
-"""Bytes that may wait in the server until a page reads them: about a hundred page images."""
+#: Allowed number of offsets in a message: those of channel, header, parent, metadata, content and end, then those of a
+#: widget's binary buffers.
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
-"""Offsets of channel, header, parent, metadata, content and their end, then of the bytes that a widget sends."""
 _LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
-_ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add this name, or to correct the name that is sent."
+_ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
 
 
 def build_page_security_policy(nonce: str) -> str:
     """Build the content security policy of the review page.
 
-    Scripts are the libraries of this server, the page's own (by nonce) and widgets, which anywidget imports as blobs.
-    There is no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even if it
-    were shown as HTML. Styles are injected by JupyterLab's libraries.
+    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports as
+    blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even
+    if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
     """
     return (
         f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
@@ -96,16 +97,16 @@ def build_page_security_policy(nonce: str) -> str:
 
 
 class _RequestIdHandler(JupyterHandler):
-    """A handler whose request has an id."""
+    """Base class of handlers: gives each request an id for error page and log."""
 
     @cached_property
     def error_id(self) -> str:
-        """The id that an error page shows and the log repeats."""
+        """Random id of the request, shown on an error page and written to the log."""
         return secrets.token_hex(4)
 
     @property
     def kernel_manager(self) -> ReviewKernelManager:
-        """The kernels of all pages."""
+        """The server's kernel manager, which holds the kernels of all open pages."""
         return cast("ReviewKernelManager", self.settings["kernel_manager"])
 
     @override
@@ -117,7 +118,7 @@ class _RequestIdHandler(JupyterHandler):
 
 
 class HtmlHandler(_RequestIdHandler):
-    """A handler whose answer a person sees."""
+    """Base class of handlers whose response a person sees in the browser."""
 
     @property
     @override
@@ -132,7 +133,10 @@ class HtmlHandler(_RequestIdHandler):
             self.set_header(header_name, content)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Explain the error in two sentences; an unexpected one also has the log's id."""
+        """Send a page that explains the error and what to do.
+
+        The page of an unexpected error also shows the request's id, which the log repeats.
+        """
         error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
         sentence, remedy = _SENTENCES_BY_STATUS.get(status_code, _UNEXPECTED_ERROR_SENTENCES)
         if isinstance(error, NotOnReviewerRoster):
@@ -149,23 +153,23 @@ class HtmlHandler(_RequestIdHandler):
         self.send_message_page(sentence, remedy, error_id="" if status_code in _SENTENCES_BY_STATUS else self.error_id)
 
     def send_message_page(self, sentence: str, remedy: str, error_id: str = "") -> None:
-        """Send a page of two sentences, with a link to the start page."""
+        """Send a page with a sentence, a remedy and a link to the start page."""
         self.finish(
             render_plain_page("message.html", what=sentence, remedy=remedy, error_id=error_id, start=self.base_url)
         )
 
 
 class LoginFormHandler(HtmlHandler):
-    """A handler that shows the form for a reviewer's code."""
+    """Base class of handlers that show the form for a reviewer's login code."""
 
     @property
     def reviewer_identity(self) -> ReviewerIdentityProvider:
-        """The server's logins."""
+        """The server's identity provider, which sets and reads login cookies."""
         return cast("ReviewerIdentityProvider", self.settings["identity_provider"])
 
     @property
     def next_url(self) -> str:
-        """The page to open after the login: the requested one, never another site."""
+        """URL to open after the login: the requested page, or else the start page."""
         requested_url = self.get_argument("next", "")
         return (
             requested_url
@@ -174,7 +178,7 @@ class LoginFormHandler(HtmlHandler):
         )
 
     def send_login_form(self, notice: str = "", refusal: str = "") -> None:
-        """Send the form, under a notice or the refusal of the last code."""
+        """Send the login form with a notice or the reason why the last code was refused."""
         self.finish(
             render_plain_page(
                 "login.html",
@@ -188,15 +192,15 @@ class LoginFormHandler(HtmlHandler):
 
 
 class LoginHandler(LoginFormHandler):
-    """The login by code."""
+    """Handler of the login with a reviewer's code."""
 
     def initialize(self, throttle: LoginThrottle) -> None:
-        """Take the arguments of the route."""
+        """Store the throttle, which Tornado passes from the route's arguments."""
         self.throttle = throttle
 
     @allow_unauthenticated
     def get(self) -> None:
-        """Send the form, or redirect a reviewer who is logged in."""
+        """Send the login form; redirect to the requested page if already logged in."""
         if self.current_user:
             self.redirect(self.next_url)
         else:
@@ -206,7 +210,10 @@ class LoginHandler(LoginFormHandler):
 
     @allow_unauthenticated
     def post(self) -> None:
-        """Log in the reviewer of the typed code; too many wrong codes cause a pause."""
+        """Log in the reviewer with the typed code and redirect to the requested page.
+
+        A wrong code is refused with 401, an address with too many wrong codes with 429 and a waiting time.
+        """
         client_address = self.request.remote_ip or ""
         if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
@@ -225,31 +232,32 @@ class LoginHandler(LoginFormHandler):
 
 
 class LogoutHandler(LoginFormHandler):
-    """The logout, which also ends the kernels of the login's pages."""
+    """Handler of the logout, which also ends the kernels of the login's open pages."""
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log out, unless another site's page sent the browser here (Sec-Fetch-Site)."""
+        """Log out; refuse with 403 if another site sent the browser here (Sec-Fetch-Site)."""
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
         reviewer = self.current_user
-        self.reviewer_identity.end_session_and_clear_cookie(self)  # first: no page may open while the others end
+        self.reviewer_identity.end_session_and_clear_cookie(self)  # first, so that no page opens while kernels end
         if reviewer is not None:
             await self.kernel_manager.end_kernels_of_session(reviewer.session_id)
         if reviewer is not None and reviewer.is_external_login:
             self.send_message_page(
-                "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
+                "Your review pages are closed.",
+                "You are still logged in at the site that logged you in here. Log out there too.",
             )
         else:
             self.send_login_form("You are logged out.")
 
 
 class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
-    """The notebook, run and rendered."""
+    """Handler of the review page: runs the notebook in a new kernel and renders it."""
 
     @cached_property
     def nonce(self) -> str:
-        """The mark of the page's own scripts."""
+        """Random nonce that allows the page's inline scripts in its security policy."""
         return secrets.token_urlsafe(18)
 
     @property
@@ -259,20 +267,20 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
 
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
-    """Give the page's template the nonce and error id of the request."""
+    """Pass nonce and error id to the page template, and set the XSRF cookie."""
     notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
-    # Reading the token sets its cookie. Without it a page could not report that it was closed, and its kernel would stay.
+    # Reading the token sets its cookie. Without the cookie, a page could not report its closing and its kernel would stay.
     _ = handler.xsrf_token
 
 
 class LibraryFileHandler(HtmlHandler, FileFindHandler):
-    """Scripts and styles of installed libraries, none of evalkit's; needs a login."""
+    """Handler of scripts and styles of installed libraries; requires a login."""
 
     @override
-    def set_extra_headers(self, path: str) -> None:  # browsers may cache libraries, but must ask whether they changed
+    def set_extra_headers(self, path: str) -> None:  # browsers may cache libraries, but must ask if they changed
         self.set_header("Cache-Control", "private, no-cache")
 
-    # Jupyter marks its own methods as open to all, for its login page; overriding them closes them.
+    # Jupyter marks these methods as public for its login page; the overriding methods require a login.
     @override
     def get(self, path: str, include_body: bool = True) -> Coroutine[Any, Any, None]:
         return super().get(path, include_body)
@@ -283,7 +291,7 @@ class LibraryFileHandler(HtmlHandler, FileFindHandler):
 
 
 class _OwnKernelHandler(_RequestIdHandler):
-    """A handler for the kernel of the login's own page; any other kernel is a 404."""
+    """Base class of handlers for one kernel; 404 if it belongs to another login."""
 
     @override
     async def prepare(self, **kwargs: Any) -> None:
@@ -295,9 +303,9 @@ class _OwnKernelHandler(_RequestIdHandler):
 
 
 class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
-    """The websocket between page and kernel.
+    """Handler of the websocket between a page and its kernel.
 
-    Only widget messages pass (Voilà's allowed_message_types).
+    It passes only widget messages (Voilà's allowed_message_types).
     """
 
     @override
@@ -305,14 +313,14 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
         await super().prepare(**kwargs)
         offered_protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         if _WEBSOCKET_PROTOCOL not in map(str.strip, offered_protocols):
-            raise web.HTTPError(400)  # Jupyter's other protocol, which Voilà does not understand
+            raise web.HTTPError(400)  # Voilà does not support Jupyter's other websocket protocol
 
     @override
     async def pre_get(self) -> None:
-        # A websocket takes nine descriptors of the server. A page needs one, but the last may be closing still.
+        # A websocket takes nine file descriptors. A page needs one websocket, but its previous one may still be closing.
         self._require_websocket_slot()
         await super().pre_get()
-        self._require_websocket_slot()  # others may have been opened meanwhile
+        self._require_websocket_slot()  # other websockets may have been opened meanwhile
 
     def _require_websocket_slot(self) -> None:
         if self.kernel_manager.count_websockets(self.kernel_id) >= _MAX_WEBSOCKETS_PER_KERNEL:
@@ -327,24 +335,24 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
     def write_message(self, message: Any, binary: bool = False) -> Any:
         try:
             return super().write_message(message, binary)
-        except StreamBufferFullError:  # a page opens another websocket by itself
-            log.warning("a page does not read what is sent to it: its websocket was closed")
+        except StreamBufferFullError:  # the page opens a new websocket automatically
+            log.warning("closed the websocket of a page that does not read its messages")
             self.ws_connection.stream.close()
         except WebSocketClosedError:
-            pass  # it has ended just now
+            pass  # the page was closed in this moment
 
     @override
     def on_message(self, ws_message: str | bytes) -> None:
-        if is_well_formed_message(ws_message):  # Jupyter trusts every number in a message
+        if is_well_formed_message(ws_message):  # Jupyter itself does not check the offsets in a message
             super().on_message(ws_message)
         else:
             self.close(1003)
 
 
 def is_well_formed_message(message: str | bytes) -> bool:
-    """Check a message's form: number of offsets, offsets, the parts between them.
+    """Return True if a websocket message has valid offsets.
 
-    All numbers have 8 bytes, little end first.
+    A message consists of the number of offsets, the offsets (8 bytes each, little-endian) and the parts between them.
     """
     if isinstance(message, str) or len(message) < _OFFSET_STRUCT.size:
         return False
@@ -361,7 +369,7 @@ def is_well_formed_message(message: str | bytes) -> bool:
 
 
 class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
-    """The state of a page's kernel, and why it ended."""
+    """Handler of the state of a page's kernel; its 404 tells if memory was exceeded."""
 
     @override
     def write_error(self, status_code: int, **kwargs: Any) -> None:
@@ -378,22 +386,22 @@ class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
         )
 
     def get(self, kernel_id: str) -> None:
-        """Send the state of the kernel."""
+        """Send the kernel's state as JSON (Jupyter's kernel model)."""
         self.set_header("Content-Type", "application/json")
         self.finish(json.dumps(self.kernel_manager.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
 
 
 class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
-    """The message of a page that it was closed."""
+    """Handler of the request that a page sends when it is closed."""
 
     async def post(self, kernel_id: str) -> None:
-        """End the page's kernel, after it has handled the last key presses."""
+        """End the page's kernel after it has handled its last messages."""
         await self.kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
 
 
 class NotFoundHandler(HtmlHandler):
-    """Every other address."""
+    """Handler of all addresses without a route: answers 404."""
 
     def get(self) -> None:
         """Answer 404."""
@@ -401,5 +409,5 @@ class NotFoundHandler(HtmlHandler):
 
 
 def render_plain_page(template_name: str, **variables: Any) -> str:
-    """Render a page of ``pages/`` without scripts."""
+    """Render a template of ``pages/`` (login form, message) to HTML."""
     return _PLAIN_PAGES.get_template(template_name).render(**variables)

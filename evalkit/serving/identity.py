@@ -1,4 +1,4 @@
-"""The reviewer of a request, by login cookie or trusted proxy, never by a claim."""
+"""Identification of a request's reviewer, by login cookie or trusted proxy."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from evalkit.serving.login_sessions import LoginSessions
     from evalkit.settings import ReviewServerSettings
 
+#: Request header with the reviewer's name, which Voilà passes to the kernel as ``HTTP_X_REVIEWER``.
 REVIEWER_HEADER = "X-Reviewer"
-"""The header that Voilà passes to the kernel as ``HTTP_X_REVIEWER``."""
 
 
 @dataclass
 class LoggedInReviewer(User):
-    """A reviewer who is logged in."""
+    """Jupyter's user object for a logged-in reviewer, with the login session."""
 
     session_id: str = ""
     is_external_login: bool = False
-    """True if a trusted proxy or JupyterHub logged them in: this server cannot end such a login."""
+    """True if a trusted proxy or JupyterHub logged the reviewer in; this server cannot end such a login."""
 
 
 class NotOnReviewerRoster(HTTPError):
-    """A trusted proxy or JupyterHub names somebody who is no reviewer here."""
+    """HTTP 403: the name sent by a trusted proxy or JupyterHub is not in the roster."""
 
     def __init__(self, reviewer_name: str) -> None:
         super().__init__(403)
@@ -38,32 +38,32 @@ class NotOnReviewerRoster(HTTPError):
 
 
 class ReviewServerPart:
-    """A part of the review server, with its logins and settings."""
+    """Mixin for parts of the review server: access to its logins and settings."""
 
     parent: Any
 
     @property
     def sessions(self) -> LoginSessions:
-        """The server's logins."""
+        """The server's login sessions."""
         return cast("LoginSessions", self.parent.sessions)
 
     @property
     def review_settings(self) -> ReviewServerSettings:
-        """The ``[review]`` section: limits of pages, and a trusted proxy."""
+        """The settings section ``[review]``: limits for pages, trusted proxies."""
         return cast("ReviewServerSettings", self.parent.review_settings)
 
 
 class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
-    """Identity by session.
+    """Jupyter identity provider that identifies reviewers by login session.
 
-    There is no token: it would appear in addresses and belong to nobody.
+    Jupyter's own token login is not supported: the token would appear in URLs and identify no reviewer.
     """
 
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
-        """Identify the reviewer of this request.
+        """Return the logged-in reviewer of a request; None without a valid login.
 
-        Identity headers that the client sent are removed; evalkit's own is set for a valid login only. NotOnReviewerRoster
-        if a trusted proxy sent a name that is no reviewer's.
+        Identity headers sent by the client are removed; ``X-Reviewer`` is set only for a valid login. NotOnReviewerRoster
+        if a trusted proxy sent a name that is not in the roster.
         """
         headers, proxied_name = handler.request.headers, self._get_proxied_name(handler)
         identity_headers = {
@@ -86,11 +86,14 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
         return LoggedInReviewer(session.reviewer, session_id=session.session_id, is_external_login=is_external_login)
 
     async def is_login_confirmed(self, session: LoginSession) -> bool:  # noqa: ARG002 - HubIdentityProvider needs it
-        """Ask whether the login is still valid; of codes and proxies the session knows it."""
+        """Return True if the login's source still confirms the login.
+
+        Always True here: logins by code or proxy are checked by the session itself.
+        """
         return True
 
     def write_session_cookie(self, handler: RequestHandler, session: LoginSession) -> None:
-        """Set the login cookie, which the browser drops when it is closed."""
+        """Set the signed login cookie, which the browser deletes when it is closed."""
         handler.set_signed_cookie(
             self.get_cookie_name(handler),
             session.session_id,
@@ -98,26 +101,26 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
             httponly=True,
             samesite="Lax",
             secure=bool(self.secure_cookie),
-            path=handler.settings["base_url"],  # not for other services of the same host
+            path=handler.settings["base_url"],  # do not send the cookie to other services of the same host
         )
 
     def end_session_and_clear_cookie(self, handler: RequestHandler) -> None:
-        """End the login of this request, if there is one."""
+        """End the request's login session, if any, and delete its cookie."""
         self.sessions.end_session(self._read_session_id(handler))
         handler.clear_cookie(self.get_cookie_name(handler), path=handler.settings["base_url"])
 
     def _get_proxied_name(self, handler: RequestHandler) -> str | None:
-        # The peer of the connection, not remote_ip: with --public-url that is taken from X-Forwarded-For.
+        # Use the connection's peer, not remote_ip, which comes from the header X-Forwarded-For with --public-url.
         peer_address = handler.request.connection.context.address[0]  # type: ignore[union-attr]  # of every HTTP/1 request
         if self.review_settings.user_header is None or peer_address not in map(str, self.review_settings.proxies):
             return None
         return handler.request.headers.get(self.review_settings.user_header)
 
     def has_login_cookie(self, handler: RequestHandler) -> bool:
-        """Check whether the browser sends a login cookie, valid or not."""
+        """Return True if the request has a login cookie, valid or not."""
         return bool(handler.get_cookie(self.get_cookie_name(handler)))
 
     def _read_session_id(self, handler: RequestHandler) -> str:
-        # Version 1 of Tornado's signatures uses SHA-1 and logs what it refuses.
+        # Exclude version 1 of Tornado's signatures: it uses SHA-1 and logs the cookies that it refuses.
         cookie = handler.get_signed_cookie(self.get_cookie_name(handler), max_age_days=1, min_version=2)
         return cookie.decode("ascii", "replace") if cookie else ""

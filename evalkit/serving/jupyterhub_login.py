@@ -1,8 +1,8 @@
-"""Login by JupyterHub, which starts the server and names reviewers by OAuth.
+"""Login by JupyterHub, which starts the server and identifies reviewers by OAuth.
 
-One server for all reviewers, in an account of its own: a notebook server on the hub gives no rights in the output folder,
-and nobody can pose as another by setting variables in their own environment. After the login browsers hold the same cookie
-as after a code, for as long as the hub confirms it.
+One server in a separate account serves all reviewers: notebook servers of the hub's users need no rights in the output
+folder, and users cannot impersonate each other with environment variables. After the login the browser has the same cookie
+as after a login by code; the cookie is valid as long as the hub confirms the login.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
     from evalkit.serving.login_sessions import LoginSession
 
+#: Path, below the service's URL prefix, to which the hub redirects browsers after the login.
 CALLBACK_PATH = "oauth_callback"
-"""The path below the service's prefix to which the hub sends browsers back."""
 
 
 class HubIdentityProvider(ReviewerIdentityProvider):
-    """Identity by session, as long as the hub accepts the session's token."""
+    """Identity by login session, valid while the hub accepts the session's token."""
 
     @property
     def hub(self) -> HubOAuth:
-        """The hub, whose answers are cached for five minutes."""
+        """JupyterHub's OAuth client, which caches answers of the hub for five minutes."""
         return cast("HubOAuth", self.parent.hub)
 
     async def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:  # type: ignore[override]  # awaited as well
-        """Identify the reviewer of this request.
+        """Return the logged-in reviewer of a request; None without a valid login.
 
-        None also after a logout from the hub, or without access to this service.
+        None also if the user logged out of the hub or lost access to this service.
         """
         reviewer = super().get_user(handler)
         session = self.sessions.find_valid_session(reviewer.session_id) if reviewer else None
         if reviewer is None or session is None:
             return None
-        # The cache is keyed by the hub's own cookie, which changes or is gone after a logout there, so that an earlier
-        # answer does not count then, nor one that was asked for no browser.
+        # The cache key contains the hub's own cookie, which changes or disappears after a logout from the hub. So neither
+        # earlier answers nor answers obtained without a browser are used after the logout.
         if await self.is_login_confirmed(session, f"browser {self.hub.get_session_id(handler)}"):
             return reviewer
         self.sessions.end_session(reviewer.session_id)
@@ -55,16 +55,16 @@ class HubIdentityProvider(ReviewerIdentityProvider):
         return None
 
     async def is_login_confirmed(self, session: LoginSession, hub_session_key: str = "") -> bool:
-        """Ask the hub whether it still admits this login. HTTPError without an answer.
+        """Return True if the hub still admits the user of this login.
 
-        ``hub_session_key``: the key of the cached answer.
+        ``hub_session_key``: the key of the cached answer. HTTPError if the hub does not answer.
         """
         return self.is_admitted(
             await self.hub.user_for_token(session.hub_token, session_id=hub_session_key, sync=False)
         )
 
     def is_admitted(self, hub_user: Mapping[str, Any] | None) -> bool:
-        """Check that the hub describes a person who may use this service now."""
+        """Return True if the hub's answer describes a user with access to this service."""
         return (
             hub_user is not None
             and hub_user.get("kind") == "user"
@@ -83,11 +83,11 @@ class _HubLoginFormHandler(LoginFormHandler):
 
 
 class HubLoginHandler(_HubLoginFormHandler):
-    """The way to the hub, and back to the requested page."""
+    """Handler of the login: redirects to the hub's login page."""
 
     @allow_unauthenticated
     def get(self) -> None:
-        """Redirect to the hub's login, unless the reviewer is logged in already."""
+        """Redirect to the hub's login, or to the requested page if already logged in."""
         if self.current_user:
             self.redirect(self.next_url)
             return
@@ -100,13 +100,13 @@ class HubLoginHandler(_HubLoginFormHandler):
 
 
 class HubCallbackHandler(_HubLoginFormHandler):
-    """The hub's answer."""
+    """Handler to which the hub redirects the browser after its login."""
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log in the user whom the hub names.
+        """Log in the user named by the hub and redirect to the requested page.
 
-        NotOnReviewerRoster if that is no reviewer, HTTPError 403 without access to this service.
+        NotOnReviewerRoster if the user is not a reviewer; HTTPError 403 if the hub gives no access to this service.
         """
         state, authorization_code, hub = self.get_argument("state", ""), self.get_argument("code", ""), self.hub
         state_cookie = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
@@ -115,7 +115,7 @@ class HubCallbackHandler(_HubLoginFormHandler):
         if not state or not hmac.compare_digest(state_cookie, state.encode()):  # the login began in another browser
             raise HTTPError(403)
         hub.clear_oauth_state(state)
-        if not authorization_code:  # the hub refuses this person; its reason is in ``error``
+        if not authorization_code:  # the hub refused the login; its parameter ``error`` has the reason
             raise HTTPError(403)
         token = await hub.token_for_code(authorization_code, code_verifier=code_verifier, sync=False)
         hub_user = await hub.user_for_token(token, use_cache=False, sync=False)

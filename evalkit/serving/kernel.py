@@ -1,10 +1,9 @@
-"""The kernel of a page: ipykernel without its debugger.
+"""The kernel process of a page: ipykernel without its debugger.
 
-The server finds it as ``python3``, before the machine's own.
-
-Each open page is a process of its own, so that modules which no page needs are not loaded. The kernel's specification
-(``jupyter/kernels/python3/kernel.json``) sets one heap for all threads and fixes glibc's thresholds: glibc would raise them
-after the first large image is freed, and keep some 20 MB of pages that were drawn long ago.
+The server finds this kernel under the name ``python3``, before the kernels installed on the machine. Each open page has its
+own process, so memory matters: modules that no page needs are not loaded, and the kernel's specification
+(``jupyter/kernels/python3/kernel.json``) sets one heap for all threads and fixes glibc's thresholds. Otherwise glibc would
+raise the thresholds after the first large image is freed and keep some 20 MB of images that are no longer used.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from importlib import import_module
 
 from evalkit.serving.page import PAGE_MEMORY_VARIABLE
 
+#: Command-line option, instead of a kernel's options: preload modules, then wait on standard input for an assignment.
 WARM_START_OPTION = "--when-assigned"
-"""Instead of a kernel's options: preload modules, then wait on standard input for the page's assignment."""
+#: Modules to preload for pages. ipywidgets is not among them, because it needs a running kernel when it is imported.
 _PRELOADED_MODULES = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
-"""Modules that pages load, except ipywidgets, which looks for its kernel while it is imported."""
 _PARENT_PID_VARIABLE = "JPY_PARENT_PID"
+#: Megabytes added to the memory limit for thread stacks, which count as allocated although they are hardly used.
 _THREAD_STACK_MB = 512
-"""Megabytes for the stacks of threads, which count although hardly any of them is used."""
 
 
 def main() -> None:
-    """Run the kernel that the command line describes."""
+    """Run a kernel with the options of the command line or of an assignment."""
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel works without it: saves 8 MB
     arguments = sys.argv[1:]
     if arguments == [WARM_START_OPTION]:
@@ -40,14 +39,14 @@ def main() -> None:
 
 
 def _wait_and_apply_assignment() -> list[str]:
-    """Wait for an assignment, apply it, and return the kernel's options."""
+    """Wait for the server's assignment, apply it and return the kernel's options."""
     for module_name in _PRELOADED_MODULES:
         import_module(module_name)
     payload = sys.stdin.buffer.read()
     if not payload:
         sys.exit()  # the server has ended
     assignment = json.loads(payload)
-    parent_pid = os.environ[_PARENT_PID_VARIABLE]  # ipykernel watches it, to end with the server
+    parent_pid = os.environ[_PARENT_PID_VARIABLE]  # ipykernel watches this process, to end when the server ends
     os.environ.clear()
     os.environ.update(assignment["environ"] | {_PARENT_PID_VARIABLE: parent_pid})
     os.chdir(assignment["folder"])
@@ -56,7 +55,11 @@ def _wait_and_apply_assignment() -> list[str]:
 
 
 def limit_kernel_memory(environ: Mapping[str, str]) -> None:
-    """Refuse allocations far above the limit, which the server checks every second."""
+    """Set a hard memory limit at about twice a page's budget.
+
+    The budget is in ``EVALKIT_PAGE_MEMORY_MB``; 0 sets no limit. The server checks the budget itself every second; this
+    limit stops sudden large allocations in between.
+    """
     if budget_mb := int(environ.get(PAGE_MEMORY_VARIABLE, "0")):
         _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
         new_limit = 2 * budget_mb + _THREAD_STACK_MB << 20

@@ -1,4 +1,4 @@
-"""One kernel per open page: which login it belongs to, and when it ends."""
+"""Kernels of open pages: which login owns a kernel, and when it ends."""
 
 from __future__ import annotations
 
@@ -29,28 +29,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
+#: Cookie with the kernel id of the page that the browser is leaving or reloading; the page template sets it.
 LEFT_PAGE_COOKIE = "evalkit-left"
-"""The cookie with the kernel of the page that is being left; the template sets it."""
+#: Maximum number of open pages per login; each page is a process of some 100 MB.
 MAX_PAGES_PER_LOGIN = 6
-"""Pages that one login may have open; each is a process of some 100 MB."""
+#: Milliseconds between two checks of the kernels' memory.
 _MEMORY_CHECK_MILLISECONDS = 1000
-"""Milliseconds between two checks of the memory that pages use."""
 _MAX_REMEMBERED_KERNELS = 1000
+#: Maximum seconds to wait for a closed page's kernel to handle its last messages, and seconds between two checks.
 _MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
-"""Most seconds that a closed page may take to handle its last key presses; seconds between two checks."""
+#: Seconds to wait, while a page opens, before the next kernel is preloaded.
 _PAGE_OPENING_SECONDS = 5
-"""Seconds that a page takes to open on a busy machine."""
+#: Maximum seconds to wait for JupyterHub to confirm a login; kernels are checked one after the other.
 _CONFIRMATION_TIMEOUT = 5
-"""Seconds for JupyterHub to confirm a login; kernels are checked one after the other."""
 
 
 class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
-    """The kernels of all pages, by the login that opened each."""
+    """Kernel manager that records the login of each kernel and enforces limits."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
         self.session_id_by_kernel_id: dict[str, str] = {}
-        """The login that opened a kernel's page, from before the kernel starts until it is asked to end."""
+        """Session id of the login that opened each kernel's page, from before the kernel starts until it is told to
+        end."""
         self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
         register_warm_kernel_provisioner()
         self.warm_kernel = WarmKernel()
@@ -59,21 +60,21 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
 
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
-        """Check that this login opened the page of this kernel."""
+        """Return True if the kernel runs and this login opened its page."""
         return kernel_id in self and self.session_id_by_kernel_id.get(kernel_id) == session_id
 
     def count_websockets(self, kernel_id: str) -> int:
-        """Count the websockets that are open to a kernel."""
+        """Return the number of open websockets to a kernel."""
         return int(self._kernel_connections.get(kernel_id, 0))
 
     def is_ended_for_memory(self, kernel_id: str, session_id: str) -> bool:
-        """Check whether this login's kernel was ended because it exceeded a page's memory."""
+        """Return True if this login's kernel was killed for exceeding ``page_memory_mb``."""
         return (kernel_id, session_id) in self._kernels_ended_for_memory
 
     def end_oversized_kernels(self) -> None:
-        """Kill the kernels that use more memory than a page may.
+        """Kill the kernels that use more memory than ``page_memory_mb``.
 
-        They get no time to finish: a second later they could use all memory, and what was shown as saved is on disk.
+        They are killed at once, because a second later they could use all memory. Reviews shown as saved are on disk.
         """
         for kernel_id, session_id in list(self.session_id_by_kernel_id.items()):
             pid = self._get_pid(kernel_id)
@@ -83,10 +84,10 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 process = Process(pid)
                 used_mb = process.memory_info().rss >> 20
                 if used_mb > self.review_settings.page_memory_mb:
-                    process.kill()  # NoProcess if it has just ended by itself
+                    process.kill()  # NoProcess if the kernel has just ended by itself
                     self._kernels_ended_for_memory.append((kernel_id, session_id))
-                    log.warning("a page used %d MB of memory and was ended: the limit is page_memory_mb", used_mb)
-            except (NoProcess, OSError):  # it has ended, or cannot be checked; go on with the others
+                    log.warning("ended a page that used %d MB of memory: the limit is the setting page_memory_mb", used_mb)
+            except (NoProcess, OSError):  # the kernel has ended or cannot be checked; go on with the others
                 continue
 
     def _get_pid(self, kernel_id: str) -> int | None:  # None while the kernel starts
@@ -103,7 +104,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         if self.review_settings.page_memory_mb and not self._memory_watch.is_running():
             self._memory_watch.start()
         kernel_id = str(uuid4())
-        self.session_id_by_kernel_id[kernel_id] = session_id  # it counts while it starts
+        self.session_id_by_kernel_id[kernel_id] = session_id  # a starting kernel counts towards the limits
         try:
             await self.end_kernel_to_make_room(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
             self._schedule_warm_start()
@@ -115,8 +116,8 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
 
     def start_warm_kernel(self) -> None:
-        """Start a kernel in reserve. If that fails, pages still open, only more slowly."""
-        # With the specification's variables: malloc reads them before anything is loaded.
+        """Start a kernel in reserve; if that fails, log it: pages then open more slowly."""
+        # The specification's variables must be set at the start, because malloc reads them before anything is loaded.
         kernel_spec = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
         environ = {**os.environ, **kernel_spec.env}
         try:
@@ -125,12 +126,12 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             log.warning("cannot start a kernel in reserve (%s)", error.strerror)
 
     def stop_warm_kernel(self) -> None:
-        """Stop the kernel in reserve."""
+        """Stop the kernel in reserve, and cancel its scheduled start."""
         self._cancel_warm_start()
         self.warm_kernel.stop()
 
     def _schedule_warm_start(self) -> None:
-        # When the page that opens now is open, and no other has come meanwhile: preloading takes a processor.
+        # Preloading keeps a processor busy, so it waits until no page has been opened for some seconds.
         self._cancel_warm_start()
         self._warm_start_timer = IOLoop.current().call_later(_PAGE_OPENING_SECONDS, self.start_warm_kernel)
 
@@ -139,7 +140,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
             IOLoop.current().remove_timeout(self._warm_start_timer)
 
     def _build_kernel_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Build a kernel's environment, without JupyterHub's variables."""
+        """Build a kernel's environment variables, without those of JupyterHub."""
         inherited = {name: value for name, value in environ.items() if not name.startswith(HUB_VARIABLE_PREFIX)}
         return {
             **inherited,
@@ -148,13 +149,16 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         }
 
     async def wait_until_idle(self, kernel_id: str) -> None:
-        """Wait a few seconds until a kernel is idle: ending it drops waiting messages."""
+        """Wait until a kernel is idle, at most five seconds.
+
+        Ending a busy kernel would drop its waiting messages.
+        """
         idle_polls = 0
         for _ in range(round(_MAX_IDLE_WAIT_SECONDS / _IDLE_POLL_SECONDS)):
             await asyncio.sleep(_IDLE_POLL_SECONDS)
             if kernel_id not in self:
                 return
-            # It is idle for a moment between two messages.
+            # A kernel is idle for a moment between two messages, so it must be idle twice in a row.
             idle_polls = (
                 idle_polls + 1 if getattr(self.get_kernel(kernel_id), "execution_state", "idle") == "idle" else 0
             )
@@ -162,13 +166,13 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 return
 
     async def end_kernels_of_session(self, session_id: str) -> None:
-        """End all kernels of a login."""
+        """End the kernels of all pages that a login opened, each when it is idle."""
         await asyncio.gather(
             *map(self._end_kernel_when_idle, filter(self.__contains__, self._list_kernel_ids(session_id)))
         )
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End a kernel whose page was closed (as configured), or whose login has ended."""
+        """End a kernel if its login has ended, or its page has been closed for some time."""
         session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
         if session is None or not await self._is_login_confirmed(session):
             await self._end_kernel_when_idle(kernel_id)
@@ -180,7 +184,7 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         try:
             return await asyncio.wait_for(identity_provider.is_login_confirmed(session), _CONFIRMATION_TIMEOUT)
         except (HTTPError, TimeoutError):
-            return True  # no answer is not a no: nobody loses their page
+            return True  # if the hub does not answer, keep the page
 
     @override
     def remove_kernel(self, kernel_id: str) -> Any:
@@ -188,10 +192,10 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         return super().remove_kernel(kernel_id)
 
     async def _end_kernel_when_idle(self, kernel_id: str) -> None:
-        self.session_id_by_kernel_id.pop(kernel_id, None)  # it makes room for one page only
+        self.session_id_by_kernel_id.pop(kernel_id, None)  # at once, so that it is not chosen again to make room
         await self.wait_until_idle(kernel_id)
         if kernel_id in self:
-            # Not killed: the workbench may have a draft to write.
+            # Shut down, not killed: the review screen may have to save a draft.
             await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
 
     def _list_kernel_ids(self, session_id: str) -> list[str]:
@@ -202,12 +206,13 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         ]
 
     async def end_kernel_to_make_room(self, session_id: str, replaced_kernel_id: str = "") -> None:
-        """End a kernel if the login or the server has too many with the new page.
+        """End one of the login's unused kernels if a new page exceeds the limit of pages.
 
-        ``replaced_kernel_id``: the kernel of the page that is being reloaded, if any; it is still open.
+        ``replaced_kernel_id``: the kernel of the page that is being reloaded, if any; it still has a connection.
 
-        Pages that are reloaded quickly leave kernels without a connection: the oldest ends first. Another login's kernel is
-        never ended, because its page may be just opening. HTTPError 429 or 503 if no kernel can be ended.
+        Pages that are reloaded quickly leave kernels without a connection: the oldest of these is ended first. A kernel of
+        another login is never ended, because its page may be just opening. If no kernel can be ended: HTTPError 429 if the
+        login's limit is exceeded, 503 if the server's limit is.
         """
         own_kernel_ids = self._list_kernel_ids(session_id)
         is_over_login_limit = len(own_kernel_ids) > MAX_PAGES_PER_LOGIN

@@ -1,7 +1,7 @@
-"""The start of the server process: checks, the port, a minimal environment.
+"""Start of the server process: checks, port and a minimal environment.
 
-Every mistake of a user is reported here, before anything heavy is loaded. The port is bound here and inherited, so that the
-printed address is right, and a browser that comes early only waits.
+Errors in options and settings are reported here, before large libraries are loaded. The port is bound here and inherited
+by the server, so the printed address is right, and a browser that connects early only has to wait.
 """
 
 from __future__ import annotations
@@ -48,16 +48,19 @@ def exec_review_server(
     log_format: LogLineFormat = "text",
     is_hub_service: bool = False,
 ) -> NoReturn:
-    """Become the server of the experts' screen. UsageError if it cannot start.
+    """Replace this process by the server of the review screen.
+
+    UsageError if the server cannot start.
 
     Args:
-        output_folder: the folder whose cases are reviewed.
-        port: the port on this machine; 0 is any free one.
-        public_url: the address that experts type, if a TLS proxy is in front of the server.
-        review_settings: the settings ``[review]``.
-        print_line: prints the address.
-        log_format: the setting of this name.
-        is_hub_service: JupyterHub started it as a service, sets the port and logs reviewers in.
+        output_folder: the output folder whose cases are reviewed.
+        port: the port on this machine; 0 chooses a free port.
+        public_url: the address that experts type, if a TLS proxy is in front of the server; else None.
+        review_settings: the settings section ``[review]``.
+        print_line: called with each line to print, such as the server's address.
+        log_format: format of the log lines, ``text`` or ``json``.
+        is_hub_service: True if JupyterHub started this process as a service; JupyterHub then sets the port and logs
+            reviewers in.
     """
     find_review_notebook()
     url_prefix = ""
@@ -68,9 +71,9 @@ def exec_review_server(
         _require_valid_public_url(public_url)
     if not ReviewerRoster(output_folder).list_reviewers():
         raise UsageError(
-            f"{output_folder.root} has no reviewer who could log in",
+            f"no reviewer can log in: {output_folder.root} has no reviewers yet",
             code="NO-REVIEWER",
-            remedy="Run `evalkit reviewers add NAME`.",
+            remedy="Add a reviewer with `evalkit reviewers add NAME`.",
         )
     listener = _bind_listener(port)
     print_line(
@@ -78,10 +81,11 @@ def exec_review_server(
     )
     if review_settings.user_header:
         print_line(
-            f"Reviewers are named by {', '.join(map(str, review_settings.proxies))}, in the header {review_settings.user_header}."
+            f"Reviewers are logged in by a proxy ({', '.join(map(str, review_settings.proxies))}), "
+            f"which sends their name in the header {review_settings.user_header}."
         )
     listener.set_inheritable(True)
-    # -P: a json.py in the current folder must not become a part of the server.
+    # -P: the server must not import modules from the current folder, such as a json.py.
     command = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", url_prefix]
     command.append(review_settings.model_dump_json())
     extra_variables = {
@@ -93,7 +97,10 @@ def exec_review_server(
 
 
 def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: ReviewServerSettings) -> tuple[str, int]:
-    """Read the prefix and port that JupyterHub sets; UsageError without them."""
+    """Read the URL prefix and port from JupyterHub's environment variables.
+
+    UsageError if they are missing, jupyterhub is not installed, or a proxy logs reviewers in as well.
+    """
     if find_spec("jupyterhub") is None:
         raise UsageError(
             "the package jupyterhub is not installed",
@@ -101,17 +108,17 @@ def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: R
             remedy=f"Run {format_install_hint('jupyterhub')}.",
         )
     url = urlsplit(environ.get("JUPYTERHUB_SERVICE_URL", ""))
-    # In a terminal of a user's notebook server all other variables are set as well.
+    # A terminal in a user's notebook server has JupyterHub's other variables too, but not these two together.
     is_service = environ.get("JUPYTERHUB_API_TOKEN") and environ.get("JUPYTERHUB_SERVICE_NAME")
     if not is_service or url.hostname != _LOCAL_ADDRESS or not url.port:
         raise UsageError(
             "--jupyterhub works only in a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
             code="JUPYTERHUB",
-            remedy="Configure it as `evalkit review --example jupyterhub` shows.",
+            remedy="Configure the service as `evalkit review --example jupyterhub` shows.",
         )
     if review_settings.user_header:
         raise UsageError(
-            f"both JupyterHub and the header {review_settings.user_header} of a proxy would name the reviewer",
+            f"reviewers would be logged in twice: by JupyterHub and by a proxy's header {review_settings.user_header}",
             code="JUPYTERHUB",
             remedy="Remove user_header and proxies from [review], or start without --jupyterhub.",
         )
@@ -119,21 +126,28 @@ def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: R
 
 
 def read_example_configuration(example_name: str) -> str:
-    """Read the example configuration of ``nginx`` or ``jupyterhub``."""
+    """Return the text of the example configuration for ``nginx`` or ``jupyterhub``."""
     return (files("evalkit.serving") / "examples" / f"{example_name}.txt").read_text()
 
 
 def find_review_notebook() -> Path:
-    """Find the notebook to serve, in the wheel or a checkout; UsageError without it."""
+    """Return the path of the review notebook, in the wheel or a checkout.
+
+    UsageError if the notebook is missing.
+    """
     packaged_folder = Path(str(files("evalkit"))) / "_notebooks"
     path = (packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK_NAME
     if not path.is_file():
-        raise UsageError(f"the notebook {path} is missing", code="NOTEBOOK", remedy="Install evalkit again.")
+        raise UsageError(
+            f"the review notebook {path} is missing from the installation",
+            code="NOTEBOOK",
+            remedy="Install evalkit again.",
+        )
     return path
 
 
 def format_listener_url(listener: socket.socket) -> str:
-    """Write the URL of a bound socket."""
+    """Return the http URL of a bound socket."""
     host, port = listener.getsockname()
     return f"http://{host}:{port}/"
 
@@ -141,13 +155,13 @@ def format_listener_url(listener: socket.socket) -> str:
 def build_server_environment(
     environ: Mapping[str, str], output: Path | str, database_url: str | None = None
 ) -> dict[str, str]:
-    """Build the environment of the server and its kernels.
+    """Build the environment variables of the server and its kernels.
 
-    It has no user's settings, but the salt of patients' keys. Credentials and proxies are passed only for an output folder
-    in a bucket, and only the provider's own.
+    The user's other settings are left out; the salt of the patient keys is kept. Credentials of the cloud provider and
+    proxy settings are passed only if the output folder is in a bucket.
     """
     inherited = {name: environ[name] for name in _INHERITED_VARIABLES if name in environ}
-    if environ.get("PYTHONPATH"):  # relative parts would be other folders in the server
+    if environ.get("PYTHONPATH"):  # make relative entries absolute: the server has another current folder
         inherited["PYTHONPATH"] = os.pathsep.join(
             os.path.abspath(part) for part in environ["PYTHONPATH"].split(os.pathsep)
         )
@@ -165,7 +179,10 @@ def build_server_environment(
 
 
 def _build_bucket_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Select the variables for a bucket, with absolute paths: HOME will change."""
+    """Select the variables for access to a bucket.
+
+    Paths of credentials become absolute, because the server has another HOME.
+    """
     home_paths = {
         "AWS_CONFIG_FILE": "~/.aws/config",
         "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
@@ -178,7 +195,10 @@ def _build_bucket_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _build_database_environment(environ: Mapping[str, str], database_url: str) -> dict[str, str]:
-    """Select the variables for the database; a command line could be read by others."""
+    """Select the variables for the database.
+
+    The URL is passed as a variable, because other users could read a command line.
+    """
     postgresql_variables = {name: value for name, value in environ.items() if name.startswith("PG")}
     return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **postgresql_variables, "EVALKIT_DATABASE": database_url}
 
@@ -188,12 +208,12 @@ def _require_valid_public_url(url: str) -> None:
         raise UsageError(
             f"--public-url {url!r} is not a valid address of a TLS proxy",
             code="PUBLIC-URL",
-            remedy="Write https://HOST or https://HOST:PORT, with the name as browsers send it: prüfung is xn--prfung-5ya.",
+            remedy="Write https://HOST or https://HOST:PORT; write a name with special letters in its ASCII form (xn--prfung-5ya for prüfung).",
         )
 
 
 def _is_valid_public_url(url: str) -> bool:
-    """Check that it is https, a host that the server answers to, and at most a port."""
+    """Return True if the URL is https, a valid host name and an optional port."""
     try:
         url_parts = urlsplit(url)
         _ = url_parts.port  # ValueError for an invalid one
@@ -209,19 +229,19 @@ def _is_valid_public_url(url: str) -> bool:
         return False
     host = url_parts.hostname or ""
     try:
-        return ip_address(host).is_loopback  # a page could have rebound another address to this machine
+        return ip_address(host).is_loopback  # other IP addresses would allow DNS rebinding attacks
     except ValueError:
         return _HOST_PATTERN.fullmatch(host) is not None
 
 
 def _bind_listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart would wait for old connections otherwise
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # restart without waiting for old connections to end
     try:
         listener.bind((_LOCAL_ADDRESS, port))
         listener.listen(128)
     except OSError as error:
         listener.close()
         reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
-        raise UsageError(f"port {port} {reason}", code="PORT", remedy="Choose another with --port.") from error
+        raise UsageError(f"port {port} {reason}", code="PORT", remedy="Choose another port with --port.") from error
     return listener

@@ -1,4 +1,4 @@
-"""The logins, in memory: a logout, a new code or a restart ends one at once."""
+"""Login sessions in memory; a logout, new code or restart ends them at once."""
 
 from __future__ import annotations
 
@@ -9,31 +9,36 @@ from dataclasses import dataclass, field
 
 from evalkit.review.roster import ReviewerRoster, hash_login_code
 
+#: Hours until a login expires: a working day.
 LOGIN_HOURS = 12
-"""Hours that a login lasts: a working day."""
 
 
 @dataclass(frozen=True)
 class LoginSession:
-    """One login."""
+    """Login session of one reviewer."""
 
     session_id: str
-    """Random; only the browser has it, in a signed cookie."""
+    """Random id, which the browser holds in a signed cookie."""
     reviewer: str
     code_digest: str
-    """The hash of the reviewer's code at login; a new code, or none, in the roster ends the session."""
+    """Hash of the reviewer's code at login; the session ends if the roster's code changes or is removed."""
     expires_at: float
+    """End of the session, in seconds of the sessions' clock (Unix time by default)."""
     hub_token: str = field(default="", repr=False)
-    """The token by which JupyterHub confirms the login; empty for logins of other kinds."""
+    """OAuth token by which JupyterHub confirms the login; empty for logins by code or proxy."""
 
 
 class LoginSessions:
-    """The logins of one server."""
+    """All login sessions of one server, by session id."""
 
     def __init__(
         self, roster: ReviewerRoster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
     ) -> None:
-        """Take the roster; re-read a reviewer's code after ``roster_cache_seconds``."""
+        """Create an empty set of sessions for the reviewers of a roster.
+
+        ``roster_cache_seconds``: how long a reviewer's code hash is cached before the roster is read again; 0 reads it at
+        each request.
+        """
         self._roster = roster
         self._clock = clock
         self._roster_cache_seconds = roster_cache_seconds
@@ -42,18 +47,16 @@ class LoginSessions:
         self._proxied_session_ids: dict[str, str] = {}
 
     def log_in_by_code(self, code: str) -> LoginSession | None:
-        """Log in the reviewer of this code. None for a code that nobody has."""
+        """Create a session for the reviewer with this code; None if nobody has it."""
         reviewer = self._roster.find_reviewer_by_code(code)
         if reviewer is None:
             return None
         return self._add_session(secrets.token_hex(32), reviewer, hash_login_code(code))
 
     def log_in_or_renew_by_proxy(self, reviewer: str) -> LoginSession | None:
-        """Log in a reviewer whom a trusted proxy names.
+        """Create or renew the session of a reviewer named by a trusted proxy.
 
-        There is one login for all browsers, which each call renews.
-
-        None for a name that is not in the roster.
+        A reviewer has one session for all browsers. None if the name is not in the roster.
         """
         stored_digest = self._get_code_digest(reviewer)
         if stored_digest is None:
@@ -66,7 +69,7 @@ class LoginSessions:
         return session
 
     def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
-        """Log in a reviewer whom JupyterHub names, in one browser. None for no reviewer."""
+        """Create a session for a reviewer named by JupyterHub; None if not in the roster."""
         stored_digest = self._roster.get_code_digest(reviewer)
         return (
             None
@@ -75,14 +78,14 @@ class LoginSessions:
         )
 
     def find_valid_session(self, session_id: str) -> LoginSession | None:
-        """Find the session of this id, if it is still valid."""
+        """Return the session with this id; None if unknown, expired or code changed."""
         session = self._session_by_id.get(session_id)
         if session is None or session.expires_at <= self._clock():
             return None
         return session if self._get_code_digest(session.reviewer) == session.code_digest else None
 
     def end_session(self, session_id: str) -> None:
-        """Log out."""
+        """Delete the session with this id, if it exists."""
         self._session_by_id.pop(session_id, None)
 
     def _get_code_digest(self, reviewer: str) -> str | None:
@@ -91,7 +94,7 @@ class LoginSessions:
         if not checked_at < now < checked_at + self._roster_cache_seconds:
             stored_digest = self._roster.get_code_digest(reviewer)
             if stored_digest is None:
-                self._code_digest_cache.pop(reviewer, None)  # a reviewer who is added later can log in at once
+                self._code_digest_cache.pop(reviewer, None)  # do not cache: a reviewer added later can log in at once
             else:
                 self._code_digest_cache[reviewer] = now, stored_digest
         return stored_digest

@@ -1,6 +1,6 @@
-"""The kernel's side: the server's variables, and the log.
+"""Variables and logging that the kernel of a page shares with the server.
 
-Imports nothing heavy.
+This module imports no large libraries.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Mapping
 
 from evalkit.core.log_events import EventFormatter, LogLineFormat
 
+#: Environment variable with the file descriptor of the server's log.
 LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
-"""The variable with the descriptor of the server's log."""
+#: Environment variable with the log format of server and kernels: ``text`` or ``json``.
 LOG_FORMAT_VARIABLE = "EVALKIT_LOG_FORMAT"
-"""The variable with the log format of server and kernels: text or json."""
+#: Prefix of JupyterHub's environment variables, which include its token; they are not passed to kernels.
 HUB_VARIABLE_PREFIX = "JUPYTERHUB_"
-"""The prefix of JupyterHub's variables, its token among them: no kernel gets any."""
+#: Environment variable with the megabytes of memory that a kernel may use; 0 means no limit.
 PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
-"""The variable with the megabytes that a kernel may use; 0: no limit."""
 
 
 def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
-    """Read the log format of server and kernels."""
+    """Return the log format in ``EVALKIT_LOG_FORMAT``; ``text`` unless ``json``."""
     return "json" if environ.get(LOG_FORMAT_VARIABLE) == "json" else "text"
 
 
 def send_kernel_log_to_server(environ: Mapping[str, str] = os.environ) -> None:
     """Send ``evalkit.*`` log records to the log of ``evalkit review``, if it runs.
 
-    A kernel's own standard error is closed there: libraries write tracebacks to it, and those may quote documents.
+    The server discards a kernel's standard error, because tracebacks of libraries may quote documents.
     """
     if LOG_FD_VARIABLE in environ:
         stream = os.fdopen(os.dup(int(environ[LOG_FD_VARIABLE])), "w", buffering=1, encoding="utf-8")

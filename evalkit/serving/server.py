@@ -1,7 +1,7 @@
-"""The server: Voilà with evalkit's login and evalkit's routes only.
+"""The web server: Voilà with evalkit's login and only evalkit's routes.
 
-Voilà's list of routes is not extended but replaced, so that a newer Voilà cannot add one. There is no route to files: page
-images reach the browser as bytes of a widget, and the notebook is alone in its folder.
+Voilà's list of routes is replaced, not extended, so a newer version of Voilà cannot add routes. There is no route to
+files: page images reach the browser as bytes of a widget, and the notebook is the only file in its folder.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
     from evalkit.settings import ReviewServerSettings
 
+#: Front-end extensions that evalkit's widgets need; no others are loaded or served.
 FRONTEND_EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
-"""The front-end extensions that our widgets need; others are neither loaded nor served."""
 
+#: Seconds that a kernel stays alive without a connection to its page, such as when a laptop is closed or in a tunnel.
 _CLOSED_PAGE_SECONDS = 120
-"""Seconds that a kernel outlives the connection to its page: a closed laptop, a tunnel."""
 _KERNEL_ID_PATTERN = r"(?P<kernel_id>\w+-\w+-\w+-\w+-\w+)"
+#: Maximum number of bytes in one message from a page. Messages to a page, such as images, are not limited.
 _MAX_MESSAGE_BYTES = 8 << 20
-"""Bytes that a page may send at once. Images go the other way and have no limit."""
 
 
 def serve_notebook(
@@ -67,9 +67,10 @@ def serve_notebook(
     review_settings: ReviewServerSettings,
     url_prefix: str,
 ) -> None:
-    """Serve the notebook until SIGINT, SIGTERM or SIGHUP, then end the kernels.
+    """Serve the notebook until SIGINT, SIGTERM or SIGHUP, then end all kernels.
 
-    A prefix means that JupyterHub logs reviewers in.
+    ``output``: the output folder; ``public_url``: the TLS proxy's address, or empty; ``url_prefix``: the prefix set by
+    JupyterHub, which then logs reviewers in, or empty.
     """
     server_log.configure_server_log(read_log_format())
     config = _build_config()
@@ -82,13 +83,13 @@ def serve_notebook(
         base_url=url_prefix or "/",
         log=logging.getLogger("voila"),
         notebook_path=str(notebook),
-        config_file_paths=[],  # a voila.json in the current folder could open files
-        connection_dir_root=str(notebook.parent.parent),  # keys of the kernels' sockets: private, deleted at the end
+        config_file_paths=[],  # ignore a voila.json in the current folder, which could allow access to files
+        connection_dir_root=str(notebook.parent.parent),  # private folder for the keys of the kernels' sockets
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
     output_folder = open_output_folder(output)
-    # A page makes a hundred requests, and each would ask the bucket.
+    # Cache for a second: opening a page takes a hundred requests, and each would read the roster from the bucket.
     roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
     server.sessions, server.review_settings = (
         LoginSessions(ReviewerRoster(output_folder), roster_cache_seconds=roster_cache_seconds),
@@ -100,20 +101,20 @@ def serve_notebook(
 
 
 class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
-    """Standalone Voilà for one notebook."""
+    """Standalone Voilà application that serves one notebook with evalkit's login."""
 
     listener: socket.socket
     public_host: str | None
-    """The host of the TLS proxy in front, if there is one."""
+    """Host name of the TLS proxy in front of the server; None without one."""
     sessions: LoginSessions
     review_settings: ReviewServerSettings
-    """The ``[review]`` section: limits of pages, and a trusted proxy."""
+    """The settings section ``[review]``: limits for pages, trusted proxies."""
     is_hub_service: bool
     """True if JupyterHub logs reviewers in."""
 
     @cached_property
     def hub(self) -> HubOAuth:
-        """The hub that started this server; the environment has its address and token."""
+        """OAuth client of the JupyterHub that started this server."""
         from jupyterhub.services.auth import HubOAuth
 
         return HubOAuth()
@@ -124,20 +125,20 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         port = self.listener.getsockname()[1]
         settings: dict[str, Any] = super().init_settings()
         identity_provider: ReviewerIdentityProvider = settings["identity_provider"]
-        identity_provider.cookie_name = f"evalkit-{port}"  # cookies know hosts, not ports
+        identity_provider.cookie_name = f"evalkit-{port}"  # servers on other ports of the host share the cookies
         identity_provider.secure_cookie = self.public_host is not None
         return {
             **settings,
-            "allow_remote_access": False,  # check the Host header: a page may have rebound its name to this machine
+            "allow_remote_access": False,  # check the Host header, against DNS rebinding
             "local_hostnames": ["localhost", *filter(None, [self.public_host])],
             "xsrf_cookie_kwargs": xsrf_cookie_options,
             "websocket_max_message_size": _MAX_MESSAGE_BYTES,
-            "log_function": lambda handler: None,  # failures are logged where they happen; addresses are not
+            "log_function": lambda handler: None,  # no access log; failures are logged where they happen
         }
 
     @override
     def init_handlers(self) -> list[Any]:
-        # Routes see addresses as they are sent, and some proxies send an @ as %40.
+        # Routes are matched against the undecoded URL, and some proxies send an @ as %40.
         extensions_pattern = "|".join(map(re.escape, FRONTEND_EXTENSIONS)).replace("@", "(?:@|%40)")
         page_arguments = {
             "notebook_path": "sme_review.ipynb",
@@ -175,7 +176,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     @override
     def listen(self) -> None:
         self.listener.setblocking(False)
-        # Only the TLS proxy may name the address that a request came from.
+        # Trust the client address in X-Forwarded-For only if a TLS proxy is configured.
         server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_MAX_MESSAGE_BYTES)
         server.add_socket(self.listener)
         self.ioloop = IOLoop.current()
@@ -203,11 +204,11 @@ def _build_config() -> Config:
     config.MappingKernelManager.cull_idle_timeout = _CLOSED_PAGE_SECONDS
     config.MappingKernelManager.cull_interval = 15
     config.MappingKernelManager.cull_busy = True
-    config.MappingKernelManager.buffer_offline_messages = False  # images for a page that is gone
-    # A restarted kernel would be an empty one behind a page that looks alive: the page shows that it ended.
+    config.MappingKernelManager.buffer_offline_messages = False  # do not keep images for a page that is closed
+    # No restarts: a restarted kernel would be empty behind a page that looks alive. The page shows that its kernel ended.
     config.KernelRestarter.restart_limit = 0
     config.ZMQChannelsWebsocketConnection.limit_rate = False
-    # Any account on this machine could connect to its sockets and read the pages.
+    # Without encryption, any account on this machine could connect to the kernels' sockets and read the pages.
     config.KernelManager.transport_encryption = "required"
-    config.KernelManager.shutdown_wait_time = 10  # a kernel that ends may wait for the write lock to release its case
+    config.KernelManager.shutdown_wait_time = 10  # an ending kernel may wait for the write lock to release its case
     return config

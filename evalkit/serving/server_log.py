@@ -1,7 +1,7 @@
-"""The server's log on standard error, without anything of a document.
+"""The server's log on standard error, without any document text.
 
-Libraries log request addresses with their queries, cells, and exceptions whose messages may quote a document. So only the
-first line of a record is written, without queries, and of an exception only its type and where it was raised.
+Libraries log request URLs with queries, notebook cells, and exceptions whose messages may quote a document. So only the
+first line of a record is written, without URL queries; of an exception only its type and traceback locations.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from typing_extensions import override
 
 from evalkit.core.log_events import EventFormatter, LogLineFormat
 
+#: Id of the current request, which error pages show and log lines contain; "-" outside a request.
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-"""The id of the request that is being served; error pages show it."""
 
 _QUERY_PATTERN = re.compile(r"\?[^\s'\"]*")
 _MAX_MESSAGE_LENGTH = 200
+#: Useless warnings that every page causes: on untrusted notebooks, and on a ping timeout that Jupyter gives in another
+#: unit than Tornado expects.
 _NOISE_PATTERN = re.compile("is not trusted$|websocket_ping_timeout")
-"""Messages of every page: JupyterLab's question of trust, and a timeout that Jupyter and Tornado count in different units."""
 
 _ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 class RedactingFormatter(EventFormatter):
-    """Records without queries, further lines and messages of exceptions."""
+    """Log formatter that removes URL queries, further lines and exception messages."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -55,7 +56,7 @@ def _redact_message(message: str) -> str:
 
 
 def configure_server_log(line_format: LogLineFormat) -> None:
-    """Send the warnings of all libraries to standard error."""
+    """Log warnings of all libraries to standard error, without document text."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter(line_format))
     handler.addFilter(lambda record: not _NOISE_PATTERN.search(record.getMessage()))

@@ -1,7 +1,7 @@
-"""A kernel in reserve: a process with everything loaded that waits for a page.
+"""A kernel in reserve: a process with all modules loaded that waits for a page.
 
-A page opens a second sooner. Until the assignment the process knows no reviewer and has opened nothing; it becomes the
-kernel of one page and of no other.
+With it, a page opens a second sooner. Before the assignment the process knows no reviewer and has opened no file; after
+it, the process is the kernel of exactly one page.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
+#: The first option in a kernel's command line, after the words that start the interpreter and module.
 _FIRST_KERNEL_OPTION = "-f"
-"""The first of a kernel's options, after the words that start it."""
+#: Name under which ``kernel.json`` refers to the provisioner.
 _PROVISIONER_NAME = "evalkit-reserve"
-"""The name of the provisioner in ``kernel.json``."""
 
 
 def register_warm_kernel_provisioner() -> None:
-    """Register the provisioner in this process, however evalkit was installed."""
+    """Register ``WarmKernelProvisioner`` with Jupyter, for this process only."""
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[_PROVISIONER_NAME] = EntryPoint(
         _PROVISIONER_NAME, f"{__name__}:WarmKernelProvisioner", factory.GROUP_NAME
@@ -44,16 +44,19 @@ def register_warm_kernel_provisioner() -> None:
 
 
 class WarmKernel:
-    """At most one process in reserve.
+    """Holder of at most one kernel process in reserve.
 
-    It ends with the server in any case, because it reads from the server's pipe.
+    The process always ends with the server, because it reads from a pipe of the server.
     """
 
     def __init__(self) -> None:
         self._process: Popen[bytes] | None = None
 
     def start_unless_running(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        """Start a process with a kernel's command, unless one waits. OSError."""
+        """Start a process in reserve for this kernel command, unless one is waiting.
+
+        OSError if the process cannot be started.
+        """
         if self._process is not None:
             exit_status = self._process.poll()
             if exit_status is None:
@@ -69,7 +72,10 @@ class WarmKernel:
     def assign_kernel_command(
         self, command: Sequence[str], environ: Mapping[str, str], working_folder: str
     ) -> Popen[bytes] | None:
-        """Assign the process to a kernel's command and return it; None without one."""
+        """Turn the process in reserve into the kernel of a page and return the process.
+
+        None if no process waits or the assignment fails; the caller then starts a new process.
+        """
         process = self._process
         if process is None or process.stdin is None:
             return None
@@ -80,18 +86,18 @@ class WarmKernel:
         }
         try:
             with process.stdin as pipe:
-                # It may be loading still, and a long address may not fit into the pipe: do not wait for it.
+                # Do not block: the process may still be loading, and a long assignment may not fit into the pipe.
                 os.set_blocking(pipe.fileno(), False)
                 pipe.write(json.dumps(assignment).encode())
         except OSError as error:
-            log.warning("the kernel in reserve could not be assigned (%s)", error.strerror)
+            log.warning("the kernel in reserve could not be used for a page (%s)", error.strerror)
             self.stop()
             return None
         self._process = None
         return process
 
     def stop(self) -> None:
-        """End the process in reserve, if there is one."""
+        """Kill the process in reserve, if there is one."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -101,9 +107,9 @@ class WarmKernel:
 
 
 class WarmKernelProvisioner(LocalProvisioner):
-    """The start of a kernel: the one in reserve, otherwise a new process.
+    """Kernel provisioner that uses the process in reserve or starts a new one.
 
-    ``kernel.json`` names it.
+    ``kernel.json`` refers to this provisioner by name.
     """
 
     @override
@@ -113,6 +119,6 @@ class WarmKernelProvisioner(LocalProvisioner):
         if process is None:
             return await super().launch_kernel(cmd, **kwargs)
         self.process = process
-        self.pid = self.pgid = process.pid  # it leads a session of its own
+        self.pid = self.pgid = process.pid  # the process is the leader of its own session and process group
         self.cwd = kwargs["cwd"]
         return self.connection_info

@@ -239,7 +239,7 @@ def test_challenge_prints_a_table_or_json(samples: Path) -> None:
     shown = evalkit_command(*words)
     assert shown.returncode == 0, shown.stderr
     assert "segment-count" in shown.stdout
-    assert "100.0 % caught on the mean of 2 kinds" in shown.stdout
+    assert "100.0 % caught (mean over 2 kinds)" in shown.stdout
     told = json.loads(evalkit_command(*words, "--json").stdout)
     assert [(kind["kind"], kind["n"], kind["caught"]) for kind in told["kinds"]] == [
         ("segment-count", 2, 2),

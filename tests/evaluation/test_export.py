@@ -374,7 +374,7 @@ def test_what_reads_otherwise_than_meant_is_named_and_not_kept(
         monkeypatch.setattr(export, name, lambda path, read=read: [row | {column: "x"} for row in read(path)])
     place = tmp_path / "place"
     place.mkdir()
-    with pytest.raises(EvalkitError, match=f"row 1 {column}"):
+    with pytest.raises(EvalkitError, match=f"row 1 differs in {column}"):
         export_ground_truth(output.root, place / "t", file_format=file_format)
     assert list(place.iterdir()) == []
 

@@ -56,7 +56,7 @@ def test_exact_is_the_mirror_image_for_wrong_ones(right, wrong):
 
 @pytest.mark.parametrize(("right", "n"), [(-1, 5), (6, 5), (1, 0)])
 def test_impossible_counts_are_refused(right, n):
-    with pytest.raises(ValueError, match="must be from 0"):
+    with pytest.raises(ValueError, match="must be between 0"):
         estimate_proportion(right, n)
 
 

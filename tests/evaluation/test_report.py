@@ -470,7 +470,7 @@ def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Pa
 
 def test_a_section_without_any_document_says_so() -> None:
     made = build_report(study(document("a")), made_at=NOW)
-    assert "no expert has opened and vouched for a document's mixture yet" in made["evidence"].about
+    assert "no expert has opened and confirmed a document's mixture yet" in made["evidence"].about
     assert not any(" 0 documents" in one.about for one in made.sections)
     known = build_report(
         study(document("a", agent_labels=labels(NOTE), truth=truth(NOTE, vouched=frozenset({"mixture"})))), made_at=NOW

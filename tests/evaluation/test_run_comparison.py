@@ -191,8 +191,8 @@ def test_who_knows_the_truths_and_which_way_that_leans() -> None:
     one, mirrored = compare_studies(a, b), compare_studies(b, a)
     assert one.truth_origin_counts == {"given": 1, "A": 3, "B": 0, "both": 1}
     assert mirrored.truth_origin_counts == {"given": 1, "A": 0, "B": 3, "both": 1}
-    assert "3 of the truths are from reviews of A alone" in one.comparability_warning
-    assert "3 of the truths are from reviews of B alone" in mirrored.comparability_warning
+    assert "3 of the truths come from reviews of A only" in one.comparability_warning
+    assert "3 of the truths come from reviews of B only" in mirrored.comparability_warning
     assert compare_studies(a, a).comparability_warning is None
     told = json.loads(json.dumps(one.to_json()))
     assert (told["known_from"], told["leaning"]) == (one.truth_origin_counts, one.comparability_warning)
@@ -215,8 +215,8 @@ def test_mcnemar_by_hand() -> None:
 @pytest.mark.parametrize(
     ("only_a", "only_b", "verdict"),
     [
-        (0, 0, "too few to tell: the answers differ in being right on 0, 6 are the fewest"),
-        (0, 5, "too few to tell: the answers differ in being right on 5, 6 are the fewest"),
+        (0, 0, "too few to tell: exactly one answer is right on 0 documents, at least 6 are needed"),
+        (0, 5, "too few to tell: exactly one answer is right on 5 documents, at least 6 are needed"),
         (0, 6, "B is right more often"),
         (6, 0, "A is right more often"),
         (1, 6, "no difference shown"),
@@ -314,7 +314,7 @@ def test_the_command_prints_both_runs(two_runs: tuple[Path, Path, Path]) -> None
     shown = evalkit_command("compare", a, b, "--truth", labelled)
     assert shown.returncode == 0, shown.stderr
     assert (
-        "known labels of no document here: fabricated_quote, quest_cbc" in shown.stderr
+        "known labels that match no document in the folder: fabricated_quote, quest_cbc" in shown.stderr
     )  # of B, where they are renamed
     assert "2 documents in both, 1 only in A, 0 only in B" in shown.stdout
     assert "Only in A: clinical_note" in shown.stdout

@@ -86,7 +86,7 @@ def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
     one = row(tabulate_rule_performance(study(escalated_document("a", issues=(finding(VENDOR),)))))
     assert (one["judged"], one["low"], one["high"], one["open"]) == (0, 0.0, 1.0, 1)
     assert one["precision"] is None or math.isnan(one["precision"])
-    assert one["verdict"] == "too few judged: 36 more"
+    assert one["verdict"] == "too few judged: 36 more needed"
     assert tabulate_rule_performance(study()).empty
     assert tuple(tabulate_rule_performance(study()).columns) == RULE_COLUMNS
 
@@ -135,7 +135,7 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
     assert (one["documents"], one["alone"], one["validated"], one["corrected"], one["open"]) == (6, 5, 2, 2, 1)
     assert (one["minutes"], one["untimed"]) == (2.5, 1)
     other = row(frame, code=ABSENT)
-    assert (other["alone"], other["minutes"], other["verdict"]) == (0, 0, "escalates nothing alone")
+    assert (other["alone"], other["minutes"], other["verdict"]) == (0, 0, "never the only reason for an escalation")
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
 @pytest.mark.parametrize(
     ("corrections", "needless", "said"),
     [
-        (0, 35, "too few judged: 1 more"),
+        (0, 35, "too few judged: 1 more needed"),
         (0, 36, "costs more than it gives"),
-        (1, 1, "too few judged: 4 more"),
+        (1, 1, "too few judged: 4 more needed"),
         (2, 0, "gives more than it costs"),
-        (1, 0, "too few judged: 1 more"),
-        (10, 90, "as good as even: no number of cases would tell"),
+        (1, 0, "too few judged: 1 more needed"),
+        (10, 90, "cost and benefit about equal: more cases would not tell"),
     ],
 )
 def test_a_rule_is_judged_only_where_the_interval_tells(corrections, needless, said) -> None:

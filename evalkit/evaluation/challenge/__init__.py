@@ -1,4 +1,4 @@
-"""Mutation testing of the verifiers: one planted fault at a time, and its detection."""
+"""Mutation testing of the verifiers: inject one fault at a time, see who detects."""
 
 from evalkit.evaluation.challenge.mutation_testing import challenge, run_mutation_test
 

@@ -1,4 +1,4 @@
-"""Answers that are taken for right, from output folders and from PDFs."""
+"""Clean answers: classifications taken to be right, from output folders and PDFs."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, open_output_folder
 
 T = TypeVar("T")
+#: Verifies the given classification of a document; classifies the document itself if the second argument is None.
 Evaluate = Callable[[DocumentBundle, Any], Awaitable[ClassificationOutcome]]
-"""Verifies an answer about a document, or classifies it where there is none."""
 
 
-LEFT_OUT_ESCALATED = "not accepted, and nobody says what is right"
-LEFT_OUT_CORRECTION = "an expert's correction that leaves segments unvouched or unquoted"
+LEFT_OUT_ESCALATED = "not accepted, and no expert has said what is right"
+LEFT_OUT_CORRECTION = "an expert's correction with segments that are unconfirmed or have no quote"
+#: Parts that an expert must vouch for before the corrected answer counts as right.
 _STRUCTURE_PARTS = frozenset({"dominant_type", "segments"})
-"""What an expert must vouch for, that a correction is known to be right."""
+#: Processing time of bundles read here: a constant, because these bundles are never stored.
 _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
-"""Bundles that are read here are not kept."""
 
 
 def iterate_clean_answers(
     folder_path: Path | str, collected_problems: list[str], collected_left_out: dict[str, list[str]]
 ) -> Iterator[CleanAnswer]:
-    """Yield a folder's answers that an expert vouches for or that were accepted.
+    """Yield the answers that an expert vouched for or the arbiter accepted.
 
-    A correction counts where the expert vouches for type and segments and each type is quoted: else the answer before
-    it was wrong, and what is right is not all known.
+    A corrected answer is used only if the expert vouches for type and segments and every segment's type has a quote;
+    otherwise the right answer is not completely known. Documents without a usable answer go to ``collected_left_out``
+    (doc_ids by reason), unreadable files to ``collected_problems``.
     """
     output_folder = open_output_folder(folder_path)
     ground_truth = read_folder_ground_truth(folder_path)
@@ -70,7 +71,7 @@ def iterate_clean_answers(
 def _choose_clean_answer(
     result: DocumentResult, truth: GroundTruthDocument | None
 ) -> tuple[ClassificationOutput, AnswerOrigin] | str:
-    """Choose the answer taken for right and its origin; or say why there is none."""
+    """Return the answer taken to be right and its origin, or a reason to leave it out."""
     if truth is not None and truth.record.ground_truth_classification.segments:
         answer = truth.record.ground_truth_classification
         is_corrected = truth.record.ground_truth_source == "SME_CORRECTED"
@@ -100,7 +101,10 @@ async def classify_pdfs(
     collected_problems: list[str],
     collected_left_out: dict[str, list[str]],
 ) -> list[CleanAnswer]:
-    """Read and classify PDFs, or take supplied answers; keep those taken for right."""
+    """Read PDFs; return their supplied answers, or classify and keep accepted ones.
+
+    PDFs that cannot be read go to ``collected_problems``, PDFs without an accepted answer to ``collected_left_out``.
+    """
     discovered_documents = discover_documents(pdf_paths, {})
     collected_problems += [str(problem) for problem in discovered_documents.problems]
     supplied_classifications: Mapping[str, Any] = {}
@@ -138,7 +142,7 @@ async def classify_pdfs(
 
 
 async def gather_bounded(jobs: Sequence[Callable[[], Awaitable[T]]], max_concurrent: int) -> list[T]:
-    """Run the jobs with bounded concurrency; their results in the jobs' order."""
+    """Run at most ``max_concurrent`` jobs at a time; return results in job order."""
     semaphore = asyncio.Semaphore(max_concurrent)
 
     async def run_job(job: Callable[[], Awaitable[T]]) -> T:

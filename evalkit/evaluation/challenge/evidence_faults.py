@@ -1,4 +1,4 @@
-"""Faults in what is quoted for a type, traps on the pages, and words for a model."""
+"""Fault kinds: wrong evidence for a type, misleading pages, and prompt injection."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from evalkit.evaluation.challenge.mutated_answer import (
 )
 from evalkit.evaluation.challenge.quote_faults import load_quote_faults
 
+#: A type's share above this stays the largest share even after up to 0.3 of it is moved to another type.
 _MIN_DIVISIBLE_SHARE = 0.65
-"""A share above this stays the largest when some of it goes to another type."""
 _GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
 _REPORT_TYPE_NAMES = tuple(document_type.value for document_type in REPORT_TYPES)
 
 
 def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """High confidence, and nothing is quoted."""
+    """Remove all quotes of a segment's type and set its confidence to 0.97."""
     _, claim = draw_quoted_claim(mutated_answer, random_source)
     claim.update(top_evidence=[], confidence=0.97)
 
@@ -54,7 +54,10 @@ def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSourc
 def _plant_invented_presence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, level: PresenceLevel, is_quoted: bool
 ) -> None:
-    """Claim a second type, unquoted or by the first's quote; a share unless PRIMARY."""
+    """Claim a further type for a segment, unquoted or with the right type's quote.
+
+    Unless the invented level is PRIMARY, part of the right type's share is moved to the invented type.
+    """
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     is_primary = level is PresenceLevel.PRIMARY
     absent_rows = [
@@ -77,7 +80,7 @@ def _plant_low_confidence(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_elided_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str) -> None:
-    """Add a sentence to a page; quote it without the words that reverse its meaning."""
+    """Add a sentence; quote it without the words that reverse its meaning."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
@@ -108,7 +111,7 @@ def _replace_quote(claim: Json, text: str, page_number: int, random_source: Rand
 
 
 def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Claim a quote for another page of its segment, on which it does not appear."""
+    """Move a quote to a page of the same segment that does not contain it."""
     moves = [
         (quote, page.page_num)
         for segment in mutated_answer.segments
@@ -124,7 +127,7 @@ def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSourc
 
 
 def _normalise_text_of_page_and_next(mutated_answer: MutatedAnswer, page: Page) -> str:
-    """Normalise the text of a page and the next: a quote may run on."""
+    """Normalise the text of a page and the next, where a quote may continue."""
     return normalise_quote(
         "".join(nearby_page.text for nearby_page in mutated_answer.bundle.iter_pages(page.page_num, page.page_num + 1))
     )
@@ -155,7 +158,7 @@ def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomS
 def _plant_replaced_evidence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_furniture: bool = False
 ) -> None:
-    """Replace a type's evidence by a line added to the page, such as a header."""
+    """Replace a type's evidence by one quote of a line that is added to the page."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     text = draw_text(text_key, random_source)
@@ -167,7 +170,7 @@ def _plant_replaced_evidence(
 
 
 def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Name a routine laboratory as vendor of a genomic report."""
+    """List a routine laboratory among the vendors of a file with a genomic report."""
     require_applicable(any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments))
     mutated_answer.answer_json["vendor_signals"].append(random_source.choice(load_fault_texts()["vendors"]))
 
@@ -175,7 +178,7 @@ def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSo
 def _plant_first_line(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, segment_types: Sequence[str]
 ) -> None:
-    """Add a first line to a document of these types: a letterhead or an order's words."""
+    """Insert a line (letterhead, order form) at the top of a segment of a given type."""
     segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] in segment_types]
     page_number = draw_candidate(random_source, segments)["start_page"]
     mutated_answer.bundle = add_block(
@@ -186,7 +189,7 @@ def _plant_first_line(
 def _plant_mislabelled_page(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, claimable_types: Sequence[str]
 ) -> None:
-    """One more page behind the last, claimed as a document of a type that it is not."""
+    """Append a page and claim it as a document of a type that it is not."""
     page_template: Mapping[str, Any] = random_source.choice(load_fault_texts()[text_key])
     page_number, paragraphs = append_page(mutated_answer, page_template["page"], random_source)
     quotable_lines = [line for line in paragraphs if MIN_SNIPPET_WORDS <= len(line.split()) <= 40]

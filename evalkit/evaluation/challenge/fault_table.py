@@ -1,4 +1,4 @@
-"""The kinds of fault, each with a description and the codes that should detect it."""
+"""Table of all fault kinds, with the issue codes that should detect each."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from evalkit.evaluation.challenge.label_faults import LABEL_FAULTS
 from evalkit.evaluation.challenge.mutated_answer import MutationOperator
 from evalkit.evaluation.challenge.structure_faults import STRUCTURE_FAULTS
 
-#: In the report's order.
+#: All fault kinds, in the order of the report's rows.
 FAULTS: tuple[MutationOperator, ...] = (*STRUCTURE_FAULTS, *LABEL_FAULTS, *EVIDENCE_FAULTS)
 FAULT_BY_ID: Mapping[str, MutationOperator] = {fault.fault_id: fault for fault in FAULTS}

@@ -1,4 +1,4 @@
-"""Plant faults into right answers and judge whether the checks catch them."""
+"""Plant faults into right answers and judge whether the verifiers catch them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, Muta
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.store import encode_canonical_json
 
+#: Default limit of cases per fault kind: enough to tell a detection rate of 90 % from 100 %.
 DEFAULT_MAX_CASES = 40
-"""Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %."""
+#: Default limit of cases per fault kind in one document.
 DEFAULT_MAX_PLACES = 8
-"""Cases of a kind in one document, at most."""
+#: How many random places are tried before a fault kind is taken as not applicable to an answer.
 _MAX_PLANTING_ATTEMPTS = 3
-"""A place that does not apply is drawn again so often."""
 
 
 async def plant_and_judge_mutations(
@@ -48,12 +48,11 @@ async def plant_and_judge_mutations(
     max_concurrent: int = 1,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
-    """Plant the faults into the answers and judge each by the orchestrator.
+    """Plant faults into accepted clean answers and let the verifiers judge each.
 
-    At most ``max_places_per_document`` places of each document are used.
-
-    Documents are taken in an order that the seed gives, so that a limit favours none. ``patient_expectation``: what is
-    known about the patients of every file.
+    At most ``max_places_per_document`` faults of one kind are planted into one document. The order of the documents
+    depends on the seed, so that the limit of cases favours none. ``patient_expectation``: what is known about the patients
+    of every file.
     """
     evaluate = partial(orchestrator.evaluate, patient_expectation=patient_expectation)
     clean_outcomes = await gather_bounded(
@@ -61,10 +60,10 @@ async def plant_and_judge_mutations(
         max_concurrent,
     )
     evaluated_pairs = list(zip(clean_answers, clean_outcomes, strict=True))
-    # Where a verifier could not answer about the clean document, nobody knows whether it would have escalated.
+    # If a verifier gave no answer about the clean document, it is unknown whether that document would have escalated.
     answered_pairs = [pair for pair in evaluated_pairs if not pair[1].unanswered]
     unanswered_problems = [
-        f"{clean_answer.bundle.doc_id}: a verifier could not answer about it"
+        f"{clean_answer.bundle.doc_id}: left out, because a verifier gave no answer about this document"
         for clean_answer, clean_outcome in evaluated_pairs
         if clean_outcome.unanswered
     ]
@@ -96,7 +95,7 @@ async def plant_and_judge_mutations(
 
 @dataclass(frozen=True)
 class _PlantedMutation:
-    """A case before it is judged."""
+    """A planted fault before the verifiers have judged it."""
 
     operator: MutationOperator
     mutated_answer: MutatedAnswer
@@ -112,7 +111,10 @@ def _plant_faults_of_kind(
     seed: int,
     collected_skipped_counts: Counter[str],
 ) -> Iterator[_PlantedMutation]:
-    """Plant up to ``max_case_count`` cases of one kind, spread over documents."""
+    """Yield up to ``max_case_count`` mutations of one kind, spread over documents.
+
+    Documents to which the kind does not apply are counted in ``collected_skipped_counts``.
+    """
     shuffled_pairs = sorted(
         accepted_pairs, key=lambda pair: _create_random_source(seed, operator.fault_id, pair[0].bundle.sha256).random()
     )
@@ -137,7 +139,7 @@ def _plant_faults_of_kind(
 
 
 def _digest_visible_content(mutated_answer: MutatedAnswer) -> str:
-    """Hash everything that a check can see."""
+    """Hash everything a verifier sees: the PDF's hash, the answer and all page texts."""
     page_texts = [[block.text for block in page.blocks] for page in mutated_answer.bundle.pages]
     return hashlib.sha256(
         encode_canonical_json([mutated_answer.bundle.sha256, mutated_answer.answer_json, page_texts])
@@ -188,9 +190,9 @@ def _build_false_alarm(clean_answer: CleanAnswer, clean_outcome: ClassificationO
 
 
 def _find_new_issues(clean_outcome: ClassificationOutcome, mutated_outcome: ClassificationOutcome) -> list[Issue]:
-    """Find BLOCKER and MAJOR issues that the clean answer did not raise.
+    """Return the BLOCKER and MAJOR issues that the clean answer did not raise.
 
-    Repaired ones count; failures of agents do not.
+    Repaired issues are included; issues about a failed agent are not.
     """
 
     def encode_content(issue: Issue) -> str:
@@ -211,7 +213,7 @@ def _determine_outcome_name(
     clean_classification: ClassificationOutput, mutated_outcome: ClassificationOutcome, new_issues: Sequence[Issue]
 ) -> str:
     if mutated_outcome.verdict.decision is not Decision.AUTO_ACCEPT:
-        return "escalated" if new_issues else "missed"  # an agent failed; had it answered, it might have said nothing
+        return "escalated" if new_issues else "missed"  # escalated only because an agent failed: nothing was detected
     if not any(issue.status == "repaired" for issue in new_issues):
         return "missed"
     return (
@@ -223,7 +225,7 @@ def _determine_outcome_name(
 
 
 def is_nearly_same_classification(first: ClassificationOutput, second: ClassificationOutput) -> bool:
-    """Compare two answers; shares may differ by V2's tolerance (0.05)."""
+    """Return True if two answers are equal, apart from share differences up to 0.05."""
     (first_answer, first_shares), (second_answer, second_shares) = _separate_shares(first), _separate_shares(second)
     are_shares_close = all(
         abs(a - b) <= float(MIXTURE_TOLERANCE) for a, b in zip(first_shares, second_shares, strict=False)
@@ -232,7 +234,7 @@ def is_nearly_same_classification(first: ClassificationOutput, second: Classific
 
 
 def _separate_shares(classification: ClassificationOutput) -> tuple[dict[str, Any], list[float]]:
-    """Separate the answer, types sorted, from its shares in that order."""
+    """Return the answer as JSON without shares, types sorted, and its shares."""
     answer_json = classification.to_json()
     shares: list[float] = []
     for rows, share_key in [

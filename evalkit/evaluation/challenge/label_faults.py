@@ -1,4 +1,4 @@
-"""Faults in types and boundaries, and missing, repeated or shuffled pages."""
+"""Fault kinds: wrong types and boundaries; missing, repeated or shuffled pages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from evalkit.evaluation.challenge.mutated_answer import (
 )
 from evalkit.evaluation.challenge.quote_faults import QuotedPassage
 
+#: Maximum number of sentences quoted as evidence for a wrong type.
 _MAX_QUOTES = 2
-"""So many sentences are quoted for what is claimed of pages."""
 _PAGE_COUNT_PATTERN = re.compile(r"(?i)\bpage \d+ of \d+")
 _ACT_TYPE_NAMES = tuple(type_name for type_name in TYPE_NAMES if type_name != OTHER_TYPE)
 
@@ -37,7 +37,7 @@ _ACT_TYPE_NAMES = tuple(type_name for type_name in TYPE_NAMES if type_name != OT
 def _plant_wrong_label(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, claimable_types: Sequence[str]
 ) -> None:
-    """Call a document another type and quote its two longest sentences for it."""
+    """Give a segment a wrong type and quote its two longest passages as evidence."""
     labels = [
         (segment, type_name)
         for segment in mutated_answer.segments
@@ -51,7 +51,7 @@ def _plant_wrong_label(
 
 
 def _quote_longest_sentences(mutated_answer: MutatedAnswer, segment: Json) -> None:
-    """Support the segment's type by true sentences of its pages, whatever they say."""
+    """Replace the evidence of a segment's type by the longest passages of its pages."""
     passages = mutated_answer.clean_answer.quotable_text.list_longest_passages(
         segment["start_page"], segment["end_page"]
     )
@@ -66,7 +66,7 @@ def _build_quote(passage: QuotedPassage) -> Json:
 
 
 def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Two documents of a packet are called by each other's type."""
+    """Swap the types of two neighbouring segments."""
     pairs = [
         (earlier, later)
         for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
@@ -79,7 +79,7 @@ def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: Random
 
 
 def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> None:
-    """Move a boundary by ``page_shift`` pages; quotes on the moved pages are dropped."""
+    """Move a boundary by ``page_shift`` pages and drop quotes left outside."""
     moves: list[tuple[Json, Json, int]] = []
     for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False):
         moves += [(earlier, later, -page_shift)] if earlier["segment_page_count"] > page_shift else []
@@ -99,7 +99,7 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Split a document into two of its type."""
+    """Split a segment of several pages into two segments of the same type."""
     splits = [
         (index, page)
         for index, segment in enumerate(mutated_answer.segments)
@@ -119,7 +119,7 @@ def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSourc
 
 
 def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource, *, is_of_one_type: bool) -> None:
-    """Two documents taken for one: the longer one, or the first."""
+    """Merge two neighbouring segments, keeping the claims of the longer (or first)."""
     indexes = [
         index
         for index, (earlier, later) in enumerate(
@@ -139,7 +139,7 @@ def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomS
 
 
 def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Append another document of the last one's type and count it as part of it."""
+    """Append a new document of the last segment's type and merge it into it."""
     last_segment = mutated_answer.segments[-1]
     require_applicable(last_segment["end_page"] == mutated_answer.bundle.total_pages)
     templates = [
@@ -153,9 +153,9 @@ def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_sourc
 
 
 def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSource, min_page_count: int) -> Json:
-    """Draw a document whose pages are numbered; print the numbers if there are none.
+    """Draw a segment with page counts ("Page 1 of 3"); add them if missing.
 
-    It has at least ``min_page_count`` pages, none blank.
+    The segment has at least ``min_page_count`` pages, none of them blank.
     """
     long_segments = [segment for segment in mutated_answer.segments if segment["segment_page_count"] >= min_page_count]
     segment = draw_candidate(random_source, long_segments)
@@ -170,7 +170,7 @@ def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _reorder_pages(mutated_answer: MutatedAnswer, page_order: Sequence[int]) -> None:
-    """Rebuild the file from these pages in this order; segments and quotes follow."""
+    """Rebuild the file from the listed pages; renumber segments and quotes."""
     pages = [
         mutated_answer.bundle.page(page_number).model_copy(update={"page_num": new_number})
         for new_number, page_number in enumerate(page_order, 1)
@@ -202,7 +202,7 @@ def _plant_shuffled_pages(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_repeated_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Repeat some pages of a document behind its last."""
+    """Insert copies of some of a segment's pages after its last page."""
     segment = random_source.choice(mutated_answer.segments)
     start, end = segment["start_page"], segment["end_page"]
     first = random_source.randint(start, end)

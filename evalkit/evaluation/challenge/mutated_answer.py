@@ -1,7 +1,8 @@
-"""The copy of a right answer that takes a fault, and steps that faults share.
+"""The copy of a right answer that takes a fault, and helpers for all fault kinds.
 
 Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the document.
-What the texts say is data, ``faults.toml``. No check is asked here: planting knows nothing of finding.
+The planted texts are data (``faults.toml``). Nothing here uses the verifiers' code, so that faults are not made to be
+found.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ Json = dict[str, Any]
 RandomSource = random.Random
 T = TypeVar("T")
 
+#: What it takes to detect a fault: ``structural``, counting and adding; ``quote``, looking up a quote; ``semantic``,
+#: understanding the text.
 FaultNature = Literal["structural", "quote", "semantic"]
-"""How a fault can be seen: by counting and adding up; by looking up a quote; only by understanding the text."""
 
 TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 PRIMARY, ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
@@ -40,28 +42,28 @@ OTHER_TYPE = DocumentType.OTHER.value
 
 
 class AnswerOrigin(StrEnum):
-    """The source that vouches for a classification."""
+    """Origin of a clean answer: who vouches that the classification is right."""
 
     SUPPLIED = "supplied"
-    """Another system, whose answer it is."""
+    """Another system supplied the answer."""
     VALIDATED = "validated"
-    """An expert, as it was."""
+    """An expert validated the program's answer unchanged."""
     CORRECTED = "corrected"
-    """An expert, who changed it."""
+    """An expert corrected the program's answer."""
     SIMULATED = "simulated"
-    """A program in place of an expert."""
+    """A simulated reviewer (a program) validated or corrected the answer."""
     UNVALIDATED = "unvalidated"
-    """Nobody but the program, which accepted its own answer."""
+    """The program accepted its own answer, and nobody has reviewed it."""
 
     @property
     def is_vouched_from_outside(self) -> bool:
-        """True if an alarm is false for certain: the program's own answer may be wrong."""
+        """True if an expert or another system, not the program, vouches for the answer."""
         return self in (AnswerOrigin.SUPPLIED, AnswerOrigin.VALIDATED, AnswerOrigin.CORRECTED)
 
 
 @dataclass(frozen=True, eq=False)
 class CleanAnswer:
-    """A classification that is taken for right, and its document."""
+    """A classification taken to be right, with its document and origin."""
 
     bundle: DocumentBundle
     classification: ClassificationOutput
@@ -69,89 +71,90 @@ class CleanAnswer:
 
     @cached_property
     def quotable_text(self) -> QuotableText:
-        """The document's passages, to be quoted and altered."""
+        """The document's visible passages, from which quotes are drawn and altered."""
         return QuotableText(self.bundle)
 
 
 @dataclass
 class MutatedAnswer:
-    """A copy of a right answer, and of its document, into which a fault is planted."""
+    """A copy of a clean answer and its document, into which a fault is planted."""
 
     clean_answer: CleanAnswer
     answer_json: Any
-    """A classification as JSON, free to be changed."""
+    """The classification as JSON, changed in place by fault planters."""
     bundle: DocumentBundle
 
     @classmethod
     def from_clean_answer(cls, clean_answer: CleanAnswer) -> MutatedAnswer:
-        """Copy the clean answer."""
+        """Create a mutable copy of a clean answer, without a fault yet."""
         return cls(clean_answer, copy.deepcopy(clean_answer.classification.to_json()), clean_answer.bundle)
 
     @property
     def segments(self) -> list[Json]:
-        """The answer's segments, as JSON."""
+        """The segments of ``answer_json``; changing the list changes the answer."""
         segments: list[Json] = self.answer_json["segments"]
         return segments
 
 
 class FaultNotApplicableError(Exception):
-    """The kind of fault does not apply to an answer, or not where it was drawn."""
+    """The fault kind cannot be planted into this answer, or not at the drawn place."""
 
 
+#: Plants a fault into the answer in place. If it raises FaultNotApplicableError, the answer may be half changed:
+#: discard it.
 FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
-"""Changes the draft. FaultNotApplicableError; then the draft is of no use any more."""
 
 
 @dataclass(frozen=True)
 class MutationOperator:
-    """One kind of fault."""
+    """One kind of fault, how to plant it, and the issue codes that should detect it."""
 
     fault_id: str
     description: str
-    """In words."""
+    """The fault in a few words, for the report."""
     expected_codes: tuple[str, ...]
-    """How the code of an issue about it should begin, one of these: whole codes, or agents where any of theirs will do."""
+    """Issue codes that should detect the fault, or agent names (``V2``) if any issue code of that agent will do."""
     nature: FaultNature
     plant: FaultPlanter
 
 
 @cache
 def load_fault_texts() -> Mapping[str, Any]:
-    """Load the texts of planted faults: ``faults.toml``."""
+    """Load the texts that fault planters insert, from ``faults.toml``."""
     return tomllib.loads((files("evalkit.evaluation.challenge") / "faults.toml").read_text("utf-8"))
 
 
 def fill_slots(template: str, random_source: RandomSource) -> str:
-    """Fill a text's slots: ``{name}`` from that list, ``#`` by a digit."""
+    """Fill a template: ``{name}`` from that list at random, ``#`` with a digit 1-9."""
     slots: Mapping[str, Sequence[str]] = load_fault_texts()["slots"]
-    for _ in range(2):  # what fills a slot may have slots
+    for _ in range(2):  # the entry that fills a slot may contain slots too
         template = re.sub(r"\{(\w+)\}", lambda match: random_source.choice(slots[match[1]]), template)
     return re.sub("#", lambda _: str(random_source.randint(1, 9)), template)
 
 
 def draw_text(text_key: str, random_source: RandomSource) -> str:
-    """Draw one of the texts of that name from ``faults.toml`` and fill its slots."""
+    """Draw a random text from a list of ``faults.toml`` and fill its slots."""
     return fill_slots(random_source.choice(load_fault_texts()[text_key]), random_source)
 
 
 def find_presence_row(segment: Json, type_name: str | None) -> Json | None:
-    """Find the row of that type among a segment's types; None if it has none."""
+    """Return a segment's composition row for a type; None if there is none."""
     return next((row for row in segment["segment_composition"] if row["document_type"] == type_name), None)
 
 
 def find_dominant_row(segment: Json) -> Json | None:
-    """Find the row of the type that the segment is called."""
+    """Return a segment's composition row for its dominant type; None if there is none."""
     return find_presence_row(segment, segment["dominant_type"])
 
 
 def require_applicable(is_applicable: bool) -> None:
-    """Raise FaultNotApplicableError if the fault cannot be planted here."""
+    """Raise FaultNotApplicableError if ``is_applicable`` is False."""
     if not is_applicable:
         raise FaultNotApplicableError
 
 
 def draw_candidate(random_source: RandomSource, candidates: Sequence[T]) -> T:
-    """Draw one of the candidates. FaultNotApplicableError if there are none."""
+    """Draw a random candidate. FaultNotApplicableError if the list is empty."""
     require_applicable(bool(candidates))
     return random_source.choice(candidates)
 
@@ -163,7 +166,7 @@ def draw_two_segments(mutated_answer: MutatedAnswer, random_source: RandomSource
 
 
 def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]:
-    """List the segments with their type's row, if it has quotes."""
+    """List (segment, composition row of its dominant type) pairs whose row has quotes."""
     return [
         (segment, claim)
         for segment in mutated_answer.segments
@@ -172,12 +175,18 @@ def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]
 
 
 def draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json]:
-    """Draw a segment with its quoted type's row. FaultNotApplicableError if none has."""
+    """Draw a segment and its dominant type's row with quotes.
+
+    FaultNotApplicableError if no segment's dominant type has a quote.
+    """
     return draw_candidate(random_source, list_quoted_claims(mutated_answer))
 
 
 def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
-    """Recompute counts, mixture and overall type; False if there is no overall type."""
+    """Recompute indexes, counts, mixture and overall type after segments were changed.
+
+    Return True if the changed answer has an overall type.
+    """
     for index, segment in enumerate(mutated_answer.segments, 1):
         segment["segment_index"] = index
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
@@ -191,7 +200,7 @@ def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
 
 
 def swap_segment_types(segment: Json, type_name: str) -> None:
-    """Exchange the segment's type with another, together with their claims."""
+    """Make ``type_name`` the segment's type; swap the rows of old and new type."""
     old_row, new_row = find_dominant_row(segment), find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
         raise ValueError("a clean segment has every type")
@@ -222,7 +231,10 @@ def add_block(
     is_furniture: bool = False,
     is_hidden: bool = False,
 ) -> DocumentBundle:
-    """Add a block to a page, above or below all others."""
+    """Return a copy of the bundle with a text block added to a page (top or bottom).
+
+    ``is_furniture`` marks the block as header or footer; a hidden block does not enter the page's text.
+    """
     page = bundle.page(page_number)
     block = Block(type="paragraph", text=text, box=(0.1, 0.0 if is_first else 0.97, 0.9, 0.02 if is_first else 0.99))
     block = block.model_copy(update={"furniture": is_furniture, "hidden": is_hidden})
@@ -245,14 +257,14 @@ def add_block(
 
 
 def replace_pages(bundle: DocumentBundle, pages: Sequence[Page]) -> DocumentBundle:
-    """Copy the bundle with these pages instead of its own."""
+    """Return a copy of the bundle with its pages replaced by ``pages``."""
     return bundle.model_copy(update={"pages": tuple(pages), "total_pages": len(pages)})
 
 
 def append_page(
     mutated_answer: MutatedAnswer, page_template: str, random_source: RandomSource
 ) -> tuple[int, list[str]]:
-    """Let the file have one more page behind its last; its number and paragraphs."""
+    """Append a page to the mutated file; return the page's number and paragraphs."""
     page_number = mutated_answer.bundle.total_pages + 1
     paragraphs = [fill_slots(line, random_source) for line in page_template.strip().splitlines() if line.strip()]
     page = _build_page(page_number, paragraphs)
@@ -261,18 +273,21 @@ def append_page(
 
 
 def normalise_quote(text: str) -> str:
-    """Keep letters and digits only, in lower case, to compare quotes."""
+    """Return only the text's letters and digits, in lower case, to compare quotes."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def move_share(row: Json, other_row: Json, share_key: str, shift: float) -> None:
-    """Move ``shift`` of one row's share to another; the sum stays right."""
+    """Move ``shift`` from one row's share to the other row's; the sum stays the same."""
     row[share_key] = round(row[share_key] - round(shift, 4), 4)
     other_row[share_key] = round(other_row[share_key] + round(shift, 4), 4)
 
 
 def drop_evidence_of_other_pages(segment: Json) -> bool:
-    """Drop quotes from other pages; False if a quoted type has none left."""
+    """Drop a segment's quotes from pages outside the segment.
+
+    Return False if a type that had quotes has none left.
+    """
     is_still_quoted = True
     for row in segment["segment_composition"]:
         quotes = row["top_evidence"]
@@ -284,5 +299,5 @@ def drop_evidence_of_other_pages(segment: Json) -> bool:
 
 
 def draw_different_type(segment: Json, random_source: RandomSource) -> str:
-    """Move ``shift`` of one row's share to another row."""
+    """Draw a document type other than the segment's dominant type."""
     return random_source.choice([type_name for type_name in TYPE_NAMES if type_name != segment["dominant_type"]])

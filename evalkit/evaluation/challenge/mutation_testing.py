@@ -1,16 +1,16 @@
-"""Mutation-test the verifiers: one planted fault at a time, and who detects it.
+"""Mutation-test the verifiers: inject one fault at a time, report who detects it.
 
-Each kind of fault is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document because
-of it: a new BLOCKER or MAJOR issue, and the decision to escalate. One that a repair undoes, so that the answer is the
-clean one again, is caught as well; one that a repair turns into another answer is not. A verifier that could not
-answer has caught nothing.
+Each fault kind is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document
+because of it: there is a new BLOCKER or MAJOR issue, and the decision is to escalate. A fault is also caught if a repair
+restores the clean answer, but not if a repair produces a different answer. A verifier that gave no answer has caught
+nothing.
 
-A fault that another issue catches than the kind names is caught, and counted as such as well: who is named may sleep.
-An alarm about a clean answer is false only if somebody else than the program says that the answer is right.
-``on_agent_failure`` is ``escalate`` here, whatever a site has set: with ``ignore`` a verifier that could not answer would
-look like one that saw nothing.
+A fault that is caught only by issues other than the expected codes counts as caught and is also counted separately,
+because the expected check may be broken. An alarm about a clean answer counts as false only if an expert or another
+system says that the answer is right. ``on_agent_failure`` is always ``escalate`` here, whatever the settings say: with
+``ignore``, a verifier that gave no answer would look like a verifier that found nothing.
 
-Nothing is written, and no text of a document is reported: cases carry codes and counts.
+No file is written, and no text of a document is reported: cases carry codes and counts only.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ def challenge(
     seed: int = 0,
     settings: Settings | None = None,
 ) -> pd.DataFrame:
-    """Run :func:`run_mutation_test` and tabulate it, one row per kind of fault."""
+    """Mutation-test the verifiers and return a table with one row per kind of fault.
+
+    For the arguments see :func:`run_mutation_test`; ``limit`` is its ``max_cases_per_kind``.
+    """
     run_settings = settings or Settings.load(models={"default": model} if model is not None else None)
     report = run_mutation_test(
         paths, run_settings, classifications_folder=classifications, kinds=kinds, max_cases_per_kind=limit, seed=seed
@@ -67,20 +70,23 @@ def run_mutation_test(
     max_cases_per_kind: int = DEFAULT_MAX_CASES,
     seed: int = 0,
 ) -> MutationTestReport:
-    """Plant faults into right answers and report who detects them. Nothing is written.
+    """Plant faults into right answers and report which verifiers detect them.
+
+    No file is written.
 
     Args:
-        paths: output folders, of which the documents count that were accepted or that experts validated or corrected;
-            PDF files and folders of PDFs, which are read and classified, and count if they are accepted.
-        settings: name the models. Limits for a document count for nothing here, as one document is asked about often;
-            those of a run hold. ``on_agent_failure`` counts as ``escalate``.
-        classifications_folder: folder with ``{doc_id}.json``: right answers for PDFs, instead of asking.
-        kinds: names of kinds, or ``structural``, ``quote``, ``semantic``; none: all.
-        max_cases_per_kind: so many cases of each kind at most.
+        paths: output folders, whose accepted, validated or corrected documents are used; PDF files and folders of PDFs,
+            which are read and classified, and used if they are accepted.
+        settings: the models and limits. Limits per document are ignored, because one document is verified many times;
+            limits per run apply. ``on_agent_failure`` is always ``escalate``.
+        classifications_folder: folder with the right answers for the PDFs, as ``{doc_id}.json``; these PDFs are not
+            classified.
+        kinds: fault kinds to plant, or ``structural``, ``quote``, ``semantic``; all kinds if empty.
+        max_cases_per_kind: the maximum number of cases of each kind.
         seed: the same seed plants the same faults.
 
     Raises:
-        UsageError: no such kind, no such path, or no classification that is taken for right.
+        UsageError: a kind or path does not exist, or no classification is taken to be right.
     """
     return run_sync(
         _run_mutation_test(
@@ -90,14 +96,17 @@ def run_mutation_test(
 
 
 def select_mutation_operators(kind_or_nature_names: Iterable[str]) -> list[MutationOperator]:
-    """Select the faults of these kinds or natures; all if none is named. UsageError."""
+    """Return the fault kinds with these names or natures; all kinds if none is named.
+
+    UsageError if a name is unknown.
+    """
     wanted_names = set(kind_or_nature_names)
     natures = {operator.nature for operator in FAULTS}
     if unknown_names := sorted(wanted_names - FAULT_BY_ID.keys() - natures):
         raise UsageError(
-            f"there is no kind of fault {', '.join(unknown_names)}",
+            f"unknown kind of fault: {', '.join(unknown_names)}",
             code="CHALLENGE-KIND",
-            remedy=f"There are {', '.join(sorted(natures))}, or {', '.join(FAULT_BY_ID)}.",
+            remedy=f"Choose from {', '.join(sorted(natures))}, or {', '.join(FAULT_BY_ID)}.",
         )
     return [
         operator
@@ -128,7 +137,7 @@ async def _run_mutation_test(
     async with ModelSession(run_settings) as model_session:
         orchestrator = create_orchestrator(
             run_settings, model_session, include_rule_findings=False
-        )  # what is computed would hide that a model sleeps
+        )  # issues computed by rules would hide that a model detects nothing
         patient_expectation = PatientExpectation(run_settings.patients)
         max_concurrent = run_settings.calls_in_flight if model_session.has_language_models else 1
         folder_paths, pdf_paths = _partition_paths(paths)
@@ -146,7 +155,7 @@ async def _run_mutation_test(
                 problems,
                 left_out_doc_ids,
             )
-        # Folders that are named twice, or that have the same document, count it once, by the best word for it.
+        # A document that occurs twice counts once, with the answer that an expert or another system vouches for, if any.
         clean_answers = list(
             {
                 (candidate.bundle.sha256, encode_canonical_json(candidate.classification.to_json())): candidate
@@ -155,9 +164,10 @@ async def _run_mutation_test(
         )
         if not clean_answers:
             raise UsageError(
-                "nothing here has a classification that is taken for right" + (f" ({problems[0]})" if problems else ""),
+                "none of these paths holds a classification that is taken to be right"
+                + (f" ({problems[0]})" if problems else ""),
                 code="CHALLENGE-NOTHING",
-                remedy="Name an output folder with accepted documents, or PDFs with their --classifications.",
+                remedy="Give an output folder with accepted documents, or PDFs and their right answers (--classifications).",
             )
         report = await plant_and_judge_mutations(
             clean_answers,
@@ -178,7 +188,7 @@ async def _run_mutation_test(
 
 
 def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], list[Path]]:
-    """Output folders, and whatever else."""
+    """Separate output folders and bucket URLs from PDF files and folders of PDFs."""
     folder_paths, other_paths = [], []
     for path in map(parse_output_location, paths):
         if isinstance(path, str) or open_output_folder(path).has_folder(RESULTS_FOLDER):

@@ -1,7 +1,7 @@
-"""Quotes altered in one place; the kinds of alteration are in ``quote_faults.toml``.
+"""Quotes altered in one place, in the ways defined in ``quote_faults.toml``.
 
-Whoever alters knows nothing of who compares quotes: neither code nor word lists are shared. In doubt nothing is
-altered: an altered quote never appears in the document itself.
+This module shares neither code nor word lists with the verifier that compares quotes. An altered quote that appears in
+the document itself is rejected.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SENTENCE_END = regex.compile(r"(?<=[.!?;])\s+(?=[^a-z])|\n")
 
 
 class QuotedPassage(NamedTuple):
-    """Words of one page."""
+    """Consecutive words of one page, and the page's number."""
 
     text: str
     page: int
 
 
 class _Alteration(NamedTuple):
-    """A pattern, and the templates of what may replace it."""
+    """A pattern and the templates that may replace its match."""
 
     pattern: regex.Pattern[str]
     templates: Sequence[str]
@@ -39,7 +39,7 @@ class _Alteration(NamedTuple):
 
 @cache
 def load_quote_faults() -> Mapping[str, Mapping[str, Any]]:
-    """Load the kinds of altered quotes in the report's order: ``quote_faults.toml``."""
+    """Load the kinds of quote alteration from ``quote_faults.toml``, in order."""
     return tomllib.loads((files("evalkit.evaluation.challenge") / "quote_faults.toml").read_text("utf-8"))
 
 
@@ -62,7 +62,7 @@ def _remove_case_and_spaces(text: str) -> str:
 
 
 def _match_letter_case(replacement: str, replaced: str) -> str:
-    if not replacement.islower():  # a symbol or a name stays as it is written
+    if not replacement.islower():  # a symbol or a name keeps its letter case
         return replacement
     if len(replaced) > 3 and replaced.isupper():
         return replacement.upper()
@@ -70,14 +70,14 @@ def _match_letter_case(replacement: str, replaced: str) -> str:
 
 
 def _split_passages(text: str) -> Iterator[str]:
-    """Split a paragraph into sentences; a short paragraph is a passage too."""
+    """Yield a paragraph's sentences and the whole paragraph, if 4 to 40 words long."""
     for passage in dict.fromkeys((*_SENTENCE_END.split(text), text)):
         if _MIN_WORDS <= len(passage.split()) <= _MAX_WORDS:
             yield passage
 
 
 class QuotableText:
-    """The passages of a document that a person can see, without headers and footers."""
+    """Passages of a document that a reader can see, without headers and footers."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._passages = [
@@ -87,26 +87,29 @@ class QuotableText:
             if not block.furniture
             for passage in _split_passages(block.text)
         ]
-        # Hidden words too: an altered quote must appear nowhere.
+        # Hidden words are included, because an altered quote must appear nowhere in the file.
         self._whole_text = _remove_case_and_spaces(
             "".join(block.text for page in bundle.pages for block in page.blocks)
         )
 
     def list_longest_passages(self, first_page: int, last_page: int) -> list[QuotedPassage]:
-        """List the passages of these pages, the longest first."""
+        """List the passages from ``first_page`` to ``last_page``, longest first."""
         passages = [passage for passage in self._passages if first_page <= passage.page <= last_page]
         return sorted(passages, key=lambda passage: -len(passage.text))
 
     def draw_altered_quote(
         self, kind: str, first_page: int, last_page: int, random_source: random.Random
     ) -> QuotedPassage | None:
-        """Draw a passage of these pages and alter one place; None if it cannot be drawn."""
+        """Draw a passage of these pages and alter it in one place.
+
+        None if no passage allows this kind of alteration, or the altered text is too short or appears in the document.
+        """
         passages = self.list_longest_passages(first_page, last_page)
         draw = _draw_passage_and_spliced_text if kind == _SPLICED_KIND else _draw_passage_and_altered_text
         if (drawn_pair := draw(kind, passages, random_source)) is None:
             return None
         passage, altered_text = drawn_pair
-        # Words whose negation was cut off are on the page, but must not be there a second time without it.
+        # Words whose negation was cut off appear in the passage itself; they must not appear elsewhere in the document.
         searched_text = (
             self._whole_text.replace(_remove_case_and_spaces(passage.text), "")
             if kind == _CUT_KIND
@@ -138,7 +141,7 @@ def _draw_passage_and_altered_text(
 def _draw_passage_and_spliced_text(
     _kind: str, passages: Sequence[QuotedPassage], random_source: random.Random
 ) -> tuple[QuotedPassage, str] | None:
-    """Join the first half of a passage and the second half of another."""
+    """Join the first half of one passage to the second half of another passage."""
     long_passages = [passage for passage in passages if len(passage.text.split()) >= _MIN_SPLICED_WORDS]
     if len(long_passages) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The report of a mutation test: faults detected, by whom, and false alarms."""
+"""The report of a mutation test: detected faults, by whom, and false alarms."""
 
 from __future__ import annotations
 
@@ -31,76 +31,80 @@ KIND_COLUMNS = (
 
 @dataclass(frozen=True)
 class JudgedMutation:
-    """One fault, planted once."""
+    """One planted fault and how the verifiers judged it."""
 
     doc_id: str
     kind: str
     nature: str
     place: int
-    """Which of the places in that document, from 0."""
+    """Number, from 0, of the random draw of a place for this kind in the document."""
     caught: bool
     caught_by_other: bool
-    """Caught, but by none of the issues that the kind names."""
+    """True if the fault was caught, but no new issue has one of the kind's expected codes."""
     outcome: str
-    """``escalated``, ``undone`` (repaired into the clean answer), ``repaired_otherwise``, ``missed``."""
+    """``escalated``, ``undone`` (a repair restored the clean answer), ``repaired_otherwise`` or ``missed``."""
     severity: str | None
-    """The worst of the new issues."""
+    """Severity of the worst new issue; None if there is no new issue."""
     agents: tuple[str, ...]
-    """Who raised a new BLOCKER or MAJOR issue."""
+    """The agents that raised a new BLOCKER or MAJOR issue."""
     codes: tuple[str, ...]
-    """Of these issues."""
+    """Codes of the new BLOCKER and MAJOR issues."""
     decision: str
     decision_rule: str
     unanswered: bool
-    """A verifier could not answer; what it might have seen counts as not seen."""
+    """True if a verifier gave no answer; it then counts as having detected nothing."""
 
 
 NOT_COUNTED_REASONS = {
     AnswerOrigin.UNVALIDATED: "the program's own answers, which nobody has validated and which may be wrong",
-    AnswerOrigin.SIMULATED: "validated by a program in an expert's place",
+    AnswerOrigin.SIMULATED: "validated by a simulated reviewer, not by a person",
 }
 
 
 @dataclass(frozen=True)
 class FalseAlarm:
-    """A clean document whose answer is known to be right, and which escalates."""
+    """A document that was escalated although its answer is known to be right."""
 
     doc_id: str
     codes: tuple[str, ...]
-    """Of its BLOCKER and MAJOR issues."""
+    """Codes of the document's BLOCKER and MAJOR issues."""
 
 
 @dataclass(frozen=True)
 class MutationTestReport:
-    """Outcome of a mutation test."""
+    """Outcome of a mutation test: judged faults, false alarms, and what was left out."""
 
     model: str
     clean_counts: Mapping[AnswerOrigin, int]
-    """How many answers were taken for right, by who says so. Nothing is planted into those that escalate by themselves."""
+    """Number of clean answers by origin. No fault is planted into clean answers that are escalated."""
     false_alarms: tuple[FalseAlarm, ...]
-    """Those that escalate by themselves although somebody else than the program says that they are right."""
+    """Clean answers that were escalated although an expert or another system says that they are right."""
     cases: tuple[JudgedMutation, ...]
     skipped_counts: Mapping[str, int]
-    """Documents by kind, to which it does not apply."""
+    """Number of documents, by fault kind, into which the kind could not be planted."""
     left_out_doc_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Documents that have no answer taken for right, by reason."""
+    """The doc_ids of documents without a clean answer, by the reason for leaving them out."""
     problems: tuple[str, ...] = ()
-    """What could not be read: one line each."""
+    """One line for each file that could not be read and each document that could not be verified."""
     usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
-    """What language models were asked and paid."""
+    """Calls, tokens and cost of the language models, by agent."""
 
     @property
     def clean_document_count(self) -> int:
-        """Number of answers taken for right."""
+        """Number of clean answers that were verified."""
         return sum(self.clean_counts.values())
 
     @property
     def false_alarm_rate(self) -> Estimate:
-        """Share of escalations among answers known to be right; exact 95 % interval."""
+        """Share of answers known to be right that were escalated; exact 95 % interval."""
         return estimate_proportion(len(self.false_alarms), sum(self.count_clean_answers(is_counted=True).values()))
 
     def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
-        """Count clean answers by origin: those counted for false alarms, or the others."""
+        """Count the clean answers by origin.
+
+        If ``is_counted``, only origins that count for the false-alarm rate (an expert or another system vouches for the
+        answer), otherwise only the remaining origins.
+        """
         return {
             origin: self.clean_counts[origin]
             for origin in AnswerOrigin
@@ -109,7 +113,7 @@ class MutationTestReport:
 
     @property
     def macro_detection_rate(self) -> float | None:
-        """Mean detection rate over the kinds; None if nothing was planted."""
+        """Mean of the fault kinds' detection rates; None if nothing was planted."""
         detection_rates = [
             sum(case.caught for case in cases) / len(cases) for cases in self._group_mutations_by_kind().values()
         ]
@@ -119,13 +123,16 @@ class MutationTestReport:
         return group_by(self.cases, lambda case: case.kind)
 
     def tabulate_fault_kinds(self) -> pd.DataFrame:
-        """One row per kind, in the table's order, kinds that applied nowhere too.
+        """Tabulate the results, one row per fault kind in the order of ``FAULTS``.
 
-        Columns: ``kind, what, nature``; ``seen_by`` who should see it; ``n`` cases; ``caught``, ``share`` with ``low``
-        and ``high``, the exact 95 % interval, which takes cases of one document for independent; ``escalated``,
-        ``undone``, ``repaired_otherwise``, ``missed``: what became of them; ``unanswered``: cases in which a verifier
-        could not answer; ``caught_by``: agents with the number of cases; ``caught_by_other``: cases that were caught, but
-        by no issue of ``seen_by``; ``skipped``: documents it does not apply to.
+        Fault kinds that could be planted into no document have a row too.
+
+        Columns: ``kind, what, nature``; ``seen_by``: expected issue codes or agents; ``n``: number of cases; ``caught``
+        (count) and ``share`` with ``low`` and ``high``, the exact 95 % interval, which treats cases of one document as
+        independent; ``escalated``, ``undone``, ``repaired_otherwise``, ``missed``: cases by outcome; ``unanswered``: cases
+        in which a verifier gave no answer; ``caught_by``: agents with the number of cases that they caught;
+        ``caught_by_other``: cases that were caught, but by none of the codes in ``seen_by``; ``skipped``: documents into
+        which the kind could not be planted.
         """
         import pandas as pd
 
@@ -140,7 +147,7 @@ class MutationTestReport:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for a program."""
+        """Return the whole report as a JSON-serialisable dictionary, for ``--json``."""
         false_alarm_rate = self.false_alarm_rate
         return {
             "model": self.model,
@@ -185,7 +192,7 @@ def _build_kind_row(operator: MutationOperator, cases: Sequence[JudgedMutation],
 
 
 def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[str, ...], list[list[str]], list[str]]:
-    """For a terminal: columns, a row for each kind, and what is said below the table."""
+    """Format the report for a terminal: column names, rows, lines below the table."""
     table_rows = [
         [
             row["kind"],
@@ -210,10 +217,10 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
         + (
             ""
             if report.macro_detection_rate is None
-            else f", {100 * report.macro_detection_rate:.1f} % caught on the mean of {planted_kind_count} kinds"
+            else f", {100 * report.macro_detection_rate:.1f} % caught (mean over {planted_kind_count} kinds)"
         )
         + (
-            f"; {len(table_rows) - planted_kind_count} kinds apply to none of these documents"
+            f"; {len(table_rows) - planted_kind_count} kinds could not be planted into any of these documents"
             if planted_kind_count < len(table_rows)
             else ""
         )
@@ -221,16 +228,16 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
     summary_lines += _describe_false_alarms(report)
     if caught_by_other_count := sum(case.caught_by_other for case in report.cases):
         summary_lines.append(
-            f"By another: {caught_by_other_count} cases were caught, but by no issue that should see that kind; without those that did "
-            "they would pass"
+            f"By another: {caught_by_other_count} cases were caught only by checks that are not meant for that kind; "
+            "without those checks they would have been missed"
         )
     summary_lines += [
         f"Left out, {reason}: {len(doc_ids)}" for reason, doc_ids in sorted(report.left_out_doc_ids.items())
     ]
     if unanswered_count := sum(case.unanswered for case in report.cases):
         summary_lines.append(
-            f"In {unanswered_count} cases a verifier could not answer; it has caught nothing in them (on_agent_failure counts as "
-            "escalate here)"
+            f"In {unanswered_count} cases a verifier gave no answer; this counts as having detected nothing (on_agent_failure "
+            "is treated as escalate here)"
         )
     return (
         ("kind", "what is wrong", "n", "caught", "95 %", "by", "by another", "else", "n/a to"),
@@ -240,17 +247,17 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
 
 
 def _describe_false_alarms(report: MutationTestReport) -> Iterator[str]:
-    """Describe the false alarms: counted answers, rate, and answers not counted."""
+    """Yield sentences on the false-alarm rate and on the answers not counted for it."""
     counted = report.count_clean_answers(is_counted=True)
     rate = report.false_alarm_rate
     if rate.value is None:
-        yield "False alarms: not known, as no answer was supplied by another system or validated by an expert"
+        yield "False alarms: unknown, because no answer was supplied by another system or validated by an expert"
     else:
         code_counts = Counter(code for alarm in report.false_alarms for code in alarm.codes)
         codes = ", ".join(f"{code} {code_count}" for code, code_count in sorted(code_counts.items()))
         yield (
             f"False alarms: {len(report.false_alarms)} of {sum(counted.values())} answers "
-            f"({', '.join(f'{count} {origin}' for origin, count in counted.items())}) escalate although nothing was planted, "
+            f"({', '.join(f'{count} {origin}' for origin, count in counted.items())}) escalated although no fault was planted, "
             f"{100 * rate.value:.1f} % (95 % interval {100 * rate.low:.1f} to {100 * rate.high:.1f}){codes and f': {codes}'}"
         )
     for origin, count in report.count_clean_answers(is_counted=False).items():

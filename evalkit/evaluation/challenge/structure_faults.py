@@ -1,4 +1,7 @@
-"""Faults in counts, pages, shares and types, which arithmetic can detect."""
+"""Fault kinds: inconsistent counts, pages, shares and types.
+
+Arithmetic can detect all of these faults.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def _plant_confidence_out_of_range(mutated_answer: MutatedAnswer, random_source:
 
 
 def _draw_share_rows(mutated_answer: MutatedAnswer, random_source: RandomSource, share_key: str) -> list[Json]:
-    """Draw the rows of the mixture or of a segment."""
+    """Return the mixture's rows, or those of a random segment for ``segment_share``."""
     table, rows_key = mutated_answer.answer_json, "document_mixture"
     if share_key == "segment_share":
         table, rows_key = random_source.choice(mutated_answer.segments), "segment_composition"
@@ -158,7 +161,7 @@ def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: Rand
 
 
 def _plant_weak_dominant_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Claim that the dominant type is only mentioned, or absent."""
+    """Give a segment's dominant type a presence level other than PRIMARY."""
     claim = draw_candidate(random_source, list(filter(None, map(find_dominant_row, mutated_answer.segments))))
     claim["presence_level"] = random_source.choice([level.value for level in PresenceLevel if level.value != PRIMARY])
 
@@ -182,7 +185,7 @@ def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: Rand
 
 
 def _plant_wrong_mixture(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Give some of the largest share to another type; the largest stays the largest."""
+    """Move part of the mixture's largest share to another type; it stays the largest."""
     rows = sorted(mutated_answer.answer_json["document_mixture"], key=lambda row: -row["overall_share"])
     max_shift = (rows[0]["overall_share"] - rows[1]["overall_share"]) / 2 - 0.02
     require_applicable(max_shift >= 0.07)

@@ -204,7 +204,7 @@ def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.M
         (
             {},
             ReviewServerSettings(user_header="X-User", proxies=("127.0.0.1",)),
-            "both JupyterHub and the header X-User of a proxy",
+            "by JupyterHub and by a proxy's header X-User",
         ),
     ],
 )

@@ -192,7 +192,7 @@ def test_no_websocket_without_a_login_or_for_a_strangers_page(server: Server) ->
 def test_a_foreign_host_name_is_refused(server: Server) -> None:
     answer = server.client("dr_lee").get("/", headers={"Host": "evil.example"})
     assert answer.status_code == 403
-    assert "evalkit does not answer to this address." in answer.text
+    assert "evalkit cannot be reached at this address." in answer.text
 
 
 # ------------------------------------------------------------------------------------------------ logging in
@@ -271,7 +271,7 @@ def test_cookie_is_http_only_and_same_site(server: Server) -> None:
 def test_a_login_needs_the_form(server: Server) -> None:
     answer = server.client().ask("POST", "/login", data={"code": server.codes["dr_lee"]})
     assert answer.status_code == 403
-    assert "too old" in answer.text
+    assert "has expired" in answer.text
     assert "Set-Cookie" not in answer.headers or "evalkit-" not in answer.headers["Set-Cookie"]
 
 
@@ -342,7 +342,7 @@ def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> N
     assert eventually(lambda: reserve.status() == psutil.STATUS_ZOMBIE)
     kernel_id, seen = server.open(server.client("dr_lee"))
     assert seen["environ"]["VOILA_KERNEL_ID"] == kernel_id
-    assert "the kernel in reserve could not be assigned" in server.log
+    assert "the kernel in reserve could not be used for a page" in server.log
 
 
 def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -392,7 +392,9 @@ def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     said = behind_proxy.process.stdout.readline()
-    assert said == "Reviewers are named by 127.0.0.9, 127.0.0.10, in the header X-Forwarded-User.\n"
+    assert said == (
+        "Reviewers are logged in by a proxy (127.0.0.9, 127.0.0.10), which sends their name in the header X-Forwarded-User.\n"
+    )
     proxy, other = behind_proxy.client(address="127.0.0.9"), behind_proxy.client(address="127.0.0.10")
     kernel_id, seen = behind_proxy.open(proxy, "case=abc", headers=NAMED | {"X-Reviewer": "dr_kim"})
     assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_lee"
@@ -506,7 +508,7 @@ def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -
         others.append(connect(behind_proxy, another, None, header=kim, address="127.0.0.9"))
     assert answer.status_code == 503
     assert "There is no room for another review page." in answer.text
-    assert "Close the pages that you do not need" in answer.text
+    assert "Close pages that you do not need" in answer.text
     assert "Error " not in answer.text, "nothing failed"
     assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
     gone = f"/api/kernels/{kernel_id}"
@@ -651,7 +653,7 @@ def test_slow_websocket_reader_is_disconnected(server: Server) -> None:
     tell_all(method="update", state={"asked": True}, buffer_paths=[])  # the stub's picture has 4 MB from now on
     for _ in range(40):
         tell_all(method="request_state")
-    assert eventually(lambda: "a page does not read what is sent to it" in server.log)
+    assert eventually(lambda: "closed the websocket of a page that does not read its messages" in server.log)
     assert psutil.Process(server.process.pid).memory_info().rss < 300 << 20
     with suppress(websocket.WebSocketConnectionClosedException, ConnectionError):
         while channel.recv():
@@ -960,7 +962,7 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
         port = str(taken.getsockname()[1])
         done = command("review", "--port", port)
     assert done.returncode == 2
-    assert done.stderr == f"evalkit: port {port} is in use. Choose another with --port.\n"
+    assert done.stderr == f"evalkit: port {port} is in use. Choose another port with --port.\n"
 
 
 @pytest.mark.parametrize(
