@@ -88,7 +88,7 @@ class QueueQuery:
 #: The values that each filter of a ``QueueQuery`` may have; None: any value.
 FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
-    "dominant_type": None,  # of fields, the form or report
+    "dominant_type": None,  # in a case about fields, the name of the form or report
     "agent": (*get_args(ShippedAgent), PATIENT_QUESTIONS),
     "review_reason": get_args(ReviewReason),
     "source": None,

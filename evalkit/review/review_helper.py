@@ -87,7 +87,7 @@ class SMEReviewHelper:
     def load_packet(self, case_id: str) -> SMEPacket:
         """Load the packet of a case, and record reviewer and time in the view log.
 
-        NotFound if there is no such case; ReviewRefused if the reviewer must not read the case yet.
+        NotFound if there is no such case.
         """
         with hold_case_write_lock(self._output_folder, case_id):  # no purge between reading and the entry in the log
             packet = read_packet(self._output_folder, case_id)
