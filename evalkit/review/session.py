@@ -458,7 +458,7 @@ class ReviewSession:
         """
         if self._last_submission is None:
             raise ReviewRefused(
-                "this session has no submission that can be undone",
+                "no case that you submitted in this tab can be reopened",
                 code="REVIEW-NOTHING-TO-UNDO",
                 remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )

@@ -410,7 +410,7 @@ def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:
         or int(match["at"]) >= part_counts[match["part"]]
         or match["side"] not in sides_by_part[match["part"]]
     ):
-        raise _build_template_refusal_error(f"the template has no edge {edge_name!r}", "Reload the page.")
+        raise _build_template_refusal_error("the template has no edge of this name", "Reload the page.")
     return _Edge(match["part"], int(match["at"]), next(side for side in _SIDES if side == match["side"]))
 
 

@@ -170,7 +170,7 @@ def test_all_of_it_is_approved_and_the_next_case_opens(
     assert not screen.draft.unmet_sums
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "unmet_sums", reason="there is nothing to explain")
-    assert "All sums are met" in screen.segment_editor.problem
+    assert "All sums add up" in screen.segment_editor.problem
     assert screen.segment_editor.can_correct
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
