@@ -5,7 +5,7 @@ const SEARCH_PAUSE = 250;
 const AGENTS = {
   V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes", classifier: "no answer", reader: "page not read",
   extractor: "field values", evaluator: "field checks", grader: "form checks",
-  "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer",
+  "V2-PATIENT": "other patient", layout_geometry: "layout check", semantic_financial: "finance check",
 };
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],

@@ -156,7 +156,7 @@ def test_statuses_are_said_and_undone(screen: Workbench) -> None:
 def test_a_field_that_stands_nowhere_says_so(screen: Workbench) -> None:
     press(screen, "select", issue_id=TIPS)
     assert screen.page_pane.marks == []
-    assert screen.panels["extraction"].place == "It was not found on page 1; nothing is highlighted."
+    assert screen.panels["extraction"].place == "The program found no value on page 1; nothing is highlighted."
     press(screen, "field_value", field=TIPS, text="12")
     assert "nothing is highlighted" in screen.panels["extraction"].place
 
