@@ -23,7 +23,7 @@ from widgets.screen_widget import CasePanelWidget
 ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}
 QUOTE_VERDICT_SENTENCES = {
     QuoteVerdict.VERBATIM: "Found, word for word",
-    QuoteVerdict.NOISY: "Found; only spacing, capital letters or punctuation differ",
+    QuoteVerdict.NOISY: "Found; only spacing, capital letters or typographic signs differ",
     QuoteVerdict.WRONG_PAGE: "Not on page {page}, but on page {found}",
     QuoteVerdict.ALTERED: "Altered; the original passage is outlined on page {found}. {difference}",
     QuoteVerdict.UNCERTAIN: "Cannot tell; the most similar passage is outlined on page {found}. {difference}",

@@ -115,7 +115,7 @@ def test_case_removed_while_open_is_reported_in_plain_words(screen: Workbench, t
     token = screen.page_pane.version
     screen.dispatch_message({"action": "dominant", "token": token, "type": "Other"})
     screen.dispatch_message({"action": "correct", "token": token})
-    assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen.segment_editor.problem)
+    assert re.fullmatch(r"This case no longer exists\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
 def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
