@@ -1,4 +1,4 @@
-"""Scripts and styles of the widgets, put together without a build step."""
+"""Loading of the widgets' scripts and styles; files are concatenated, without a build step."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ _WIDGETS_FOLDER = Path(__file__).parent
 
 
 def read_widget_script(widget_stem: str, *shared_stems: str) -> str:
-    """Read a widget's script: the shared ``dom.js``, then its parts and its own file."""
+    """Concatenate the shared ``dom.js``, the scripts ``shared_stems`` and a widget's script."""
     return "".join(_read_asset(f"{script_stem}.js") for script_stem in ("dom", *shared_stems, widget_stem))
 
 
 def read_widget_style(widget_stem: str, *, include_theme: bool = False) -> str:
-    """Read a widget's style; the first widget on the screen brings the shared theme."""
+    """Read a widget's CSS; ``include_theme`` puts the shared theme in front of it."""
     return (_read_asset("theme.css") if include_theme else "") + _read_asset(f"{widget_stem}.css")
 
 

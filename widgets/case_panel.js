@@ -23,7 +23,7 @@ function render({ model, el: root }) {
     const seen = model.get("seen").includes(issue.issue_id);
     const shown = model.get("context");
     const select = () => send("select", { issue_id: issue.issue_id });
-    // A press on the open card lights its place again; one into its passage is somebody reading or copying there.
+    // A click on the open card highlights its place again; a click into its passage is for reading or copying.
     const pressed = (event) => { if (!selected || !event.target.closest(".ek-context")) select(); };
     return el("article", {
       class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, "data-focus": issue.issue_id, tabindex: 0,
@@ -65,7 +65,7 @@ function render({ model, el: root }) {
   const repair = (one) => el("li", {}, `${one.description}: `,
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
   const repairs = (shown) => el("section", { class: "ek-repairs", "aria-label": "offered repair" },
-    el("b", { text: model.get("is_repair_applied") ? "Applied when you validate:" : "Validating will repair:" }),
+    el("b", { text: model.get("is_repair_applied") ? "Corrected when you validate:" : "If you validate, the program also corrects:" }),
     el("ul", {}, shown.repairs.map(repair)),
     el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), disabled: model.get("is_locked"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
@@ -81,7 +81,7 @@ function render({ model, el: root }) {
     const shown = model.get("case");
     if (!shown.headline) { root.replaceChildren(); return; }
     const top = root.scrollTop;
-    // What somebody has unfolded stays so when the same case is drawn again.
+    // Sections that the expert has opened stay open when the same case is drawn again.
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
@@ -93,7 +93,7 @@ function render({ model, el: root }) {
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "No check found anything. Decide as if none had been made." }),
+      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
       definitions(),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
@@ -111,11 +111,11 @@ function render({ model, el: root }) {
     if (drawnFor !== model.get("selected")) {
       drawnFor = model.get("selected");
       const selected = root.querySelector(".ek-selected");
-      // The first one with the reason above it, any other from its own head on.
+      // Scroll so that the first issue is visible with the headline above it, and any other issue from its own header.
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
       else if (selected) selected.scrollIntoView({ block: "start" });
       const mark = root.querySelector(".ek-selected .ek-window mark");
-      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, and what stands before it
+      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, with some text before it
     }
   };
   return drawnOnChange(model, root, draw);

@@ -1,4 +1,4 @@
-"""A case about documents: its headline, and each issue with the document's text."""
+"""Panel of a classification case: headline, issues with the document's text, the program's claims."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from widgets.screen_widget import CasePanelWidget
 ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}
 QUOTE_VERDICT_SENTENCES = {
     QuoteVerdict.VERBATIM: "Found, word for word",
-    QuoteVerdict.NOISY: "Found; only spacing, case or signs differ",
+    QuoteVerdict.NOISY: "Found; only spacing, capital letters or typographic signs differ",
     QuoteVerdict.WRONG_PAGE: "Not on page {page}, but on page {found}",
-    QuoteVerdict.ALTERED: "Altered; the passage is outlined on page {found}. {difference}",
-    QuoteVerdict.UNCERTAIN: "Cannot tell; the nearest passage is outlined on page {found}. {difference}",
+    QuoteVerdict.ALTERED: "Altered; the original passage is outlined on page {found}. {difference}",
+    QuoteVerdict.UNCERTAIN: "Cannot tell; the most similar passage is outlined on page {found}. {difference}",
     QuoteVerdict.ABSENT: "Not on page {page}, nor on any other",
 }
-UNREADABLE_PAGE_SENTENCE = "Page {page} could not be read as text: look at the picture"
+UNREADABLE_PAGE_SENTENCE = "Page {page} could not be read as text: look at the picture of the page"
 
 
-#: The names of a draft's flags.
+#: The words on the screen for the flags of a segment.
 FLAG_WORDS = {"other_patient": "other patient", "duplicate": "duplicate", "out_of_order": "out of order"}
-#: How much of a document is of a type.
+#: The words on the screen for each presence level of a type in a document.
 PRESENCE_WORDS = {
     PresenceLevel.PRIMARY: "main content",
     PresenceLevel.EMBEDDED_RAW: "contained",
@@ -53,14 +53,14 @@ def _list_type_definitions() -> list[dict[str, Any]]:
 
 
 class CasePanel(CasePanelWidget):
-    """One case about the documents in a file."""
+    """Panel that shows one classification case."""
 
     _esm = read_widget_script("case_panel")
     _css = read_widget_style("case_panel")
 
-    context = traitlets.Dict(help="The text around the selected issue, see ``render_issue_context``; else empty.")
+    context = traitlets.Dict(help="The text around the selected issue, see ``render_issue_context``; empty if no issue is selected.")
     is_repair_applied = traitlets.Bool(
-        default_value=False, help="Whether the expert has accepted what validating will repair."
+        default_value=False, help="True if the expert has accepted the automatic repairs that validating applies."
     )
     types = traitlets.List(
         trait=traitlets.Dict(),
@@ -70,7 +70,7 @@ class CasePanel(CasePanelWidget):
 
 
 def render_case(case: ReviewCase) -> dict[str, Any]:
-    """Render a case; of a blind one nothing of the program's answer or checks."""
+    """Build ``CasePanel.case``; a blind case shows neither the program's answer nor issues."""
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
@@ -99,10 +99,10 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
 
 
 def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
-    """List the earlier reviews of the case."""
+    """Build the list of the case's earlier reviews that the expert may read."""
     return [
         {
-            # An expert who decides between two answers, or gives a second one, should not know whose the others are.
+            # Names are hidden from an expert who decides between two answers or who answers a blind case.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
             "when": review.submitted_at[:16].replace("T", " "),
             "outcome": review.outcome,
@@ -113,10 +113,10 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
-    """List what colleagues left for the expert who opens the case, a sentence each."""
+    """List the request for a second opinion and the reason for deferral, one sentence each."""
     sentences = [case.feedback] if case.feedback else []
     if case.second_opinion_reason:
-        sentences.append(f"A colleague asks: {case.second_opinion_reason}")
+        sentences.append(f"A colleague asks for your opinion: {case.second_opinion_reason}")
     if case.deferral:
         sentences.append(
             f"Deferred by {case.deferral.reviewer} on {case.deferral.deferred_at[:10]}: {case.deferral.reason}"
@@ -156,7 +156,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
-    """Format the first issue, which is open first, as headline; else why a person is asked."""
+    """Format the headline of a case: the worst issue or, without issues, why a person is asked."""
     if issues:
         return describe_issue(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
@@ -165,7 +165,7 @@ def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
 
 def format_blind_headline(packet: SMEPacket) -> str:
     """Format a headline that reveals neither the program's answer nor an issue."""
-    return "Audit: which documents are these?" if packet.review_reason == "audit" else "A second opinion is asked for"
+    return "Audit: which documents are these?" if packet.review_reason == "audit" else "Second opinion: which documents are these?"
 
 
 def format_case_summary_line(packet: SMEPacket) -> str:
@@ -209,7 +209,7 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
 
 
 def describe_quote_verdict(issue: Issue) -> str:
-    """Describe how an issue's quote compares with the document; empty without a quote."""
+    """Describe the result of comparing an issue's quote with the document; empty without one."""
     if issue.verdict is None:
         return ""
     sentence_format = QUOTE_VERDICT_SENTENCES[issue.verdict]
@@ -246,7 +246,7 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
 
 
 def render_issue_context(context: IssueContext) -> dict[str, Any]:
-    """Render the text around an issue, with the match marked."""
+    """Build ``CasePanel.context``: the text around an issue, with the matching passage marked."""
     style = choose_highlight_style(context.verdict)
     paragraphs_matched = [
         {"text": paragraph.text, "mark": _convert_to_utf16_span(paragraph), "style": style}
@@ -265,12 +265,12 @@ def render_issue_context(context: IssueContext) -> dict[str, Any]:
 
 
 def _convert_to_utf16_span(paragraph: ContextParagraph) -> tuple[int, ...]:
-    """Convert a match to UTF-16 units, in which a browser counts."""
+    """Convert a paragraph's match to UTF-16 offsets, which JavaScript strings use."""
     return tuple(len(paragraph.text[:offset].encode("utf-16-le")) // 2 for offset in paragraph.match_span or ())
 
 
 def choose_highlight_style(verdict: QuoteVerdict | None) -> HighlightStyle:
-    """Choose how a place is highlighted: filled if it is the quote, else outlined."""
+    """Choose ``found`` (filled) if the passage is the quote, else ``near`` (outlined)."""
     return "found" if verdict in FOUND_VERDICTS else "near"
 
 

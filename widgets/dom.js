@@ -1,5 +1,5 @@
-// Shared by all widgets: elements are built from data, and text only ever becomes text.
-// Nothing that a document, a file name or a model says can run as HTML here.
+// Shared by all widgets: elements are built from data, and all text is set as text, never parsed as HTML. So nothing that a
+// document, a file name or a model says can run as code.
 
 const el = (tag, props = {}, ...children) => {
   const node = document.createElement(tag);
@@ -15,12 +15,12 @@ const el = (tag, props = {}, ...children) => {
   node.append(...there(children));
   return node;
 };
-// A key on the button that it presses; the button's name is what it does.
+// The keyboard key that presses a button, shown on the button; hidden from screen readers.
 const kbd = (text) => el("kbd", { "aria-hidden": true, text });
 const there = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
 const fill = (node, ...children) => node.replaceChildren(...there(children));
 
-// To the kernel; if it is gone, the bar must show that at once.
+// Send a message to the kernel; if the kernel is gone, the bar must show this at once.
 const say = (model, message) => {
   try {
     model.send(message);
@@ -43,10 +43,10 @@ const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "");
 
-// A sender that counts its presses: while the root is marked `busy`, the keyboard waits for the answer to the last one.
-// `token` is that of the case that is drawn: a press means what was on screen, even if the next case has arrived.
+// Build a function that sends numbered presses. While the root is marked `busy`, the keyboard waits for the answer to the
+// last press. `token` names the case on screen, so that a press never applies to a case that has arrived since.
 const counted = (model, root, token) => {
-  let sent = model.get("answered"); // a view drawn again goes on counting
+  let sent = model.get("answered"); // the numbers continue when the view is drawn again
   model.on("change:answered", () => { if (model.get("answered") >= sent) delete root.dataset.busy; });
   return (action, more = {}) => {
     sent += 1;
@@ -55,7 +55,8 @@ const counted = (model, root, token) => {
   };
 };
 
-// The expert's verdict on an issue, taken back by a second press; `said` is `confirmed`, `dismissed` or nothing.
+// Buttons for the expert's verdict on an issue; a second press removes the verdict. `said` is the present verdict:
+// `confirmed`, `dismissed` or nothing.
 const verdictButtons = (issueId, said, send, isLocked, names = ["Confirm", "Dismiss"]) => {
   const button = (verdict, text, letter) => el("button", {
     "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
@@ -68,8 +69,8 @@ const earlierReviews = (reviews) => (reviews.length
     reviews.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
   : null);
 
-// Read out by screen readers. They read changes in a region that stays, not a region that appears with its words; each
-// trait has a region of its own, so that none replaces the words of another.
+// Announce a trait's text to screen readers. They read changes of a permanent region, not a region that appears together
+// with its text; each trait has its own region, so that no text replaces another.
 const announce = (model, name) => {
   const found = document.querySelector(`.ek-announced[data-of="${name}"]`);
   const region = found || el("div", { class: "ek ek-announced", role: "status", "data-of": name });
@@ -77,15 +78,15 @@ const announce = (model, name) => {
   model.on(`change:${name}`, () => { region.textContent = model.get(name); });
 };
 
-// Draw now and on every change of the model, and keep the focus on its control, found by `data-focus` or its key.
-// Between press and release of the mouse, or of the space bar, nothing is redrawn: a new button under the finger would
-// swallow the click. Returns a function that ends it.
+// Draw now and on every change of the model; the focus stays on the same control, identified by `data-focus` or its key.
+// Between press and release of the mouse button or the space bar nothing is redrawn, because a replaced button would lose
+// the click. Returns a function that stops the drawing.
 const drawnOnChange = (model, root, draw) => {
   const redraw = () => {
     const held = root.contains(document.activeElement) ? document.activeElement : null;
     draw();
     if (!held) return;
-    if (held.isConnected) { // taken out and put back, which takes the focus away: keys would no longer be typed
+    if (held.isConnected) { // it was removed and inserted again, which loses the focus: further keys would not reach it
       if (document.activeElement === document.body) held.focus({ preventScroll: true });
       return;
     }
@@ -112,7 +113,7 @@ const drawnOnChange = (model, root, draw) => {
     });
   };
   const PRESSES = ["pointerdown", "keydown"];
-  // A browser menu, or another window, does not pass on the release.
+  // If a browser menu or another window takes the focus, the release is never reported.
   const RELEASES = ["pointerup", "pointercancel", "keyup", "dragend", "contextmenu", "blur"];
   PRESSES.forEach((name) => root.addEventListener(name, pressed));
   RELEASES.forEach((name) => window.addEventListener(name, released));

@@ -1,4 +1,4 @@
-"""The error screen: what happened, what to do, and an id to find it in the log."""
+"""Error screen: what happened, what to do, and an id by which the error is found in the log."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from widgets.screen_widget import ScreenWidget
 
 
 class FaultPanel(ScreenWidget):
-    """An error in place of the queue or the case."""
+    """Panel that replaces the queue or the case after an error."""
 
     _esm = read_widget_script("fault_panel")
     _css = read_widget_style("fault_panel")
 
-    what = traitlets.Unicode(help="What happened, in one sentence.")
-    reason = traitlets.Unicode(help="What went wrong and how to fix it, for the people who run the server.")
-    error_id = traitlets.Unicode(help="The id under which the error is in the log.")
-    has_queue = traitlets.Bool(default_value=True, help="Whether there is a queue to go back to.")
+    what = traitlets.Unicode(help="The error in one sentence for a clinician.")
+    reason = traitlets.Unicode(help="The error's own message and remedy, for the people who run the server.")
+    error_id = traitlets.Unicode(help="The id by which the error is found in the log.")
+    has_queue = traitlets.Bool(default_value=True, help="True if the expert can go back to the queue.")

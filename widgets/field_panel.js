@@ -1,5 +1,5 @@
-// The fields of reports and forms. The format of a value is checked by the kernel (`field_check`); a value that is being
-// typed stays in its line, whatever is drawn around it.
+// The fields of reports and forms. The kernel checks the format of a value (`field_check`). A value that is being typed
+// stays in its line when the rest is redrawn.
 
 const TYPING = 200;
 const MARKS = { found: "✓", not_present: "∅", ambiguous: "?" };
@@ -9,10 +9,10 @@ function render({ model, el: root }) {
   let drawnToken = null;
   let drawnFor = null;
   let editing = null; // the field whose value is being typed
-  let isAll = false; // whether the empty ones are listed too
+  let isAll = false; // true while empty fields are listed too
   const rows = new Map(); // item → {node, said, item}
   const send = counted(model, root, () => drawnToken);
-  const ask = (action, more) => say(model, { action, token: drawnToken, ...more }); // no key waits for it
+  const ask = (action, more) => say(model, { action, token: drawnToken, ...more }); // the keyboard does not wait for the answer
 
   // ---- typing a value
 
@@ -21,8 +21,8 @@ function render({ model, el: root }) {
     type: "text", class: "ek-value-input", autocomplete: "off", spellcheck: false,
     oninput: () => { tellCheck(); clearTimeout(typing); typing = setTimeout(check, TYPING); },
     onkeydown: (event) => {
-      if (event.isComposing || input.readOnly) return; // the key belongs to a character that is being composed, or is a command
-      // Held since it opened the line, it decides nothing about the value.
+      if (event.isComposing || input.readOnly) return; // the key is part of a character that is being composed, or the line is locked
+      // An Enter key still held since it opened the line must not save the value.
       if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) keep(); }
       if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave(); }
     },
@@ -33,7 +33,7 @@ function render({ model, el: root }) {
       el("button", { type: "button", class: "ek-primary", onclick: () => keep() }, "Keep", kbd("⏎")),
       el("button", { type: "button", onclick: () => leave() }, "Leave as it was", kbd("Esc"))));
   const check = () => { if (editing) ask("field_check", { field: editing, text: input.value }); };
-  // Until it is kept or refused, keys are no longer part of the value: they are handled after it.
+  // From Enter until the kernel has saved or refused the value, keys do not change it; they are handled afterwards.
   const keep = () => {
     clearTimeout(typing);
     if (!editing) return;
@@ -42,7 +42,7 @@ function render({ model, el: root }) {
   };
   const release = () => { input.readOnly = false; };
   model.on("change:answered", () => { if (!("busy" in root.dataset)) release(); });
-  document.addEventListener("evalkit-slow", release); // the answer may never come: it can be sent again
+  document.addEventListener("evalkit-slow", release); // the answer may never come: permit sending the value again
   const open = (name) => {
     if (model.get("is_locked")) return;
     editing = name;
@@ -59,7 +59,7 @@ function render({ model, el: root }) {
   };
   const close = () => {
     const name = editing;
-    const hadFocus = line.contains(document.activeElement); // else somebody types elsewhere by now
+    const hadFocus = line.contains(document.activeElement); // if not, the expert is typing elsewhere by now
     clearTimeout(typing);
     editing = null;
     input.blur();
@@ -67,7 +67,7 @@ function render({ model, el: root }) {
     if (hadFocus) rows.get(name)?.node.focus({ preventScroll: true });
   };
   const leave = () => {
-    if (input.readOnly) return; // it is on its way already
+    if (input.readOnly) return; // the value was sent already
     if (editing) ask("field_edit", { field: editing, is_open: false });
     close();
   };
@@ -75,7 +75,7 @@ function render({ model, el: root }) {
     const said = model.get("checked");
     const isOfThis = said.field === editing && said.text === input.value && !said.is_kept;
     const problem = isOfThis ? said.problem : "";
-    verdict.textContent = !isOfThis ? "" : problem || (said.value === input.value.trim() ? "Well written." : `Well written; kept as ${said.value}`);
+    verdict.textContent = !isOfThis ? "" : problem || (said.value === input.value.trim() ? "The format is right." : `The format is right; saved as ${said.value}`);
     verdict.className = `ek-check ${problem ? "ek-check-wrong" : "ek-check-right"}`;
     if (problem) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
   };
@@ -89,7 +89,7 @@ function render({ model, el: root }) {
 
   const values = () => model.get("values");
   const select = (name) => {
-    if (editing && editing !== name) { input.focus(); return; } // the typed value is kept or left first
+    if (editing && editing !== name) { input.focus(); return; } // the typed value must be saved or discarded first
     send("select", { issue_id: name });
   };
   const status = (name, to) => (to === "found" && !values()[name].value && values()[name].status !== "found" && !agentHas(name)
@@ -132,7 +132,7 @@ function render({ model, el: root }) {
     node.className = `ek-field${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}`;
     if (isOpen) node.setAttribute("aria-current", "true"); else node.removeAttribute("aria-current");
     const looked = isSeen ? el("span", { class: "ek-seen", text: " seen" }) : isWanted ? el("span", { class: "ek-must", text: " look here" }) : null;
-    if (!item.is_field) { // an issue that is about no single field
+    if (!item.is_field) { // an issue about the whole report or form
       node.setAttribute("aria-label", `${item.issues[0].severity}: ${item.issues[0].message}${isWanted ? ", must be looked at" : ""}`);
       fill(node, issueOf(item.issues[0], isOpen, looked), isOpen ? el("p", { class: "ek-muted ek-place", text: model.get("place") }) : null);
       return;
@@ -174,7 +174,7 @@ function render({ model, el: root }) {
     const next = wanted.find((name) => names.indexOf(name) > at) || wanted[0];
     if (next) select(next);
   };
-  // The first item of another form: the one after, or the start of this one and then the one before.
+  // Go to the first item of the next form or, backwards, of this form and then of the previous one.
   const toForm = (by) => {
     const names = listed();
     const starts = [...new Set(names.map((name) => rows.get(name).form))].map((form) => names.find((name) => rows.get(name).form === form));
@@ -186,7 +186,7 @@ function render({ model, el: root }) {
   const wantedButton = el("button", { "data-key": "i", onclick: toWanted });
 
   const attempt = (one) => el("li", {}, el("b", { text: one.title }),
-    one.found.length ? el("ul", {}, one.found.map((text) => el("li", { text }))) : el("p", { class: "ek-muted", text: "Nothing was found wrong with it." }),
+    one.found.length ? el("ul", {}, one.found.map((text) => el("li", { text }))) : el("p", { class: "ek-muted", text: "The checks found nothing wrong in this reading." }),
     one.feedback ? el("details", {}, el("summary", { class: "ek-muted", "data-focus": `told ${one.title}`, text: "Hints for the next reading" }),
       el("div", { class: "ek-feedback", text: one.feedback })) : null,
     one.reasoning ? el("p", { class: "ek-muted", text: `The program's reasoning: ${one.reasoning}` }) : null);
@@ -255,7 +255,7 @@ function render({ model, el: root }) {
     fill(wantedButton, `${wanted} to look at`, kbd("i"));
     more.hidden = hidden === 0;
     more.setAttribute("aria-pressed", String(isAll));
-    fill(more, isAll ? "Hide empty ones" : `${hidden} empty`, kbd("l"));
+    fill(more, isAll ? "Hide empty fields" : `${plural(hidden, "empty field")}`, kbd("l"));
   };
 
   const draw = () => {
@@ -271,11 +271,11 @@ function render({ model, el: root }) {
       if (drawnFor !== null) isReadFirst = false;
       drawnFor = row.item.name;
       revealed = "";
-      if (document.activeElement?.dataset.field) row.node.focus({ preventScroll: true }); // it goes along
+      if (document.activeElement?.dataset.field) row.node.focus({ preventScroll: true }); // the focus follows the selection
     }
     if (revealed !== row.said) reveal();
   };
-  // The open field is brought into view when it is opened and when it grows, not after scrolling.
+  // The open field is scrolled into view when it is opened and when it grows, but not after the expert has scrolled.
   let revealed = "";
   let isReadFirst = false; // colleagues' messages are above the open field
   const reveal = () => {
@@ -288,7 +288,7 @@ function render({ model, el: root }) {
     if (below > 0) root.scrollTop += Math.min(below, -above);
     else if (above > 0) root.scrollTop -= above;
   };
-  // A typed value that is not kept would be lost with the page: the browser asks first.
+  // Leaving the page would lose a typed value that is not saved: the browser asks first.
   const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
   document.addEventListener("evalkit-leaving", leaving);
   const resized = new ResizeObserver(reveal);

@@ -1,4 +1,4 @@
-"""A case about the fields of reports and forms: values, places, issues."""
+"""Panel of a case about the fields of reports and forms: values, places, issues."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from widgets.case_panel import (
 )
 from widgets.screen_widget import CasePanelWidget
 
-#: Why the program stopped reading, by how its own reason begins; any other reason is shown as it is.
+#: The words on the screen for the reason why the program stopped reading, by the beginning of the stored reason; any other
+#: reason is shown unchanged.
 _STOP_REASON_WORDS = {
     "Accepted by the grader": "the form as a whole passed its checks",
     "Quality threshold met": "the quality score reached the threshold",
@@ -47,21 +48,21 @@ _MAX_SHOWN_CHARACTERS = 240
 
 
 class FieldPanel(CasePanelWidget):
-    """One case about fields."""
+    """Panel that shows one case about fields."""
 
     _esm = read_widget_script("field_panel")
     _css = read_widget_style("field_panel")
 
-    place = traitlets.Unicode(help="Where the open target is on the page, in a sentence.")
-    values = traitlets.Dict(help="key → ``{value, status, words, is_yours}`` as it is now.")
+    place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
+    values = traitlets.Dict(help="The current value of each field: key → ``{value, status, words, is_yours}``.")
     wanted = traitlets.List(
-        trait=traitlets.Unicode(), help="The targets that must still be seen before one press may validate."
+        trait=traitlets.Unicode(), help="The targets that the expert must still look at before validating."
     )
-    checked = traitlets.Dict(help="``{field, text, value, problem, is_kept}`` of a value that is being typed.")
+    checked = traitlets.Dict(help="The check of the text that is being typed: ``{field, text, value, problem, is_kept}``.")
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
-    """Render what of a case about fields stays as it is while the case is open."""
+    """Build ``FieldPanel.case``: everything that does not change while the case is open."""
     packet = case.packet
     first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
@@ -80,7 +81,7 @@ def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
 
 
 def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[str, Any]]:
-    """Render ``FieldPanel.values`` of a draft."""
+    """Build ``FieldPanel.values``: the draft's current value of each field."""
     return {
         target.target_id: _render_field_value(case.get_current_value(draft, target.target_id))
         | {"is_yours": target.target_id in draft.fields}
@@ -90,25 +91,25 @@ def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[s
 
 
 def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe in a sentence what is highlighted for a target, or why nothing is."""
+    """Describe which place of a field or issue is highlighted, or why none is."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
     form_pages = _format_page_range(case.packet.extractions[target.extraction_index])
     if place.boxes and place.style == "found":
-        return f"Highlighted on page {place.page}{': what the program read' if target_id in draft.fields else ''}."
+        return f"Highlighted on page {place.page}{': the value that the program read' if target_id in draft.fields else ''}."
     if place.boxes:
-        return f"The nearest passage is outlined on page {place.page}; the value itself was not found."
+        return f"The most similar passage is outlined on page {place.page}; the value itself was not found."
     if not target.field_name:
-        return f"It is about the whole of {form_pages}; nothing is highlighted."
+        return f"This is about all of {form_pages}; nothing is highlighted."
     current_value = case.get_current_value(draft, target_id)
     if target_id in draft.fields and current_value.value:
-        return "Your value is looked for on the page when you submit; nothing is highlighted."
+        return "The program looks for your value on the page when you submit; nothing is highlighted."
     if current_value.value:
-        return f"The program read it on page {place.page} without its position; nothing is highlighted."
-    return f"It was not found on {form_pages}; nothing is highlighted."
+        return f"The program read this value on page {place.page}, but its position is unknown; nothing is highlighted."
+    return f"The program found no value on {form_pages}; nothing is highlighted."
 
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
-    """Build all pages as runs by report or form; of several on a page the first."""
+    """Build ``PagePane.segments`` by report or form; a page with several belongs to the first."""
     form_by_page: dict[int, tuple[int, str]] = {}
     for form_index, extraction in enumerate(case.packet.extractions):
         for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
@@ -180,7 +181,7 @@ def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, An
         "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
         "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
-        # An empty form has a dozen of these: shown on demand.
+        # Empty fields without issues are hidden until the expert asks for them: an empty form has dozens.
         "is_minor": field_value.status is FieldStatus.NOT_PRESENT and not issues and not is_needed,
     }
 
@@ -197,7 +198,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
 
 
 def format_stop_reason(raw_stop_reason: str) -> str:
-    """Format why the program stopped reading."""
+    """Format the reason why the program stopped reading a form, in the words of the screen."""
     return next(
         (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
         raw_stop_reason,
@@ -280,5 +281,5 @@ def _shorten_text(text: str) -> str:
 
 
 def _strip_grader_tag(message: str) -> str:
-    """Remove a grader's mark for programs, ``[ERROR:wrong_year:2020] …``."""
+    """Remove the grader's machine-readable tag from a message: ``[ERROR:wrong_year:2020] …``."""
     return re.sub(r"^\[[A-Z]+:[^\]]*\]\s*", "", message)

@@ -1,5 +1,5 @@
-// A template's boxes, columns and edges over the page; edges move by mouse or by arrow keys. The kernel decides where an
-// edge may be; until it answers, the edge follows the pointer.
+// A template's boxes, columns and edges, drawn over the page; edges are moved with the mouse or the arrow keys. The kernel
+// decides where an edge may be; until it answers, the edge follows the pointer.
 
 const NUDGE = 0.002; // of the page: about a point
 const PUSH = 0.02;
@@ -7,11 +7,11 @@ const PUSH = 0.02;
 const templateFrames = (model, root, send) => {
   const layer = el("div", { class: "ek-frames" });
   const handles = new Map(); // name → node
-  let quarters = 0; // how the page is turned
+  let quarters = 0; // quarter turns of the page, clockwise
   let held = null; // {name, pointer}: the edge under the mouse
-  let wanted = null; // {name, to}: where an edge is to go
-  let asked = null; // {name, to}: what was asked for last
-  let going = ""; // the edge whose moves are one change, to be undone at once
+  let wanted = null; // {name, to}: the wanted position of an edge
+  let asked = null; // {name, to}: the position requested last
+  let going = ""; // the edge whose moves count as one change for Undo
 
   const frames = () => model.get("frames");
   const edgeOf = (name) => (frames().edges || []).find((one) => one.name === name);
@@ -32,7 +32,7 @@ const templateFrames = (model, root, send) => {
     draw();
   };
 
-  // From the screen to the page as it stands upright.
+  // Convert a position on the screen to the unrotated page.
   const upright = (u, v) => [[u, v], [v, 1 - u], [1 - u, 1 - v], [1 - v, u]][quarters];
   const turnedBy = (dx, dy) => [[dx, dy], [dy, -dx], [-dx, -dy], [-dy, dx]][quarters];
   const placeUnder = (event, edge) => {
@@ -70,7 +70,7 @@ const templateFrames = (model, root, send) => {
     if (event.key === "Escape") { event.stopPropagation(); root.querySelector(".ek-scroll").focus({ preventScroll: true }); return; }
     if (!ARROWS[event.key]) return;
     event.preventDefault();
-    event.stopPropagation(); // no page is turned from here
+    event.stopPropagation(); // the arrow keys must not change the page
     if (frames().is_locked || held) return;
     const edge = edgeOf(node.dataset.edge);
     const [dx, dy] = turnedBy(...ARROWS[event.key]);
@@ -104,7 +104,7 @@ const templateFrames = (model, root, send) => {
     node.setAttribute("aria-valuenow", (100 * place).toFixed(1));
     node.setAttribute("aria-valuetext", `${(100 * place).toFixed(1)} % of the page's ${edge.axis === "x" ? "width" : "height"}`);
     node.setAttribute("aria-disabled", String(Boolean(frames().is_locked)));
-    node.title = `${edge.label}: drag it, or move it with the arrow keys`;
+    node.title = `${edge.label}: drag this edge, or move it with the arrow keys`;
     Object.assign(node.style, edge.axis === "x"
       ? { left: percent(place), top: percent(from), height: percent(to - from), width: "" }
       : { top: percent(place), left: percent(from), width: percent(to - from), height: "" });

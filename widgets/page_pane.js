@@ -4,7 +4,7 @@ const drawnType = (type) => type || "no type yet";
 const KEPT = 24; // full-size pictures that stay here: some 12 MB
 const AT_ONCE = 1; // small pictures in one request: a press waits for no more than these
 const PATIENCE = 5000; // ms after which an unanswered request is forgotten
-const CALM = 200; // ms after a press in which only pages are requested
+const CALM = 200; // ms after a press during which only full-size pages are requested
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 const WIDEST = 1000;
 const MARGIN = 48;
@@ -13,7 +13,7 @@ const words = (facts) => (facts.length < 2 ? facts.join("") : `${facts.slice(0, 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 const isBox = (box) => box[2] > box[0] && box[3] > box[1];
 
-// Pictures belong to the file, not to a view of it: those that arrive before the pane is on screen are kept.
+// Pictures are stored per file, not per view: pictures that arrive before the pane is on screen are kept.
 function pane() {
   const pictures = { page: new Map(), thumbnail: new Map(), preview: new Map() };
   let onArrival = () => {};
@@ -74,13 +74,13 @@ function pane() {
     // ---------------------------------------------------------------------------------------------- layout
 
     let zoom = 1;
-    let isWhole = false; // fitted to the window's height, not to its width
+    let isWhole = false; // true: the page is fitted to the window's height; false: to its width
     let isSpread = false;
     const turned = new Map(); // page → quarter turns clockwise
     let shown = 0; // the page on screen
     let target = 0; // the page that was asked for last
-    let direction = 1; // of the leafing: -1 from a page to the one before it
-    let leafed = 0; // when that was
+    let direction = 1; // direction of the last page change: 1 forwards, -1 backwards
+    let leafed = 0; // time of the last page change
     let asking = null; // {page, since}: the kernel's answer is awaited
 
     const leaf = () => {
@@ -115,7 +115,7 @@ function pane() {
       tool("previous", "previous page", "", "←"), el("span", { class: "ek-counter" }, number, of),
       tool("next", "next page", "", "→"),
       tool("smaller", "smaller", "", "−"), fit, tool("larger", "larger", "", "+"),
-      tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the document", "Find", "f"), spread,
+      tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the file", "Find", "f"), spread,
       tool("sheet", "all pages", "All pages", "g"),
       el("span", { class: "ek-whose" }, strip, parts));
     const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
@@ -185,8 +185,8 @@ function pane() {
       const page = model.get("page");
       if (asking?.page === page) {
         asking = null;
-        if (target !== page) { ask(); return; } // pressed on meanwhile
-      } else if (!asking) root.dataset.asked = target = page; // an issue or a quote was opened; a later press is still to be answered
+        if (target !== page) { ask(); return; } // another page was asked for meanwhile
+      } else if (!asking) root.dataset.asked = target = page; // an issue or a quote was opened; unless a page change is still to be answered
       unpaint();
       shown = page;
       lay();
@@ -195,11 +195,11 @@ function pane() {
     // ---------------------------------------------------------------------------------------------- the page
 
     const tellWhere = () => {
-      if (document.activeElement !== number) number.value = shown || ""; // else it is being typed
+      if (document.activeElement !== number) number.value = shown || ""; // not while the expert types a number
       number.style.width = `${String(total()).length + 3}ch`;
       of.textContent = shown ? `of ${total()}` : "";
     };
-    // Nothing of another page, or of another patient, may be shown with the words about this one.
+    // Never show the picture of another page, or another patient, next to the words about this page.
     const blank = () => {
       unpaint();
       leaves.forEach((one) => { one.turner.replaceChildren(); one.page = 0; });
@@ -214,7 +214,7 @@ function pane() {
       },
     }));
     const light = (one) => {
-      // Until the kernel has answered, its marks and its issue are those of another page.
+      // Until the kernel has answered, `marks` and `issue_id` still belong to the previous page.
       const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
       one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
       const found = finder.hits.filter((hit) => hit.page === one.page);
@@ -251,7 +251,7 @@ function pane() {
       if (!page || !(picture(page) || missing(page))) {
         blank();
         tellWhere();
-        if (page) fetchPage(page); // it was dropped since it was sent
+        if (page) fetchPage(page); // the picture was dropped after it had arrived
         return;
       }
       await Promise.all([page, second].map((one) => picture(one)?.ready));
@@ -265,7 +265,7 @@ function pane() {
       drawStrip();
       drawCurrent();
       const place = paper.querySelector(finder.isTurning ? ".ek-hit-now" : ".ek-mark");
-      if (model.get("page") === page) finder.isTurning = false; // else it is laid once more
+      if (model.get("page") === page) finder.isTurning = false; // if not, the page is laid out once more
       if (place) bringIntoView(place);
       else if (isNew) scroll.scrollTo({ top: 0, left: isSpread ? 0 : scroll.scrollLeft });
       tellPainted();
@@ -279,7 +279,7 @@ function pane() {
       }
     };
 
-    // A page counts as seen when it is painted and stays for a moment, not when it was requested.
+    // A page counts as seen only when it has been on screen for a moment, not when it was requested.
     let painting = 0;
     const isInView = (one) => {
       if (!one.page || missing(one.page) || !one.turner.contains(picture(one.page)?.image || null)) return false;
@@ -299,7 +299,7 @@ function pane() {
     };
     const tellPainted = () => {
       const ticket = ++painting;
-      const [page, opened, version] = [shown, model.get("issue_id"), token()]; // of the case that is painted now
+      const [page, opened, version] = [shown, model.get("issue_id"), token()]; // the state when the page was painted
       requestAnimationFrame(() => setTimeout(() => {
         if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || model.get("page") !== page) return;
         if (version !== token()) return;
@@ -312,7 +312,7 @@ function pane() {
           }));
           markSeen(one.page);
         }
-        // It does not count as seen, but an expert who was shown that it is missing may still decide.
+        // A page without a picture does not count as seen, but an expert who was told so may still decide.
         if (missing(page)) root.dataset.told = `${version}:${page}`;
       }, 150));
     };
@@ -320,7 +320,7 @@ function pane() {
 
     // ---------------------------------------------------------------------------------------------- pictures ahead
 
-    // In one lane, so that a press never waits behind more than one request; near pages come first.
+    // One request at a time, so that a press never waits for more than one; the nearest pages come first.
     let lane = null; // {kind, pages, since}
     const around = () => [
       ...(isSpread ? [target + 1] : []), target + direction, target - direction, ...(isSpread ? [target + 2, target + 3] : []),
@@ -328,7 +328,7 @@ function pane() {
     const wishes = {
       page: () => {
         if (!asking) return around();
-        return asking.page === target ? around().slice(0, 1) : []; // drawn while the requested one is painted
+        return asking.page === target ? around().slice(0, 1) : []; // the next page is rendered while the requested one is painted
       },
       preview: () => (contact.hidden ? [] : [...inSight.preview]),
       thumbnail: () => [...inSight.thumbnail],
@@ -355,7 +355,7 @@ function pane() {
       if (lane?.kind === kind && lane.pages.delete(page) && lane.pages.size === 0) lane = null;
       if (kind === "thumbnail") dress(thumbs.get(page)?.node, pictures.thumbnail.get(page));
       if (kind === "preview") dress(cards.get(page), pictures.preview.get(page));
-      if (kind === "page" && page === asking?.page && page === target) shown = page; // its marks follow
+      if (kind === "page" && page === asking?.page && page === target) shown = page; // the marks arrive later
       if (kind === "page" && page === model.get("strips")[shown - 1]?.other) drawCompare();
       if (kind === "page" && [shown, isSpread ? shown + 1 : 0].includes(page)) {
         const one = leaves.find((other) => other.page === page);
@@ -471,7 +471,7 @@ function pane() {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "a" && !event.repeat) compare.querySelector('[data-side="1"]')?.click();
       if (event.key === "Escape" || event.key === "w") closeCompare();
-      if (event.key === "Tab") { // stays within
+      if (event.key === "Tab") { // the focus stays in the dialog
         const stops = [...compare.querySelectorAll("button, [tabindex]")];
         const at = stops.indexOf(document.activeElement) + (event.shiftKey ? -1 : 1);
         stops[(at + stops.length) % stops.length].focus();
@@ -479,7 +479,7 @@ function pane() {
       if (["a", "w", "Escape", "Tab"].includes(event.key)) { event.preventDefault(); event.stopPropagation(); }
     });
 
-    let leftAlone = ""; // the offer that was refused
+    let leftAlone = ""; // the offer that the expert declined
     const drawOffer = () => {
       const { page, pages: more = [] } = model.get("offer");
       const key = JSON.stringify([token(), page, more]);
@@ -487,13 +487,13 @@ function pane() {
       fill(offer, offer.hidden ? null : [
         el("span", { text: `${plural(more.length, "more page")} ${more.length === 1 ? "names" : "name"} this patient: ${more.join(", ")}.` }),
         el("button", { "data-key": "a", onclick: () => separate(page, true) },
-          el("span", { text: more.length === 1 ? "Take it out as well" : "Take them out as well" }), kbd("a")),
+          el("span", { text: more.length === 1 ? "Separate it as well" : "Separate them as well" }), kbd("a")),
         el("button", { text: more.length === 1 ? "Leave it" : "Leave them", onclick: () => { leftAlone = key; drawOffer(); scroll.focus(); } })]);
     };
 
     // ---------------------------------------------------------------------------------------------- ribbon
 
-    const thumbs = new Map(); // page → {node, dot, said}: made once for a document, moved when segments change
+    const thumbs = new Map(); // page → {node, dot, said}: built once per file, moved when segments change
     const sections = new Map(); // first page → {node, …}
     let seen = new Set();
     const sectionOf = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
@@ -623,7 +623,7 @@ function pane() {
 
     const finder = { hits: [], at: 0, count: 0, isTurning: false };
     const findText = el("input", {
-      type: "text", "aria-label": "find in the document", placeholder: "Find in the document",
+      type: "text", "aria-label": "find in the file", placeholder: "Find in the file",
       oninput: () => { clearTimeout(typing); typing = setTimeout(look, 200); },
       onkeydown: (event) => {
         if (event.key === "Enter") {
@@ -686,13 +686,13 @@ function pane() {
       if (findText.value.trim()) look();
     };
     const found = () => {
-      if (findBar.hidden || model.get("found_for") !== findText.value.trim()) return; // typed on since
+      if (findBar.hidden || model.get("found_for") !== findText.value.trim()) return; // the text has changed since
       take(model.get("hits"));
     };
 
     // ---------------------------------------------------------------------------------------------- all pages
 
-    const cards = new Map(); // page → where its preview stands
+    const cards = new Map(); // page → the element of its preview
     const grid = el("div", { class: "ek-contact-grid" });
     const contact = el("div", { class: "ek-contact", role: "dialog", "aria-label": "all pages", hidden: true },
       el("header", {}, el("b", { text: "All pages" }), el("span", { class: "ek-muted", text: "arrow keys move, Enter opens" }),
@@ -827,7 +827,7 @@ function pane() {
     model.on("change:segments", drawRibbon);
     model.on("change:offer change:can_separate", drawOffer);
     model.on("change:hits change:found_for", found);
-    // Without any page there is nothing that the keyboard could wait for.
+    // If no page can be shown, the keyboard must not wait for one.
     const noted = () => {
       if (model.get("note")) root.dataset.fault = ""; else delete root.dataset.fault;
       if (!shown && model.get("note")) shown = target = 1;
@@ -850,7 +850,7 @@ function pane() {
     if (model.get("note")) noted();
     return () => {
       onArrival = () => {};
-      target = 0; // nothing is wished for any more
+      target = 0; // no page is asked for
       clearTimeout(waiting);
       document.removeEventListener("visibilitychange", again);
       resized.disconnect();

@@ -1,4 +1,4 @@
-"""The file as a ribbon of pages, and one page large with its highlighted places."""
+"""Page viewer: a ribbon with all pages of the file, and one page in full size with highlights."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from evalkit.review import SMEPacket
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import PressCounter
 
-#: A page's number to its picture as JPEG.
+#: Function that renders a page, given by its number from 1, as a JPEG picture.
 PageImageRenderer = Callable[[int], bytes]
-#: Of the page itself, in the ribbon, among all pages.
+#: The sizes of page pictures: full size, in the ribbon, in the overview of all pages.
 PageImageSize = Literal["page", "thumbnail", "preview"]
 
 MAX_HEADING_LENGTH = 80
@@ -41,61 +41,61 @@ _IDENTIFIER_LABELS = {
 
 
 class PagePane(PressCounter):
-    """The pages of the open file; pictures travel as binary buffers of its messages."""
+    """Page viewer of the open file; pictures are sent as binary buffers of widget messages."""
 
     _esm = read_widget_script("page_pane", "frames")
     _css = read_widget_style("page_pane")
 
-    version = traitlets.Unicode(help="The open case and its opening, ``case:3``; presses carry it back as ``token``.")
+    version = traitlets.Unicode(help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``.")
     total = traitlets.Int(0, help="The number of pages of the file.")
     page = traitlets.Int(0, help="The page on screen, from 1.")
     segments = traitlets.List(
         trait=traitlets.Dict(),
-        help="``{start, end, type, flags, note}`` in order, all pages covered; perhaps with the program's ``confidence`` (0..1) and ``presence``, and ``divider``, the words above it.",
+        help="The segments in page order, covering all pages: ``{start, end, type, flags, note}``; optionally the program's ``confidence`` (0..1) and ``presence``, and ``divider``, the words above the segment.",
     )
     marks = traitlets.List(
         trait=traitlets.Dict(),
-        help="``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``.",
+        help="The highlights: ``{page, x0, y0, x1, y1, style}`` with fractions of the page; style ``found`` or ``near``.",
     )
     frames = traitlets.Dict(
-        help="Boxes, columns and edges of a statement template, see ``render_template_frames``; else empty."
+        help="Boxes, columns and edges of a statement template, see ``render_template_frames``; empty in any other case."
     )
-    issue_id = traitlets.Unicode(help="The target whose place is highlighted; empty for none.")
-    note = traitlets.Unicode(help="Why no page of this file can be shown; empty if they can.")
-    missing = traitlets.Dict(help="Page number as text → ``{what, remedy}`` of a page that could not be drawn.")
+    issue_id = traitlets.Unicode(help="The id of the target whose place is highlighted; empty for none.")
+    note = traitlets.Unicode(help="The reason why no page of this file can be shown; empty if pages can be shown.")
+    missing = traitlets.Dict(help="The pages that could not be drawn: page number as text → ``{what, remedy}``.")
     strips = traitlets.List(
         trait=traitlets.Dict(),
-        help="Whose page it is: ``{text, relation, words, parts}`` of each page; where facts differ also ``other``, the page compared with, ``differences`` of that page and this one, and for another patient ``ranges``, the pages around both.",
+        help="The patient details read on each page: ``{text, relation, words, parts}``. If they differ from another page's, also ``other`` (that page), ``differences`` (boxes on both pages) and, for another patient, ``ranges`` (the pages of both patients).",
     )
     can_separate = traitlets.Bool(
-        default_value=False, help="Whether another patient's pages can be made a document of their own."
+        default_value=False, help="True if the expert can separate another patient's pages as a document."
     )
     offer = traitlets.Dict(
-        help="``{page, pages}``: further pages of the patient whose ``page`` was separated; else empty."
+        help="Offer after separating a page: ``{page, pages}`` with further pages of the same patient; empty for no offer."
     )
     headings = traitlets.List(
         trait=traitlets.Unicode(),
-        help="The first heading, or else first line, of each page, at most 80 characters.",
+        help="The first heading of each page or, without one, its first line; at most 80 characters.",
     )
     statuses = traitlets.List(
         trait=traitlets.Unicode(),
-        help="``blank``, ``not read`` or ``broken`` of each page; empty if its text is known.",
+        help="The state of each page: ``blank``, ``not read`` or ``broken``; empty if the page's text was read.",
     )
-    evidence = traitlets.List(trait=traitlets.Int(), help="The pages that a quote or an issue points to.")
+    evidence = traitlets.List(trait=traitlets.Int(), help="The pages to which a quote or an issue refers.")
     seen = traitlets.List(
         trait=traitlets.Int(),
-        help="The pages seen before the case was opened; the browser adds those it paints.",
+        help="The pages that were already seen when the case was opened; the browser adds the pages that it paints.",
     )
     hits = traitlets.List(
         trait=traitlets.Dict(),
-        help="``{page, x0, y0, x1, y1, hit}``: ``hit`` numbers the occurrences from 0; one may have several boxes.",
+        help="The search hits as boxes: ``{page, x0, y0, x1, y1, hit}``; ``hit`` numbers the hits from 0, and a hit may have several boxes.",
     )
-    found_for = traitlets.Unicode(help="The text that was searched for ``hits``.")
-    held = traitlets.Dict(help="``{version, pages}``: the full-size pictures that the browser has.")
+    found_for = traitlets.Unicode(help="The searched text to which ``hits`` belong.")
+    held = traitlets.Dict(help="The pages whose full-size pictures the browser has: ``{version, pages}``.")
 
     def __init__(self) -> None:
         super().__init__()
-        self._sent_pages: set[int] = set()  # full-size pictures, since the browser last reported those it has
+        self._sent_pages: set[int] = set()  # full-size pictures sent since the browser last set ``held``
         self.observe(lambda _: self._sent_pages.clear(), "held")
 
     def show_document(
@@ -107,7 +107,7 @@ class PagePane(PressCounter):
         evidence_pages: Iterable[int] = (),
         seen_pages: Iterable[int] = (),
     ) -> None:
-        """Begin with another file."""
+        """Replace the file on screen; no page is shown until ``show_page``."""
         self._sent_pages.clear()
         with self.hold_sync():
             self.version, self.total, self.segments = view_token, bundle.total_pages, segments
@@ -132,7 +132,7 @@ class PagePane(PressCounter):
         *,
         is_cached_in_browser: bool,
     ) -> None:
-        """Show a page; ``is_cached_in_browser``: the browser has its picture."""
+        """Show a page with highlights; send its picture unless the browser has it already."""
         if not is_cached_in_browser and not self._is_image_in_browser(page):
             self._render_and_send_image("page", page, render_image)
         with self.hold_sync():
@@ -141,13 +141,13 @@ class PagePane(PressCounter):
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
-        """Send these pages in that size; page numbers beyond the file are ignored."""
+        """Render and send pictures of pages in one size; numbers beyond the file are ignored."""
         for page_number in page_numbers:
             if 1 <= page_number <= self.total:
                 self._render_and_send_image(image_size, page_number, render_image)
 
     def show_search_hits(self, text: str, search_hits: Sequence[SearchHit]) -> None:
-        """Show where a text was found."""
+        """Show the boxes of the places where a searched text was found."""
         with self.hold_sync():
             self.found_for = text
             self.hits = [
@@ -158,7 +158,7 @@ class PagePane(PressCounter):
 
     def _is_image_in_browser(self, page: int) -> bool:
         is_reported = self.held.get("version") == self.version and page in self.held.get("pages", ())
-        return is_reported or page in self._sent_pages  # sent ahead, just before the press
+        return is_reported or page in self._sent_pages  # it may have been sent just before the press
 
     def _render_and_send_image(self, image_size: PageImageSize, page: int, render_image: PageImageRenderer) -> None:
         message = {"kind": image_size, "page": page, "version": self.version}
@@ -167,7 +167,7 @@ class PagePane(PressCounter):
         }
         try:
             jpeg = render_image(page)
-        except DocumentError as error:  # one broken page must not keep the others from the screen
+        except DocumentError as error:  # the other pages can still be shown
             self.missing = other_missing_pages | {str(page): {"what": error.message, "remedy": error.remedy}}
             self.send(message)
         else:
@@ -178,7 +178,7 @@ class PagePane(PressCounter):
 
 
 def extract_page_heading(page: Page) -> str:
-    """Extract a page's heading, at most ``MAX_HEADING_LENGTH`` characters."""
+    """Extract a page's first heading or first line, at most ``MAX_HEADING_LENGTH`` characters."""
     body_blocks = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
     heading_block = next(
         (block for block in body_blocks if block.type == "heading"), body_blocks[0] if body_blocks else None
@@ -188,7 +188,7 @@ def extract_page_heading(page: Page) -> str:
 
 
 def list_evidence_pages(packet: SMEPacket) -> list[int]:
-    """List the pages of the program's quotes and of the open issues, sorted."""
+    """List the pages to which the program's quotes and the open issues refer, ascending."""
     page_numbers = {issue.found_page or issue.page for issue in packet.open_issues}
     for segment in packet.classification.segments if packet.classification else ():
         for presence in segment.segment_composition:

@@ -1,11 +1,11 @@
-// The queue: a page of the cases, with search, filters and order. The kernel decides what is listed; a choice is sent
-// to it (`view`), and its answer is shown.
+// The queue: one page of the list of cases, with search, filters and order. A choice is sent to the kernel (`view`), which
+// selects the cases to list.
 
 const SEARCH_PAUSE = 250;
 const AGENTS = {
   V1: "structure", V2: "consistency", V3: "known traps", V4: "quotes", classifier: "no answer", reader: "page not read",
   extractor: "field values", evaluator: "field checks", grader: "form checks",
-  "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer",
+  "V2-PATIENT": "other patient", layout_geometry: "layout check", semantic_financial: "finance check",
 };
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],
@@ -22,9 +22,9 @@ const SORTS = [
 ];
 const REASONS = {
   escalated: "a check asks for a person",
-  audit: "drawn at random from what was accepted",
-  sample: "drawn by chance",
-  requested: "somebody asked for it",
+  audit: "drawn at random from the accepted cases",
+  sample: "drawn at random for review",
+  requested: "a review was requested",
 };
 const number = (count) => count.toLocaleString("en");
 
@@ -39,7 +39,7 @@ const age = (iso) => {
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-queue");
 
-  let wanted = model.get("view"); // two choices in a row: the second must not forget the first
+  let wanted = model.get("view"); // of two quick choices, the second must include the first
   const ask = (changes) => {
     wanted = { ...wanted, page: 0, ...changes };
     say(model, { action: "view", view: wanted });
@@ -48,7 +48,7 @@ function render({ model, el: root }) {
   const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) && !model.get("only_looks") });
   const isHeld = (row) => Boolean(row.holder) && !row.is_mine;
 
-  // ---- these stay while rows come and go, so that the focus or a half-typed word is not lost
+  // ---- permanent elements: they are not rebuilt with the rows, so that focus and half-typed words are not lost
 
   const title = el("h1");
   const counts = el("span", { class: "ek-muted" });
@@ -98,7 +98,7 @@ function render({ model, el: root }) {
   const tags = (row) => ["blocker", "major", "minor"].filter((name) => row[name]).map((name) =>
     el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: `${row[name]} ${name.toUpperCase()}` }));
   const type = (row) => {
-    if (row.is_blind) return el("span", { class: "ek-muted", title: "A blind case: you answer first.", text: "shown after your answer" });
+    if (row.is_blind) return el("span", { class: "ek-muted", title: "The program's answer is shown after yours.", text: "shown after your answer" });
     if (!row.dominant_type) return null;
     return el("span", { class: `ek-queue-type ${typeClass(row.dominant_type)}`, text: row.dominant_type });
   };
@@ -106,8 +106,8 @@ function render({ model, el: root }) {
     if (row.status === "completed") return "finished";
     if (row.is_mine) return "open here";
     if (row.holder) return `open by ${row.holder} since ${clock(row.since)}`;
-    if (row.is_barred) return "needs another expert than you";
-    if (row.needs_adjudicator) return "needs an adjudicator";
+    if (row.is_barred) return "must be answered by another expert";
+    if (row.needs_adjudicator) return "must be decided by an adjudicator";
     if (row.status === "deferred") return row.deferred_by ? `deferred by ${row.deferred_by}: ${row.deferred_because}` : "deferred";
     return "";
   };
@@ -116,12 +116,12 @@ function render({ model, el: root }) {
     if (row.needs_adjudicator) return null;
     if (row.is_barred && !row.is_mine) return null;
     if (isHeld(row)) return "Take over";
-    return row.is_mine ? "Go on" : "Open";
+    return row.is_mine ? "Continue" : "Open";
   };
   const line = (row) => {
     const does = verb(row);
     const moved = (event) => {
-      if (event.target !== event.currentTarget) return; // the button hears its own keys
+      if (event.target !== event.currentTarget) return; // keys on the button are for the button
       if (event.key === "Enter" && !event.repeat && does) open(row);
       const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
       if (step && event.currentTarget[step]) {
@@ -139,7 +139,7 @@ function render({ model, el: root }) {
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),
       el("td", {}, el("div", { class: "ek-case-counts" }, tags(row), row.agents.length
-        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.map((one) => AGENTS[one] || one).join(", ") }) : null)),
+        ? el("span", { class: "ek-muted", title: "Checks that raised the issues", text: row.agents.map((one) => AGENTS[one] || one).join(", ") }) : null)),
       el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
       el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
       el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),
@@ -181,7 +181,7 @@ function render({ model, el: root }) {
         el("option", { value, text: `${words[value] || value} (${number(count)})` })));
       select.value = view[name] || "";
       select.classList.toggle("ek-chosen", Boolean(view[name]));
-      if (values.length > 1 || view[name]) box.hidden = false; // and stays, or the others would move
+      if (values.length > 1 || view[name]) box.hidden = false; // it stays visible, so that the other menus do not move
     }
     sort.value = view.sort || "worst";
     finished.checked = Boolean(view.show_finished);
@@ -193,8 +193,8 @@ function render({ model, el: root }) {
     const row = document.activeElement?.closest?.(".ek-case");
     const kept = row && body.contains(row) ? { id: row.dataset.case, isButton: document.activeElement !== row } : null;
     if (rows.length) fill(body, table(rows));
-    else if (isNarrowed()) fill(body, empty("No case matches.", "Clear the search and the filters, or look among the finished ones."));
-    else fill(body, empty("The queue is empty.", "New cases appear here when documents have been run. Finished ones can be read: tick “show finished”."));
+    else if (isNarrowed()) fill(body, empty("No case matches.", "Clear the search and the filters, or tick “show finished”."));
+    else fill(body, empty("The queue is empty.", "New cases appear here when new files have been processed. To read finished cases, tick “show finished”."));
     const again = kept && [...body.querySelectorAll(".ek-case")].find((one) => one.dataset.case === kept.id);
     if (again) (kept.isButton && again.querySelector("button") || again).focus();
   };

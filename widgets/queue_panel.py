@@ -1,4 +1,4 @@
-"""The queue: a page of the cases, searched, filtered and ordered."""
+"""Panel of the review queue: one page of the list of cases, with search, filters and order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from widgets.screen_widget import ScreenWidget
 
 
 class QueuePanel(ScreenWidget):
-    """The list of cases."""
+    """Panel that lists the cases."""
 
     _esm = read_widget_script("queue_panel")
     _css = read_widget_style("queue_panel")
 
-    rows = traitlets.List(trait=traitlets.Dict(), help="One page: ``QueueRow`` as dicts, in the order to show.")
-    counts = traitlets.Dict(help="``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``.")
-    facets = traitlets.Dict(help="filter → the values to choose from, with the number of cases of each.")
-    view = traitlets.Dict(help="The ``QueueQuery`` that is shown, as a dict.")
-    matching = traitlets.Int(0, help="The number of cases on all pages.")
-    only_looks = traitlets.Unicode(help="Why cases can only be read, in a sentence; empty if they can be decided.")
-    notice = traitlets.Unicode(help="What happened, in one sentence.")
+    rows = traitlets.List(trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order.")
+    counts = traitlets.Dict(help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``.")
+    facets = traitlets.Dict(help="The values to choose from for each filter, with the number of cases of each value.")
+    view = traitlets.Dict(help="The ``QueueQuery`` to which the list belongs, as a dict.")
+    matching = traitlets.Int(0, help="The number of cases that match search and filters, on all pages.")
+    only_looks = traitlets.Unicode(help="A sentence why the reviewer can only read cases; empty if the reviewer can decide them.")
+    notice = traitlets.Unicode(help="A sentence about the last event, such as a saved review.")
 
     def show_queue_page(self, queue_page: QueuePage, notice: str = "") -> None:
-        """Show this part of the queue, and what happened."""
+        """Show a page of the queue, with a sentence about the last event."""
         page_fields = asdict(queue_page)
         with self.hold_sync():
             self.rows = list(page_fields["rows"])

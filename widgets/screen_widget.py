@@ -1,4 +1,4 @@
-"""The base of all widgets; counted presses; the traits that panels share."""
+"""Base classes of all widgets: strict traits, numbered presses, and the traits that panels share."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import traitlets
 
 
 class ScreenWidget(anywidget.AnyWidget):
-    """A widget whose own traits are synchronised; an unknown one is a TypeError."""
+    """Widget that synchronises all its traits; setting an unknown trait raises TypeError."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -31,19 +31,19 @@ class ScreenWidget(anywidget.AnyWidget):
 
 
 class PressCounter(ScreenWidget):
-    """A widget that counts its presses and learns which of them has been answered."""
+    """Widget that numbers the presses in the browser and reports the last answered one."""
 
-    answered = traitlets.Int(0, help="The number of the last press (``nth``) whose answer is on screen.")
+    answered = traitlets.Int(0, help="The number (``nth``) of the last press to which the kernel has answered.")
 
 
 class CasePanelWidget(PressCounter):
-    """A panel that lists what can be looked at in a case: issues, fields, rows."""
+    """Panel of a case with a list of targets that the expert can select: issues, fields, rows."""
 
-    case = traitlets.Dict(help="The case in the words of the screen, as the panel's own module renders it.")
+    case = traitlets.Dict(help="The case in the words of the screen; its keys are defined by the panel's module.")
     selected = traitlets.Unicode(
-        help="The open target: an issue's id, a field's key, or of a template ``row.1``, ``left.1``, ``outside.1``, ``sum.1``; empty for none."
+        help="The selected target: an issue_id, a field key or, in a template case, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``; empty for none."
     )
-    seen = traitlets.List(trait=traitlets.Unicode(), help="The targets that were on screen with their place.")
-    verdicts = traitlets.Dict(help="issue_id → ``{verdict}``.")
-    notes = traitlets.Dict(help="issue_id → the expert's note.")
-    is_locked = traitlets.Bool(default_value=False, help="Whether the case can only be read.")
+    seen = traitlets.List(trait=traitlets.Unicode(), help="The targets that were on screen together with their place on the page.")
+    verdicts = traitlets.Dict(help="The expert's verdicts: issue_id → ``{verdict}``.")
+    notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
+    is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")

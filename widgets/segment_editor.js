@@ -4,12 +4,12 @@ const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
-// Presses that need words first: the question, and the name of the button.
+// Presses for which the expert must type a text: the question, and the label of the button.
 const ASKED = {
-  defer: ["Why can it not be decided now?", "Defer"],
+  defer: ["Why can the case not be decided now?", "Defer"],
   second: ["What should the second expert look at?", "Submit and ask"],
   note: ["Note", "Keep note"],
-  unmet_sums: ["Sums are not met. Why may it be approved all the same?", "Keep reason"],
+  unmet_sums: ["The sums do not add up. Why may the template be approved all the same?", "Keep reason"],
 };
 
 function render({ model, el: root }) {
@@ -28,7 +28,7 @@ function render({ model, el: root }) {
   };
   const closes = (event) => event.key === "Escape" || (event.key === "Enter" && (event.ctrlKey || event.metaKey));
 
-  // One line asks for the words of a decision or a note.
+  // One input line serves for the text of a decision or a note.
   let asked = null;
   let askedBy = null;
   const words = el("textarea", { rows: 2, onkeydown: (event) => {
@@ -106,7 +106,7 @@ function render({ model, el: root }) {
   const label = (what) => model.get("labels")[what];
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
-  // A double click, or a press on a page that is not painted yet, never decides twice.
+  // A double click, or a press before the next case is painted, must not decide a second time.
   const once = (action) => (event) => {
     event.currentTarget.disabled = true;
     sendNotes();
@@ -117,7 +117,7 @@ function render({ model, el: root }) {
   const drawShares = (locked) => {
     const shares = model.get("mixture");
     const inputs = [...mixture.querySelectorAll("input")];
-    if (inputs.length === shares.length && inputs.includes(document.activeElement)) { // half typed: it stays
+    if (inputs.length === shares.length && inputs.includes(document.activeElement)) { // a share is being typed: do not redraw
       shares.forEach((one, number) => { if (inputs[number] !== document.activeElement) inputs[number].value = one.percent; });
       return;
     }
@@ -166,11 +166,11 @@ function render({ model, el: root }) {
 
   const drawDecision = (locked) => {
     const blind = model.get("is_blind");
-    const awaited = "busy" in root.dataset; // an answer: to what was pressed before, so nothing is decided yet
+    const awaited = "busy" in root.dataset; // an earlier press is not answered yet, so nothing can be decided now
     const why = model.get("why_not");
     const changed = model.get("is_changed");
     const changes = model.get("changes");
-    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "Everything that must be seen was on screen.");
+    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen everything that must be seen.");
     fill(decide,
       changes.length ? el("details", { class: "ek-changed", open: true },
         el("summary", { text: `${plural(changes.length, "change")} ${label("changed")}` }),
@@ -204,7 +204,7 @@ function render({ model, el: root }) {
     const locked = model.get("is_locked");
     controls.hidden = mixture.hidden = !hasSegments();
     if (hasSegments()) drawControls(segments, at, model.get("page"), locked);
-    else controls.replaceChildren(); // whose keys must press nothing here
+    else controls.replaceChildren(); // so that no key presses a hidden button
     drawShares(locked);
     drawDecision(locked);
     notes.disabled = locked;

@@ -1,4 +1,4 @@
-"""The expert's answer: types, boundaries, notes; and the decision."""
+"""Controls for the expert's answer: types, boundaries, flags, notes, and the decision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalkit.classification.schema import DocumentType, load_type_definitions
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import PressCounter
 
-#: The words on the buttons that decide a case; a kind of case may call some of them otherwise.
+#: The labels of the buttons that decide a case; a kind of case may replace some of them.
 DECISION_LABELS = {
     "validate": "Validate and next",
     "correct": "Submit correction",
@@ -20,51 +20,51 @@ DECISION_LABELS = {
 
 
 class SegmentEditor(PressCounter):
-    """The controls under the panel: the answer, and the buttons that decide the case."""
+    """Controls below the panel: the expert's answer and the buttons that decide the case."""
 
     _esm = read_widget_script("segment_editor")
     _css = read_widget_style("segment_editor")
 
     token = traitlets.Unicode(
-        help="The case on screen; presses carry it back, so that one for another case does nothing."
+        help="Token of the case on screen; presses send it back, so that a press for another case is ignored."
     )
     definitions = traitlets.Dict(
         default_value={
             document_type.value: load_type_definitions()[document_type.value]["definition"]
             for document_type in DocumentType
         },
-        help="The meaning of the five types, in one sentence each.",
+        help="The definition of each of the five types, in one sentence.",
     )
     segments = traitlets.List(
-        trait=traitlets.Dict(), help="``{start, end, type, flags, note}`` in order, all pages covered."
+        trait=traitlets.Dict(), help="The segments in page order, covering all pages: ``{start, end, type, flags, note}``."
     )
-    page = traitlets.Int(0, help="The page on screen: its segment is the current one.")
+    page = traitlets.Int(0, help="The page on screen; the controls apply to its segment.")
     dominant = traitlets.Unicode(
-        allow_none=True, default_value=None, help="The type of the whole file; None: cannot tell."
+        allow_none=True, default_value=None, help="The overall type of the file; None for cannot tell."
     )
-    mixture = traitlets.List(trait=traitlets.Dict(), help="``{type, percent}`` of the whole file as it would be saved.")
-    notes = traitlets.Unicode(help="The expert's notes for the record.")
-    issue_id = traitlets.Unicode(help="The issue that a note would be about; empty for none.")
-    issue_notes = traitlets.Dict(help="issue_id → the expert's note.")
-    changes = traitlets.List(trait=traitlets.Unicode(), help="What differs from the program's answer, a sentence each.")
+    mixture = traitlets.List(trait=traitlets.Dict(), help="The shares of the file that a submission would save: ``{type, percent}``.")
+    notes = traitlets.Unicode(help="The expert's notes on the whole case.")
+    issue_id = traitlets.Unicode(help="The id of the issue to which a new note would belong; empty for none.")
+    issue_notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
+    changes = traitlets.List(trait=traitlets.Unicode(), help="The differences from the program's answer, one sentence each.")
     has_segments = traitlets.Bool(
         default_value=True,
-        help="Whether documents, types and shares are asked.",
+        help="True if the expert answers with segments, types and shares.",
     )
     labels = traitlets.Dict(
         default_value=DECISION_LABELS,
-        help="The words on the deciding buttons, by the keys of ``DECISION_LABELS``.",
+        help="The labels of the deciding buttons, by the keys of ``DECISION_LABELS``.",
     )
-    unmet = traitlets.Unicode(help="The sums of a template that are not met; empty if all are.")
-    unmet_sums = traitlets.Unicode(help="The expert's words why it may be approved all the same.")
+    unmet = traitlets.Unicode(help="A sentence about the sums that do not add up; empty if all do.")
+    unmet_sums = traitlets.Unicode(help="The expert's reason for approving the template although its sums do not add up.")
     is_blind = traitlets.Bool(
-        default_value=False, help="Whether the program's answer is hidden until the expert has answered."
+        default_value=False, help="True if the program's answer is hidden until the expert has answered."
     )
-    can_ask = traitlets.Bool(default_value=False, help="Whether a second expert can be asked.")
-    undo = traitlets.Unicode(help="What Undo would do; empty for nothing.")
-    is_changed = traitlets.Bool(default_value=False, help="Whether the answer differs from the program's.")
-    can_correct = traitlets.Bool(default_value=False, help="Whether there is something to submit as a correction.")
-    is_locked = traitlets.Bool(default_value=False, help="Whether the case can only be read.")
-    why_not = traitlets.Unicode(help="Why it cannot be validated yet; empty if it can.")
-    saved = traitlets.Unicode(help="The answer of the last write: ``Draft saved 10:42:07``.")
-    problem = traitlets.Unicode(help="What went wrong, in plain words.")
+    can_ask = traitlets.Bool(default_value=False, help="True if the expert can ask for a second opinion.")
+    undo = traitlets.Unicode(help="A sentence about the effect of Undo; empty if there is nothing to undo.")
+    is_changed = traitlets.Bool(default_value=False, help="True if the answer differs from the program's.")
+    can_correct = traitlets.Bool(default_value=False, help="True if the answer can be submitted as a correction or a blind answer.")
+    is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
+    why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
+    saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")
+    problem = traitlets.Unicode(help="The last problem, in one sentence for a clinician.")

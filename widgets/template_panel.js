@@ -1,14 +1,14 @@
-// A statement template: its sums, its issues, the rows that it reads from the page, the lines left over, and how it is
-// read. All lists follow the template as it is now; a chosen entry is highlighted on the page.
+// A statement template: its sums, its issues, the rows that it reads from the page, the unread lines, and its settings. All
+// lists show the result of the template as it is now; the selected entry is highlighted on the page.
 
-const LISTS = [["issues", "Issues", "1"], ["rows", "Rows", "2"], ["left", "Left over", "3"], ["template", "How it is read", "4"]];
+const LISTS = [["issues", "Issues", "1"], ["rows", "Rows", "2"], ["left", "Unread lines", "3"], ["template", "How it is read", "4"]];
 const RANKS = { critical: "BLOCKER", high: "BLOCKER", medium: "MAJOR", low: "MINOR" };
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-template");
   let drawnToken = null;
   let list = "issues";
-  let brought = ""; // what was brought into sight last
+  let brought = ""; // the entry that was scrolled into view last
   const send = counted(model, root, () => drawnToken);
   const shown = () => model.get("case");
   const selected = () => model.get("selected");
@@ -46,9 +46,9 @@ function render({ model, el: root }) {
 
   const sum = (check) => el("tr", {
     ...opener(check.name), class: `${check.is_met ? "ek-met" : "ek-unmet"}${selected() === check.name ? " ek-chosen-row" : ""}`, title: check.message,
-    "aria-label": `${check.label}: ${check.is_met ? "met" : `not met, printed ${check.expected}, read ${check.found}`}`,
+    "aria-label": `${check.label}: ${check.is_met ? "agrees" : `differs, printed ${check.expected}, read ${check.found}`}`,
   },
-  el("td", { class: "ek-sign", text: check.is_met ? "✓ met" : "✗ not met" }),
+  el("td", { class: "ek-sign", text: check.is_met ? "✓ agrees" : "✗ differs" }),
   el("td", { class: "ek-sum-label" }, check.label, check.account ? el("small", { class: "ek-muted", text: ` ${check.account}` }) : null),
   el("td", { class: "ek-money", text: check.expected }), el("td", { class: "ek-money", text: check.found }),
   el("td", { class: "ek-money", text: check.is_met ? "" : check.difference }));
@@ -61,7 +61,7 @@ function render({ model, el: root }) {
         el("thead", {}, el("tr", {}, ["", "Sum", "Printed", "Read", "Difference"].map((text, at) => el("th", { scope: "col", class: at > 1 ? "ek-money" : "" },
           text || el("span", { class: "ek-for-readers", text: "met" }))))),
         el("tbody", {}, all.checks.map(sum)))) : null,
-      all.reason ? el("p", { class: "ek-reason" }, el("b", { text: "Unmet because: " }), all.reason) : null);
+      all.reason ? el("p", { class: "ek-reason" }, el("b", { text: "Reason for approving all the same: " }), all.reason) : null);
   };
 
   // ---- issues
@@ -95,9 +95,9 @@ function render({ model, el: root }) {
     shown().issues.length ? shown().issues.map(issue) : el("p", { class: "ek-muted", text: "No issue was found." }),
     shown().more ? el("p", { class: "ek-muted", text: shown().more }) : null,
     shown().history.length + shown().reports.length ? el("details", { class: "ek-claims" },
-      el("summary", { "data-focus": "history", text: "What was tried before" }),
+      el("summary", { "data-focus": "history", text: "Earlier versions of the template" }),
       el("ul", {}, [...shown().history, ...shown().reports, ...shown().arbitration].map((text) => el("li", { text }))),
-      shown().persistent.length ? el("p", { text: "Issues that came back each time:" }) : null,
+      shown().persistent.length ? el("p", { text: "Issues found in several versions:" }) : null,
       el("ul", {}, shown().persistent.map((one) => el("li", {}, one.words,
         one.fixes.length ? el("ul", {}, one.fixes.map((text) => el("li", { text }))) : null)))) : null,
     earlierReviews(shown().earlier),
@@ -121,7 +121,7 @@ function render({ model, el: root }) {
   };
   const left = () => {
     const all = model.get("left");
-    if (!all.length) return el("p", { class: "ek-muted", text: "Nothing was left over." });
+    if (!all.length) return el("p", { class: "ek-muted", text: "There are no unread lines." });
     return el("div", { role: "list", class: "ek-left" }, all.map((one) => el("div", { role: "listitem" }, el("div", {
       ...opener(one.name), role: "button", class: selected() === one.name ? "ek-chosen-row" : "",
     }, el("p", { class: "ek-words", text: one.text }), el("p", { class: "ek-muted" }, el("b", { text: "! " }), `page ${one.page}: ${one.reason}`)))));
@@ -164,7 +164,7 @@ function render({ model, el: root }) {
       body.scrollTop = 0;
       fill(root, head, body);
     }
-    // Redrawn lists keep their scroll position and what was unfolded.
+    // Redrawn lists keep their scroll position and their open sections.
     const sumsTop = head.querySelector(".ek-sums-table")?.scrollTop || 0;
     const unfolded = [...body.querySelectorAll("details[open] > summary")].map((one) => one.dataset.focus);
     if (shown().issues.some((one) => one.issue_id === selected())) { if (brought !== selected()) list = "issues"; }
@@ -208,7 +208,7 @@ function render({ model, el: root }) {
     if (box.top < view.top) within.scrollTop -= view.top - box.top + 6;
     else if (box.bottom > view.bottom) within.scrollTop += Math.min(box.bottom - view.bottom + 6, box.top - view.top);
   };
-  // A case is drawn before it is placed; and the selected entry stays in view when there is less room.
+  // The list is drawn before it has a size, and may become smaller: scroll the selected entry into view each time.
   const placed = new ResizeObserver(() => bringSelected());
   placed.observe(body);
   const stop = drawnOnChange(model, root, () => draw());

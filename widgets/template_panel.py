@@ -1,4 +1,4 @@
-"""A case about a statement template: its issues, rows and sums."""
+"""Panel of a case about a statement template: issues, rows, unread lines, sums, settings."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from widgets.case_panel import (
 )
 from widgets.screen_widget import CasePanelWidget
 
-#: The names of those who report an issue.
+#: The words on the screen for the automatic reviewers that report an issue.
 REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {
-    "layout_geometry": "layout reviewer",
-    "semantic_financial": "finance reviewer",
+    "layout_geometry": "layout check",
+    "semantic_financial": "finance check",
     "arbitrator": "arbitrator",
 }
-#: The names of sums for which the statement prints no label.
+#: The words on the screen for sums to which the statement prints no label.
 SUM_CHECK_WORDS: dict[SumCheckName, str] = {
     "closing_balance": "closing balance",
     "running_balance": "balances of the rows",
@@ -51,31 +51,31 @@ _MAX_LISTED_LEFTOVERS = 200
 
 
 class TemplatePanel(CasePanelWidget):
-    """One case about a statement template."""
+    """Panel that shows one case about a statement template."""
 
     _esm = read_widget_script("template_panel")
     _css = read_widget_style("template_panel")
 
-    place = traitlets.Unicode(help="Where the open target is on the page, in a sentence.")
-    page = traitlets.Int(0, help="The page on screen, whose rows are listed.")
-    sums = traitlets.Dict(help="See ``render_sum_checks``; ``reason``: the expert's words why they may be unmet.")
+    place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
+    page = traitlets.Int(0, help="The page on screen; the rows of this page are listed.")
+    sums = traitlets.Dict(help="The sums, see ``render_sum_checks``, and ``reason``: the expert's reason for approving sums that do not add up.")
     rows = traitlets.List(
         trait=traitlets.Dict(),
-        help="``{name, date, description, amount, balance, account}`` of the page on screen, in order.",
+        help="The rows that are read from the page on screen, in order: ``{name, date, description, amount, balance, account}``.",
     )
-    counted = traitlets.Unicode(help="The number of rows that are read, in words.")
-    has_box = traitlets.Bool(default_value=True, help="Whether the template reads anything of the page on screen.")
+    counted = traitlets.Unicode(help="A phrase with the number of rows on this page and in all.")
+    has_box = traitlets.Bool(default_value=True, help="True if the template has a box on the page on screen.")
     left = traitlets.List(
-        trait=traitlets.Dict(), help="``{name, page, text, reason}`` of lines that no row took, on all pages."
+        trait=traitlets.Dict(), help="The lines of all pages that belong to no row: ``{name, page, text, reason}``."
     )
-    template = traitlets.Dict(help="The choices about the template, see ``build_template_trait``.")
+    template = traitlets.Dict(help="The template's settings with their options, see ``build_template_trait``.")
     wanted = traitlets.List(
-        trait=traitlets.Unicode(), help="The issues that must still be seen before the template may be approved."
+        trait=traitlets.Unicode(), help="The issues that the expert must still look at before approving the template."
     )
 
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
-    """Render what of a case about a template stays as it is while the case is open."""
+    """Build ``TemplatePanel.case``: everything that does not change while the case is open."""
     packet, escalation = case.packet, case.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
@@ -109,7 +109,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
         ],
         "reports": [
             f"The {REVIEWER_ROLE_WORDS[record.reviewer_role]}{f' ({record.reviewer_model})' if record.reviewer_model else ''} "
-            f"{'passes' if record.is_passed else 'rejects'} it"
+            f"{'accepts' if record.is_passed else 'rejects'} the template"
             for record in escalation.all_reviewer_reports[-2:]
         ],
         "arbitration": [record.recommendation for record in escalation.arbitration_reports if record.recommendation],
@@ -118,12 +118,12 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
 
 
 def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
-    """Render each printed sum with the one that the rows make, unmet ones first."""
+    """Build ``TemplatePanel.sums``: printed and computed sums, those that differ first."""
     checks = applied_template.reconciliation.checks
     met_count = sum(check.is_met for check in checks)
     return {
         "is_met": applied_template.reconciliation.has_only_met_checks,
-        "words": f"{met_count} of {len(checks)} met" if checks else "the statement prints none",
+        "words": f"{met_count} of {len(checks)} agree" if checks else "the statement prints none",
         "checks": sorted(
             (_render_sum_check(number, check) for number, check in enumerate(checks, 1)),
             key=lambda rendered_check: rendered_check["is_met"],
@@ -132,7 +132,7 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
 
 
 def render_transactions(applied_template: AppliedTemplate, page: int) -> list[dict[str, Any]]:
-    """Render the transactions that are read from the page."""
+    """Build ``TemplatePanel.rows``: the transactions that the template reads from a page."""
     return [
         _render_transaction(number, transaction)
         for number, transaction in enumerate(applied_template.statement.transactions, 1)
@@ -141,7 +141,10 @@ def render_transactions(applied_template: AppliedTemplate, page: int) -> list[di
 
 
 def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any]]:
-    """Render the lines that no transaction took, those outside of the boxes first."""
+    """Build ``TemplatePanel.left``: the lines that belong to no transaction.
+
+    Lines outside every box come first; the list is cut at ``_MAX_LISTED_LEFTOVERS``.
+    """
     statement = applied_template.statement
     outside_leftovers = [
         _render_leftover("outside", number, leftover) for number, leftover in enumerate(statement.outside, 1)
@@ -153,14 +156,14 @@ def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any
 
 
 def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
-    """Describe the number of rows that are read."""
+    """Format the number of rows that are read from a page and from the whole statement."""
     transactions = applied_template.statement.transactions
     count_on_page = sum(transaction.page == page for transaction in transactions)
     return f"{count_on_page} on this page, {len(transactions)} in all"
 
 
 def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
-    """Build ``TemplatePanel.template``: what can be chosen, and what is chosen now."""
+    """Build ``TemplatePanel.template``: the template's settings, their options and values."""
     template = case.get_template(draft)
     agent_template = case.agent_template
     return {
@@ -190,7 +193,8 @@ def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, An
 def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *, is_locked: bool) -> dict[str, Any]:
     """Build ``PagePane.frames``: regions, columns, edges, and a tick for each row.
 
-    An edge has a name and an axis along which it moves; it spans ``from`` … ``to``, which are other edges or places.
+    An edge has a name, the axis along which it can be moved, and its ends ``from`` and ``to``, which are names of other edges
+    or positions on the page.
     """
     template, applied_template = case.get_template(draft), case.apply_template(draft)
     region_indexes = template.find_region_indices(page, case.packet.total_pages)
@@ -248,15 +252,15 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
 
 
 def describe_template_target_place(case: TemplateReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe in a sentence what is highlighted for a target, or that nothing is."""
+    """Describe which place of an issue, row, line or sum is highlighted, or that none is."""
     place = case.locate_target(target_id, draft)
     if not place.boxes:
-        return f"It is about page {place.page}; nothing is highlighted."
+        return f"This is about page {place.page}; nothing is highlighted."
     return f"{'Outlined' if place.style == 'near' else 'Highlighted'} on page {place.page}."
 
 
 def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str, Any]]:
-    """Build all pages as runs, by the regions that read them."""
+    """Build ``PagePane.segments``: runs of pages that the same regions read."""
     total_pages, template = case.packet.total_pages, case.get_template(draft)
 
     def label_page(page: int) -> str:
@@ -282,7 +286,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
 
 
 def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
-    """Find the edge itself, or the neighbour's edge that represents both."""
+    """Find the listed name of an edge; a shared edge is listed under one of its two names."""
     if edge_name in label_by_edge_name:
         return edge_name
     position = get_edge_page_fraction(template, edge_name)
@@ -365,5 +369,5 @@ def _render_transaction(number: int, transaction: Transaction) -> dict[str, Any]
 
 
 def _render_leftover(id_prefix: str, number: int, leftover: LeftoverText) -> dict[str, Any]:
-    reason = "it is outside of every box" if id_prefix == "outside" else leftover.reason
+    reason = "it is outside every box" if id_prefix == "outside" else leftover.reason
     return {"name": f"{id_prefix}.{number}", "page": leftover.page, "text": leftover.text, "reason": reason}

@@ -1,4 +1,4 @@
-// The bar on top, the keys, and the pulse, which shows within seconds that nothing can be saved any more.
+// The bar on top, the keyboard, and the heartbeat, which detects within seconds that the connection is lost.
 
 const PING_EVERY = 2000;
 const LOST_AFTER = 7000;
@@ -7,23 +7,23 @@ const RELEASED_WITHIN = 1500;
 const served = () => JSON.parse(document.getElementById("jupyter-config-data").textContent);
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`);
 
-// A reload keeps the tab's storage, but a duplicated tab has a copy of it: the lock, which is released with its page,
-// tells the two apart. A page that was just reloaded may hold it for a moment longer.
+// A reload keeps the tab's session storage, but a duplicated tab gets a copy of it. The lock, which is released when its
+// page closes, distinguishes the two cases; after a reload, the old page may hold it for a moment longer.
 const tabId = async () => {
   const known = sessionStorage.getItem("evalkit-tab");
   if (known && (await held(known, RELEASED_WITHIN))) return known;
   const id = newId();
   sessionStorage.setItem("evalkit-tab", id);
-  if (known) sessionStorage.removeItem("evalkit-case"); // the other tab's
+  if (known) sessionStorage.removeItem("evalkit-case"); // the stored case belongs to the other tab
   await held(id, RELEASED_WITHIN);
   return id;
 };
 const held = (id, patience) => new Promise((resolve) => {
-  if (!navigator.locks) { resolve(true); return; } // plain HTTP from another machine: a tab is what its storage says
+  if (!navigator.locks) { resolve(true); return; } // no locks over plain HTTP from another machine: rely on the stored id alone
   const waited = AbortSignal.timeout(patience);
   navigator.locks.request(`evalkit-tab-${id}`, { signal: waited }, () => {
     resolve(true);
-    return new Promise(() => {}); // until the page goes
+    return new Promise(() => {}); // hold the lock until the page closes
   }).catch(() => resolve(false));
 });
 const tab = tabId();
@@ -36,36 +36,36 @@ const MOVES = {
 const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
-    ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Nobody can tell, or a template is rejected, with a reason"],
-    ["u", "Undo; in an untouched case: reopen the one just submitted"], ["h", "Back to the queue"],
+    ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
+    ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
   ]],
   ["The document on screen", [
-    ["1 – 5", "Its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "A new document starts on this page, or does not"],
-    ["[  ]", "It starts here, ends here"], ["Shift+P", "It is another patient's"], ["Shift+D", "It is a duplicate"], ["Shift+O", "It is out of order"],
-    ["n", "Note to the issue, the document or the record"],
+    ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
+    ["[  ]", "It starts on this page, ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
+    ["n", "Write a note on the issue, the document or the whole case"],
   ]],
-  ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Apply the offered repair"]]],
+  ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
-    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
-    ["y", "Found, as it was read"], ["m", "Missing: not present"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
-    ["PageUp  PageDown", "Form before, next form"],
+    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter saves it, Esc leaves it as it was"],
+    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["l", "Show or hide empty fields"],
+    ["PageUp  PageDown", "Previous form, next form"],
   ]],
   ["A template that reads statements", [
-    ["t", "To its edges; Tab goes on to the next one"], ["← → ↑ ↓", "Move the chosen edge; with Shift far; Esc leaves it"],
-    ["1 2 3 4", "List issues, rows, what was left over, how it is read"], ["j  k", "Next, previous in the list"],
-    ["i", "Next issue that you must look at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums may be unmet"],
+    ["t", "Select an edge; Tab selects the next one"], ["← → ↑ ↓", "Move the selected edge; with Shift in larger steps; Esc deselects it"],
+    ["1 2 3 4", "Show issues, rows, unread lines, how it is read"], ["j  k", "Next, previous in the list"],
+    ["i", "Next issue that you must look at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums that do not add up may be approved"],
   ]],
   ["Pages", [
-    ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
-    ["+  −  0", "Larger, smaller, fit"], ["r", "Turn"], ["b", "Two pages"], ["w", "Whose page: what differs, side by side"], ["f", "Find"], ["g", "All pages"],
+    ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages"],
   ]],
 ];
 
 const HELD = ["previous", "next", "larger", "smaller"];
 const PATIENCE = 2000;
 
-// A key presses the button that carries it, so that a key can never do what no button offers. In JupyterLab, which has
-// keys of its own, only while the workbench has the focus.
+// A key presses the button that is labelled with it, so that a key can never do what no button offers. In JupyterLab, which
+// has its own keys, this applies only while the workbench has the focus.
 const keyboard = (isAlone) => {
   const down = new Set();
   const name = (event) => {
@@ -81,7 +81,7 @@ const keyboard = (isAlone) => {
     const { painted, told } = document.querySelector(".ek-pane")?.dataset || {};
     return Boolean(token()) && (painted || told || "").startsWith(`${token()}:`);
   };
-  // Whether an answer is awaited, to a change or for a page: keys pressed meanwhile are meant for what comes.
+  // True while the answer to a change or a page request is awaited: keys pressed meanwhile must wait for it.
   const isBusy = () => {
     const [editor, pane] = [document.querySelector(".ek-editor"), document.querySelector(".ek-pane")];
     if (!editor || !pane || !isShown(pane)) return false;
@@ -92,14 +92,14 @@ const keyboard = (isAlone) => {
   const goOn = () => {
     while (waiting.length) {
       const { act, of, until } = waiting[0];
-      if (of !== token()) { waiting.shift(); continue; } // it was meant for the last case
+      if (of !== token()) { waiting.shift(); continue; } // the key was meant for the previous case
       if (isBusy() && Date.now() < until) { setTimeout(goOn, 15); return; }
-      if (isBusy()) { // it is unknown what it would be applied to
+      if (isBusy()) { // the key must wait for the state that it applies to
         waiting.length = 0;
         document.dispatchEvent(new CustomEvent("evalkit-slow"));
         return;
       }
-      if (isTyping(document.activeElement)) { waiting.length = 0; return; } // the later keys are text
+      if (isTyping(document.activeElement)) { waiting.length = 0; return; } // all later keys are typed text
       waiting.shift();
       act();
     }
@@ -111,7 +111,7 @@ const keyboard = (isAlone) => {
   const press = (event) => {
     const key = name(event);
     const held = event.repeat || down.has(event.code);
-    if (!event.metaKey) down.add(event.code); // whose release some systems never report
+    if (!event.metaKey) down.add(event.code); // while the Meta key is held, some systems never report the release
     const target = event.target instanceof Element ? event.target : document.body;
     if (!key || (!isAlone && !target.closest(".ek"))) return;
     if (document.querySelector(".ek-lost:not([hidden])")) return;
@@ -123,12 +123,12 @@ const keyboard = (isAlone) => {
     }
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
-    if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // it is moved by them
-    const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // by all pages, or by two
+    if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // the arrow keys move the edge
+    const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // true while a dialog covers the page
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
     const button = isCovered || isOwn ? null : buttonOf(key);
-    // The typed value is being saved: the buttons in its place come with the answer.
+    // While a typed value is being saved, its line shows no buttons; they return with the answer.
     const isKept = target.matches("input[readonly]");
     if (button || (isKept && !MOVES[key] && (key.length === 1 || key === "Enter"))) {
       event.preventDefault();
@@ -146,8 +146,8 @@ const keyboard = (isAlone) => {
       event.stopPropagation();
       if (event.repeat && (waiting.length || !HELD.includes(move))) return;
       const go = () => pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
-      if (waiting.length || isKept) inTurn(go); // after the keys pressed before it
-      else go(); // the pane itself handles leafing
+      if (waiting.length || isKept) inTurn(go); // after the keys that were pressed before this one
+      else go(); // the pane itself changes the page
     }
   };
   const release = (event) => { if (event.key === "Meta") down.clear(); else down.delete(event.code); };
@@ -185,14 +185,14 @@ function render({ model, el: root }) {
     overlay.querySelector("button").focus();
     if (model.get("can_log_out")) tellWhy();
   };
-  // The server remembers why it closed a page. The cause may be in the open case: there must be a way around it.
+  // Ask the server why it closed the page. The open case may be the cause, so the expert can go back to the queue instead.
   const tellWhy = async () => {
     const { baseUrl, kernelId } = served();
     const answer = await fetch(`${baseUrl}api/kernels/${kernelId}`).then((one) => one.json()).catch(() => ({}));
     if (answer.reason !== "memory") return;
     overlay.querySelector("h2").textContent = "This screen was closed.";
     overlay.querySelector("p").textContent = "It used more memory than one screen may use. What was shown as saved is saved. "
-      + "Open it again; if it is closed at the same place, go back to the queue and tell the people who run evalkit.";
+      + "Open it again. If it is closed again in the same case, go back to the queue and tell the people who run evalkit.";
     const [again, queue] = overlay.querySelectorAll("button");
     again.textContent = "Open again";
     queue.hidden = false;
@@ -238,7 +238,7 @@ function render({ model, el: root }) {
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
       model.get("notice") ? el("span", { class: "ek-notice", text: model.get("notice") }) : null,
-      el("span", { class: "ek-pill", title: "done by you today; waiting; your median minutes a case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
+      el("span", { class: "ek-pill", title: "cases that you finished today; cases still open; your median time per case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
@@ -249,13 +249,13 @@ function render({ model, el: root }) {
   let id = null;
   const leave = () => say(model, { action: "leave", tab: id });
   window.addEventListener("pagehide", leave);
-  // A reloaded page could open before the last press is saved, and continue from the older draft.
+  // A reload could reach the server before the last press is saved, and would then restore the older draft.
   const asksFirst = (event) => {
     const isKept = document.dispatchEvent(new CustomEvent("evalkit-leaving", { cancelable: true }));
     if (!isKept || (overlay.hidden && document.querySelector(".ek[data-busy]"))) event.preventDefault();
   };
   document.addEventListener("evalkit-unload", asksFirst);
-  window.addEventListener("beforeunload", asksFirst); // which the page of `evalkit review` handles itself
+  window.addEventListener("beforeunload", asksFirst); // under `evalkit review` the outer page does this itself
   const remember = () => {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
@@ -264,7 +264,7 @@ function render({ model, el: root }) {
     if (message.kind !== "pong") return;
     answered = Date.now();
     if (message.tab === id) overlay.hidden = true;
-    else lost(); // another kernel answers, which does not know what this page shows
+    else lost(); // a new kernel has answered, which does not know what this page shows
   };
   const pulse = setInterval(() => {
     if (Date.now() - lastInput < 60000 && !document.hidden) active += PING_EVERY / 1000;

@@ -1,7 +1,7 @@
-"""The expert's screen: the queue, then the file's pages and the case.
+"""The workbench, the expert's screen: first the queue, then the pages and the panel of one case.
 
-Decisions are taken by ``evalkit.review``; this module turns presses into its calls and shows its answers. The kinds of
-case are in ``widgets.kinds``; the messages are listed in ``widgets/README.md``.
+All decisions are taken by ``evalkit.review``; this module turns presses into calls of that package and shows the results.
+The kinds of case are in ``widgets.kinds``; the messages are listed in ``widgets/README.md``.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from widgets.segment_editor import DECISION_LABELS, SegmentEditor
 
 log = logging.getLogger("evalkit.widgets")
 
-#: A longer request would keep the next press waiting.
+#: The most pictures that one message may request; more would delay the answer to the next press.
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
 class TopBar(ScreenWidget):
-    """The bar on top, and the pulse between page and kernel."""
+    """Bar at the top of the screen; its script also sends the heartbeat between page and kernel."""
 
     _esm = read_widget_script("workbench")
     _css = read_widget_style("workbench", include_theme=True)
@@ -56,18 +56,18 @@ class TopBar(ScreenWidget):
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
     role = traitlets.Unicode(help="The reviewer's role; empty for an expert.")
     title = traitlets.Unicode(help="The open file's name; empty in the queue.")
-    subtitle = traitlets.Unicode(help="The number of pages, and why the case is asked.")
-    case_id = traitlets.Unicode(help="The open case, to which a reload returns; empty in the queue.")
-    is_ready = traitlets.Bool(default_value=False, help="Whether ``hello`` has been answered.")
-    done = traitlets.Int(0, help="The cases that this reviewer finished today.")
-    total = traitlets.Int(0, help="The cases that are still open.")
-    median = traitlets.Unicode(help="This reviewer's median time for a case, ``1:12``; empty if unknown.")
-    notice = traitlets.Unicode(help="The answer to the last decision.")
-    can_log_out = traitlets.Bool(default_value=False, help="Whether the page is behind a login.")
+    subtitle = traitlets.Unicode(help="The number of pages, and the reason why the case is in the queue.")
+    case_id = traitlets.Unicode(help="The case_id of the open case, which a reload opens again; empty in the queue.")
+    is_ready = traitlets.Bool(default_value=False, help="True once the kernel has answered ``hello``.")
+    done = traitlets.Int(0, help="The number of cases that this reviewer finished today.")
+    total = traitlets.Int(0, help="The number of cases that are still open.")
+    median = traitlets.Unicode(help="This reviewer's median time per case, e.g. ``1:12`` minutes; empty if unknown.")
+    notice = traitlets.Unicode(help="A sentence about the last decision that was saved.")
+    can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
 
 
 def _log_traceback_and_create_id(error: Exception) -> str:
-    """Log where an error happened, without any value, and return the id to find it by."""
+    """Log an error's traceback under a new id, without the error's message; return the id."""
     error_id = secrets.token_hex(4)
     stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
     log.error("error %s: %s\n%s", error_id, type(error).__name__, stack_frames)
@@ -75,15 +75,15 @@ def _log_traceback_and_create_id(error: Exception) -> str:
 
 
 class Workbench:
-    """One expert in one browser tab."""
+    """The screen of one expert in one browser tab: creates all widgets and handles their messages."""
 
     def __init__(self, output_folder: OutputFolder, reviewer: str, *, is_behind_login: bool = False) -> None:
-        # is_behind_login: served by `evalkit review`, with the whole window of the browser
+        # is_behind_login: `evalkit review` serves the screen, which then fills the browser window
         self._output_folder = output_folder
         self._reviewer = reviewer
         self._review_session: ReviewSession | None = None
         self._tab_id = ""
-        self._controller: CaseController | None = None  # in the queue
+        self._controller: CaseController | None = None  # None: the queue is on screen
         self._is_page_unsaved = False
         self._page_images: PdfPageRenderer | None = None
         self._pages_unavailable_reason = ""
@@ -91,7 +91,7 @@ class Workbench:
         self._is_claim_lost = False
         self._active_seconds = 0.0
         self._undo_stack: list[Draft] = []  # newest last
-        self._last_moved_edge = ""  # whose further moves are the same change
+        self._last_moved_edge = ""  # further moves of this edge belong to the same change for Undo
         self._retry_message: Message = {}
         self._queue_query = QueueQuery()
         self.bar = TopBar(reviewer=reviewer, can_log_out=is_behind_login)
@@ -128,7 +128,7 @@ class Workbench:
         return ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
 
     def show_notice(self, sentence: str) -> None:
-        """Show a sentence where the expert is looking."""
+        """Show a sentence in the open case or, in the queue, above the list."""
         if self._controller is None:
             self.queue_panel.notice = sentence
         else:
@@ -140,11 +140,11 @@ class Workbench:
             widget.answered = message["nth"]
 
     def dispatch_message(self, message: Message) -> None:
-        """Answer one message of the browser; show errors in plain words."""
+        """Handle one message of the browser; show every error as a sentence for the expert."""
         try:
             self._handle_message(message)
         except CaseTaken as error:
-            self.show_notice(f"This case is {error.message}. Your draft is kept.")
+            self.show_notice(f"This case is {error.message}. Your draft is saved.")
         except StoreError as error:
             sentence = _PLAIN_SENTENCE_BY_CODE.get(error.code, str(error))
             self.show_notice(f"{sentence} (error {_log_traceback_and_create_id(error)})")
@@ -152,20 +152,20 @@ class Workbench:
             self.show_notice(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence
             error_id = _log_traceback_and_create_id(error)
-            self.show_notice(f"Something went wrong (error {error_id}). What was shown as saved is saved; try again.")
+            self.show_notice(f"Something went wrong (error {error_id}). Everything shown as saved is saved. Please try again.")
 
     def _handle_message(self, message: Message) -> None:
         message = _strip_lone_surrogates(message)
         name = message.get("action")
         if "token" in message and (self._controller is None or message["token"] != self.page_pane.version):
-            return  # pressed or painted on a case that is not open any more
+            return  # the message is about a case that is no longer open
         if not isinstance(name, str) or (answer := self._find_owner_and_action(name)) is None:
             return
         owner, action = answer
         if action.needs_session and self._review_session is None:
-            return  # the page has not told yet which tab it is
+            return  # the browser has not sent the id of its tab yet
         if action.is_change and self._controller is not None and self.case.is_locked:
-            return  # its buttons are off
+            return  # a locked case has no enabled buttons, so the press came too late
         if action.clears_problem:
             self.segment_editor.problem = ""
         if action.ends_edit and self._controller is not None:
@@ -175,7 +175,7 @@ class Workbench:
             changed_draft = action.handle(owner, message)
             if changed_draft is not None:
                 self.save_and_show_draft(changed_draft)
-        finally:  # a change that could not be saved is on screen all the same, and can be undone
+        finally:  # Undo must also cover a change that is on screen but could not be saved
             if draft_before and _dump_expert_answer(draft_before) != _dump_expert_answer(self.draft):
                 edge = str(message.get("edge", ""))
                 if not (edge and edge == self._last_moved_edge and message.get("goes_on")):
@@ -184,7 +184,10 @@ class Workbench:
                 self.segment_editor.undo = self._describe_undo()
 
     def _find_owner_and_action(self, name: str) -> tuple[object, Action[Any]] | None:
-        """Find an action and what it acts on; None for an unknown name."""
+        """Find the action of a message and the workbench or controller that handles it.
+
+        None for an unknown action; UsageError for an action that only another kind of case has.
+        """
         if action := WORKBENCH_ACTIONS.get(name):
             return self, action
         if self._controller is None or all(name not in kind.actions for kind in CONTROLLER_BY_KIND.values()):
@@ -196,9 +199,9 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ queue
 
     def connect_tab(self, message: Message) -> None:
-        """Begin with a page that was loaded: its tab, and the case that it had open."""
+        """Start the session of a page that was just loaded; reopen the case that it had open."""
         tab_id, case_id, self._active_seconds = str(message["tab"]), message.get("case"), 0.0
-        # The same page keeps its claim: if it were given back first, a colleague could take the case.
+        # A reload of the same tab keeps the session and its claim: otherwise a colleague could take the case meanwhile.
         if (
             self._review_session is None
             or tab_id != self._tab_id
@@ -206,7 +209,7 @@ class Workbench:
         ):
             self.close_session()
         self._tab_id = tab_id
-        self._forget_case()  # of an earlier page, or of another view of this notebook
+        self._forget_case()  # the case was opened by the page before the reload, or by another view of this notebook
         try:
             self._review_session = self._review_session or ReviewSession(self._output_folder, self._reviewer, tab_id)
             self._show_role(self._review_session.role)
@@ -223,11 +226,11 @@ class Workbench:
         threading.Thread(target=_preload_libraries, daemon=True).start()
 
     def keep_claim_alive(self, message: Message) -> None:
-        """Answer the pulse, renew the claim, count the active seconds."""
+        """Answer the heartbeat, renew the claim on the open case, and add up the active seconds."""
         self.bar.send({"kind": "pong", "tab": self._tab_id})
         active_seconds = float(message.get("active", 0.0))
         if message.get("tab") != self._tab_id:
-            return  # from a view that another one covers: nobody works there
+            return  # sent by a view that another view has replaced
         elapsed_seconds, self._active_seconds = max(active_seconds - self._active_seconds, 0.0), active_seconds
         if self._controller is None or self.case.is_locked:
             return
@@ -243,12 +246,12 @@ class Workbench:
         )
 
     def return_to_queue(self, _: Message) -> None:
-        """Leave the case: the draft stays, the claim is given back."""
+        """Close the case and show the queue: release the claim, keep the draft."""
         self._release_case()
         self._show_queue()
 
     def release_case_on_unload(self, message: Message) -> None:
-        """Give the claim back at once when the tab is closed or reloaded."""
+        """Release the claim on the open case when the tab is closed or reloaded."""
         if message.get("tab") == self._tab_id:  # in JupyterLab another tab may have taken over this notebook
             self._release_case()
 
@@ -257,7 +260,7 @@ class Workbench:
             self.review_session.release_case(self.case.packet.case_id)
 
     def close_session(self) -> None:
-        """Give all claims back, so that nobody waits until they expire."""
+        """Close the session and release its claims, so that nobody waits for them to expire."""
         review_session, self._review_session = self._review_session, None
         if review_session is not None:
             try:
@@ -277,7 +280,7 @@ class Workbench:
         self.content_box.children = [self.queue_panel]
 
     def _show_fault(self, error: EvalkitError, retry_message: Message) -> None:
-        """Show an error in place of case or queue; ``retry_message`` is handled again on "Try again"."""
+        """Show the error screen; "Try again" handles ``retry_message`` once more."""
         self._retry_message = retry_message
         with self.fault_panel.hold_sync():
             self.fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
@@ -288,7 +291,7 @@ class Workbench:
         self.content_box.children = [self.fault_panel]
 
     def retry_failed_action(self, _: Message) -> None:
-        """Handle again the message that could not be answered."""
+        """Handle once more the message that led to the error screen."""
         retry_message, self._retry_message = self._retry_message, {}
         self.dispatch_message(retry_message)
 
@@ -302,7 +305,7 @@ class Workbench:
         self.bar.median = "" if median_seconds is None else f"{int(median_seconds) // 60}:{int(median_seconds) % 60:02}"
 
     def change_queue_query(self, message: Message) -> None:
-        """Search, filter or order the queue, or turn its page."""
+        """Show the queue for a new search, filter, order or page."""
         if self._controller is None:
             self._queue_query = QueueQuery.from_message(message.get("view"))
             self._show_queue()
@@ -317,13 +320,13 @@ class Workbench:
             self._page_images = None
 
     def open_next_case(self, _: Message) -> None:
-        """Open the case that should be looked at next."""
-        if self._controller is None:  # else it is the second press of a double click
+        """Open the case that should be decided next, or say that none is waiting."""
+        if self._controller is None:  # if a case is open, this is the second press of a double click
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
-        """Open a case, or take it over from somebody else."""
-        if self._controller is None:  # else it is the second press of a double click
+        """Open the case of a message; with ``take_over``, even if somebody else has it open."""
+        if self._controller is None:  # if a case is open, this is the second press of a double click
             self._open_and_show_case(str(message["case_id"]), take_over=bool(message.get("take_over")))
 
     # ------------------------------------------------------------------------------------------ a case
@@ -351,7 +354,7 @@ class Workbench:
             page_count_words = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
             self.bar.subtitle = f"{page_count_words} · {packet.review_reason}"
             self._show_progress()
-        with self.segment_editor.hold_sync():  # what was pressed for the last case must find no button of this one
+        with self.segment_editor.hold_sync():  # a late press for the previous case must not apply to this one
             self.segment_editor.token, self.segment_editor.segments, self.segment_editor.problem = "", [], ""
         self.page_pane.show_document(
             token,
@@ -361,7 +364,7 @@ class Workbench:
             seen_pages=case.draft.pages_seen,
         )
         self.page_pane.note = self._pages_unavailable_reason
-        with panel.hold_sync():  # in one message, so that it begins with nothing of the last case
+        with panel.hold_sync():  # sent as one message, so that nothing of the previous case is shown with it
             panel.case, panel.selected = self.controller.render_case() | {"token": token}, ""
             self._update_panel()
         if self.right_column.children[0] is not panel:
@@ -378,7 +381,7 @@ class Workbench:
         self._refresh_widgets()
 
     def show_selected_target(self, message: Message) -> None:
-        """Open an issue, a field or a row, and highlight its place."""
+        """Select an issue, a field or a row, and highlight its place on the page."""
         if not self.case.is_blind:
             self._show_target(str(message["issue_id"]))
 
@@ -389,7 +392,7 @@ class Workbench:
     def change_page(self, message: Message) -> None:
         """Show another page; the selected issue stays selected.
 
-        It is saved when it was painted, so that leafing never waits for the disk.
+        The draft is saved only when the page was painted, so that changing pages never waits for the disk.
         """
         page = int(message["page"])
         if 1 <= page <= self.case.packet.total_pages:
@@ -409,7 +412,7 @@ class Workbench:
         self._show_page(page, marks, target_id or "", is_cached=is_cached)
 
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
-        """Show a page with a place; ``target_id`` counts as seen once it is painted."""
+        """Show a page with highlighted boxes; the target counts as seen once the page is painted."""
         self._show_page(place.page, build_page_marks(place.boxes, place.style), target_id, is_cached=False)
 
     def _show_page(self, page: int, marks: list[dict[str, Any]], target_id: str, *, is_cached: bool) -> None:
@@ -425,7 +428,7 @@ class Workbench:
         self._update_panel()
 
     def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
-        """Send pictures that no press waits for: thumbnails, previews, or pages ahead."""
+        """Send page pictures that the browser requests in advance: thumbnails, previews, pages."""
         if (images := self._page_images) is not None:
             renderers = {
                 "thumbnail": images.render_thumbnail,
@@ -436,14 +439,14 @@ class Workbench:
             self.page_pane.render_and_send_images(image_size, page_numbers, renderers[image_size])
 
     def show_text_search_hits(self, message: Message) -> None:
-        """Show where a text appears in the file."""
+        """Search the file for a text and show the places where it was found."""
         text = str(message["text"])
         self.page_pane.show_search_hits(text, find_text_in_document(self.case.bundle, text))
 
     # ------------------------------------------------------------------------------------------ the draft
 
     def record_painted_page(self, message: Message) -> None:
-        """Mark a page that was painted as seen, and with it the target in sight."""
+        """Record that the browser has painted a page, and that the target on it was seen."""
         page = int(message["page"])
         draft = self.draft.show_page_and_mark_seen(page)
         if target_id := message.get("issue"):
@@ -452,7 +455,7 @@ class Workbench:
             self.save_and_show_draft(draft)
 
     def require_known_issue_id(self, issue_id: object) -> str:
-        """Return the id if it is one of the case's issues; else UsageError."""
+        """Return an issue_id from a message. UsageError if the case has no such issue."""
         if all(issue.issue_id != issue_id for issue in self.case.packet.issues):
             raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
         return str(issue_id)
@@ -462,7 +465,7 @@ class Workbench:
         return self.case.is_locked or bool(self._pages_unavailable_reason)
 
     def adopt_opinion(self, message: Message) -> Draft:
-        """Adopt one of two colleagues' answers as the expert's own."""
+        """Replace the expert's answer by one of the two colleagues' answers."""
         adopted_draft = next(
             opinion.draft
             for opinion in self.case.opinions
@@ -472,7 +475,7 @@ class Workbench:
         return self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True})
 
     def undo_last_change_or_submission(self, _: Message) -> None:
-        """Undo the last change; in an untouched case, reopen the one submitted before."""
+        """Undo the last change; without changes, reopen the case that was submitted last."""
         if self._undo_stack:
             previous_draft, self._last_moved_edge = self._undo_stack.pop(), ""
             viewing_fields = {field_name: getattr(self.draft, field_name) for field_name in _VIEWING_FIELDS}
@@ -486,7 +489,7 @@ class Workbench:
             self._open_and_show_case(case_id)
 
     def save_and_show_draft(self, draft: Draft) -> None:
-        """Save the draft, then show it: "saved" is the answer of the write."""
+        """Save the draft and show it; "saved" appears only after the write has succeeded."""
         self.controller.draft, self._is_page_unsaved = draft, False
         try:
             if not self.case.is_locked:
@@ -544,14 +547,14 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ the decision
 
     def defer_case_and_open_next(self, message: Message) -> None:
-        """Put the case behind all others, with a reason."""
+        """Defer the case with a reason, and open the next one."""
         packet = self.case.packet
         self.review_session.defer_case_and_get_time(packet.case_id, self.draft, str(message["reason"]))
         self.bar.notice = f"Deferred: {packet.pdf_filename}"
         self._open_next_or_show_queue()
 
     def request_second_opinion(self, message: Message) -> None:
-        """Submit the expert's answer and ask a second expert."""
+        """Submit the expert's answer, ask for a second opinion, and open the next case."""
         self._close_case(
             self.review_session.submit_and_request_second_opinion(
                 self.case.packet.case_id, self.draft, str(message["reason"])
@@ -560,7 +563,7 @@ class Workbench:
         )
 
     def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
-        """Submit the expert's answer, a validation, or why nobody can tell."""
+        """Submit a validation, the expert's answer, or the reason why nobody can tell."""
         self._close_case(
             self.review_session.submit_review(
                 self.case.packet.case_id, self.draft, validate=validate, undeterminable_reason=undeterminable_reason
@@ -568,7 +571,7 @@ class Workbench:
         )
 
     def _close_case(self, receipt: SubmissionReceipt, *more_parts: str) -> None:
-        """Show what was saved, then the feedback on this case or the next case."""
+        """Show a notice about the saved review, then the next case or the feedback on this one."""
         outcome = self.controller.outcome_words.get(receipt.review.outcome, receipt.review.outcome)
         parts = [f"Saved {receipt.review.submitted_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
         if receipt.is_same_as_agent is not None:
@@ -593,30 +596,30 @@ class Workbench:
 
     @property
     def review_session(self) -> ReviewSession:
-        """The expert's session. RuntimeError before ``hello``."""
+        """The expert's session. RuntimeError before the browser's message ``hello``."""
         if self._review_session is None:
             raise RuntimeError("no session yet")
         return self._review_session
 
     @property
     def controller(self) -> CaseController:
-        """The open case on the screen. RuntimeError in the queue."""
+        """The controller of the open case. RuntimeError if the queue is on screen."""
         if self._controller is None:
             raise RuntimeError("no case is open")
         return self._controller
 
     @property
     def case(self) -> ReviewCase:
-        """The open case. RuntimeError in the queue."""
+        """The open case. RuntimeError if the queue is on screen."""
         return self.controller.case
 
     @property
     def draft(self) -> Draft:
-        """The expert's answer so far. RuntimeError in the queue."""
+        """The expert's draft of the open case. RuntimeError if the queue is on screen."""
         return self.controller.draft
 
 
-#: The messages that every kind of case has, and those of bar, queue and page, by ``action``.
+#: The handlers of all messages that do not depend on the kind of case, by the message's ``action``.
 WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "hello": Action(Workbench.connect_tab, clears_problem=False, needs_session=False),
     "ping": Action(Workbench.keep_claim_alive, clears_problem=False),
@@ -664,19 +667,19 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "defer": Action(Workbench.defer_case_and_open_next, ends_edit=True),
     "second": Action(Workbench.request_second_opinion, ends_edit=True),
 }
-#: What happened, for a clinician; the error's own words are for the people who run the server.
+#: Sentences for a clinician by error code; the error's own message is for the people who run the server.
 _PLAIN_SENTENCE_BY_CODE = {
-    "CASE-NOT-FOUND": "This case is no longer there.",
-    "STORE-NEWER": "This case was written by a newer evalkit than the one that runs here.",
+    "CASE-NOT-FOUND": "This case no longer exists.",
+    "STORE-NEWER": "This case was created by a newer version of evalkit than the one running here.",
     "STORE-TORN": "A file of this case is damaged.",
     "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
     "STORE-FULL": "The disk is full: nothing can be saved.",
     "STORE-FAILED": "Nothing can be read or saved at the moment.",
-    "OUTPUT-FOLDER": "The folder with the cases is not there, or is another one.",
+    "OUTPUT-FOLDER": "The folder with the cases is missing, or is not the right one.",
 }
 
 
-#: The fields of a draft that tell what the expert saw, not what they answer: Undo leaves them.
+#: The fields of a draft that record what the expert saw, not what they answered; Undo does not change them.
 _VIEWING_FIELDS = (
     "page",
     "issue_id",
@@ -687,12 +690,12 @@ _VIEWING_FIELDS = (
     "mixture_seen",
     "notes",
 )
-#: The fields of a draft that are adopted from a colleague's answer.
+#: The fields of a draft that are copied when the expert takes over a colleague's answer.
 _ADOPTED_FIELDS = ("segments", "dominant_type", "flags", "mixture", "fields", "template", "unmet_sums")
 
 
 def _strip_lone_surrogates(content: Any) -> Any:
-    """Remove lone surrogates, which no file can hold, from a message of the browser."""
+    """Remove lone surrogates, which cannot be encoded as UTF-8, from a message's texts."""
     if isinstance(content, str):
         return content.encode(errors="ignore").decode()
     if isinstance(content, dict):
@@ -705,43 +708,46 @@ def _dump_expert_answer(draft: Draft) -> dict[str, Any]:
 
 
 def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | None, str]:
-    """Open the PDF for pictures of its pages; else explain why there are none."""
+    """Open a PDF to draw its pages; if impossible, return None and a sentence that says why.
+
+    The PDF must still have the SHA-256 of the time when it was read.
+    """
     try:
         if hash_source_file(Path(pdf_path)) != sha256:
-            return None, "The PDF has changed since it was read. It must be run again before you decide."
+            return None, "The PDF has changed since the program read it. The program must read it again before you decide."
         return PdfPageRenderer(Path(pdf_path)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"
 
 
 def _preload_libraries() -> None:
-    """Load the first case's libraries (0.5 s) while the expert chooses it."""
+    """Import the libraries that a case needs (0.5 s) while the expert looks at the queue."""
     load_pymupdf()
     load_english_word_text_by_prefix()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:
-    """Build the workbench, to be shown as a cell's result.
+    """Build the workbench as a widget, to be shown as the result of a notebook cell.
 
-    Behind ``evalkit review`` the server names the reviewer and the output folder; in JupyterLab both are arguments.
-    UsageError without a reviewer.
+    Under ``evalkit review`` the server sets output folder and reviewer; in JupyterLab both must be passed. UsageError if no
+    reviewer is named.
     """
     header_reviewer = os.environ.get("HTTP_X_REVIEWER")
     is_voila = os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
     reviewer_name = header_reviewer if is_voila else reviewer or os.environ.get("JUPYTERHUB_USER")
-    if not reviewer_name:  # plain Voilà has no login: anyone who finds the address would be the reviewer
+    if not reviewer_name:  # Voilà alone has no login, so that anyone with the address could be the reviewer
         raise UsageError(
             "the reviewer's name is missing",
             code="REVIEWER-NAME",
-            remedy="Start `evalkit review`, or in JupyterLab say show('output', reviewer='dr_lee').",
+            remedy="Start `evalkit review`, or in JupyterLab call show('output', reviewer='dr_lee').",
         )
-    if is_voila:  # the server has read the settings
+    if is_voila:  # the server passes its settings in environment variables
         output, database_url = os.environ.get("EVALKIT_OUTPUT"), os.environ.get("EVALKIT_DATABASE")
     else:
-        from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+        from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
         database_url = Settings.load().database
     output_folder = open_output_folder(output or "output", database_url)
     workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
-    atexit.register(workbench.close_session)  # as the kernel is shut down: a logout, a restart
+    atexit.register(workbench.close_session)  # runs when the kernel is shut down, e.g. after a logout
     return workbench.view

@@ -1,4 +1,4 @@
-"""Expert review: what an expert is asked, with its context, and what follows from the answer."""
+"""Expert review: the cases that experts decide, their queue and drafts, and the ground truth that follows."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -95,7 +95,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Pages with highlighted passages are for notebooks: the experts' many screens do without the image library.
+    # Only notebooks show pages with highlights: the experts' many screens do not load the image library.
     if name in ("HighlightedPage", "PageView", "view"):
         return getattr(import_module("evalkit.review.page_view"), name)
     raise AttributeError(f"module 'evalkit.review' has no attribute {name!r}")

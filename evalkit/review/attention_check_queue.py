@@ -1,4 +1,4 @@
-"""Attention checks enter the queue, and leave it."""
+"""Putting attention checks into the review queue and taking them out of it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from evalkit.store import OutputFolder, OutputIndex, packet_file_name
 def queue_or_withdraw_attention_checks(
     output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None
 ) -> None:
-    """Queue the attention checks of one document, or all; the caller holds the lock.
+    """Queue the attention checks of one document, or of all documents if None.
 
-    A check whose hidden truth has changed leaves the queue, unless an expert has begun it at ``now`` (ISO 8601, UTC). It
-    repairs a crash after a check was recorded. StoreError if one cannot be read.
+    A check whose planted fault no longer hides the current ground truth is removed from the queue, unless an expert has
+    begun the check by ``now`` (ISO 8601, UTC). A check that was recorded but not queued, because the program crashed in
+    between, is queued. The caller holds the write lock. StoreError if a recorded check cannot be read.
     """
     for case_id, bundle_doc_id in list(iterate_check_case_and_doc_ids(output_folder)):
         if doc_id not in (None, bundle_doc_id):
@@ -34,7 +35,7 @@ def queue_or_withdraw_attention_checks(
         if output_folder.has_file(name):
             row = CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
             if is_begun:
-                row.pop("review_status")  # claims have a say in it
+                row.pop("review_status")  # claims and deferrals decide the status of a case that was begun
             index.upsert_case(row)
         else:
             index.remove_cases(case_id)

@@ -1,7 +1,7 @@
-"""One open case of any kind: what must be seen before one press may validate it, and what a press submits.
+"""Base classes of a case: what the expert must have seen before validating it, and what a decision submits.
 
-Source: contract, rulings 13 and 14. Pure: nothing here reads or writes a file. Each kind of case has its own subclass in
-``kinds``.
+``ReviewCase`` is one case opened by one expert, ``CaseKind`` a kind of case; each kind has its subclasses in ``kinds``.
+``ReviewCase`` reads and writes no file. Source: contract, rulings 13 and 14.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HighlightStyle = Literal["found", "near"]
 PacketT = TypeVar("PacketT", bound=SMEPacket)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 
-_CASE_CLOSED_SENTENCE = "This case is closed already."
+_CASE_CLOSED_SENTENCE = "This case is already closed."
 _SEVERITY_WORDS = {
     IssueSeverity.BLOCKER: "blocking issue",
     IssueSeverity.MAJOR: "major issue",
@@ -40,21 +40,21 @@ _SEVERITY_WORDS = {
 
 
 def is_blind_review(packet: SMEPacket, newest_revision: int) -> bool:
-    """Decide whether the agent's answer is hidden.
+    """Return True if the agent's answer must be hidden from the expert.
 
-    The writer of review ``newest_revision`` was shown it afterwards.
+    False once the case has a review (``newest_revision`` above 0), because its writer was shown the answer afterwards.
     """
     return not newest_revision and packet.is_first_review_blind
 
 
 @dataclass(frozen=True)
 class ViewingRequirements:
-    """The pages and issues that must be on screen before one press may validate."""
+    """Pages and issues that must have been on screen before the case may be validated."""
 
     page_numbers: tuple[int, ...]
-    """The pages, in order."""
+    """Page numbers from 1, ascending."""
     issue_ids: tuple[str, ...]
-    """The ids of the issues, worst first."""
+    """Ids of the issues, worst first."""
 
 
 @dataclass(frozen=True)
@@ -64,58 +64,60 @@ class HighlightedPlace:
     page: int
     """The page to show, from 1."""
     boxes: tuple[PageBox, ...]
-    """The highlighted boxes; empty if it is nowhere in the document."""
+    """The boxes to highlight; empty if the place within the page is unknown."""
     style: HighlightStyle
-    """``found``: the value itself; ``near``: only the passage most like it."""
+    """``found``: the boxes contain the value itself; ``near``: only the most similar passage."""
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """One of the two answers of an adjudication, without its writer and order."""
+    """One of the two answers that an adjudicator compares, without its author's name."""
 
     label: str
-    """``A`` or ``B``."""
+    """``A`` or ``B``, in an order that does not reveal whose answer came first."""
     draft: Draft
-    """The answer; one segment of no type if the expert could not tell."""
+    """The answer as a draft; one segment without a type if the expert could not tell."""
     outcome: ReviewOutcome
-    """The decision."""
+    """The decision of that expert's review."""
     notes: str
-    """The expert's words."""
+    """That expert's notes."""
 
 
 @dataclass(frozen=True)
 class ReviewCase(ABC):
-    """A case as it was opened."""
+    """Snapshot of a case at the moment when one expert opened it."""
 
     packet: SMEPacket
+    """The question, the agent's answer and the issues."""
     bundle: DocumentBundle
+    """The text of the document."""
     revision: int
-    """The number of the newest review when it was opened; 0: none."""
+    """The number of the newest review when the case was opened; 0 if there was none."""
     draft: Draft
-    """The expert's saved draft; else the agent's answer, or in a blind case nothing."""
+    """The expert's saved draft; without one, the agent's answer or, in a blind case, an empty draft."""
     draft_saved_at: str | None
-    """When a restored draft was saved (ISO 8601, UTC); None if nothing was restored."""
+    """Time at which the restored draft was saved (ISO 8601, UTC); None if no draft was restored."""
     is_completed: bool
-    """True if it is closed: open for reading, without a claim."""
+    """True if the case is closed, so that it can only be read."""
     reviews: tuple[Review, ...]
-    """The reviews of it, oldest first; while another opinion is awaited only one's own."""
+    """The reviews of this case that the expert may read, oldest first."""
     opinions: tuple[Opinion, ...] = ()
-    """The two answers that an adjudication decides between; none in any other case."""
+    """The two answers that an adjudicator chooses between; empty unless the case is an adjudication."""
     second_opinion_reason: str = ""
-    """Why a colleague asks for a second opinion; empty in any other case."""
+    """The reason why a colleague asks for a second opinion; empty unless the case is a second opinion."""
     deferral: Deferral | None = None
-    """Who has put the case off, and why; None if nobody has."""
+    """The reviewer who deferred the case, with time and reason; None if it is not deferred."""
     feedback: str = ""
-    """Text that its expert reads in a finished case; mostly empty."""
+    """Feedback on an answered attention check; empty for any other case."""
     is_read_only: bool = False
-    """True if this reviewer may look at cases, and decide none."""
+    """True if this reviewer's role permits reading cases but not deciding them."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
-        """Get an issue with the document's text around it.
+        """Get an issue with the document's text around its place.
 
-        NotFound if there is no such issue.
+        NotFound if the case has no issue with this id. The result is cached.
         """
-        if issue_id not in self._contexts_by_issue_id:  # a screen asks again at every turn of a page
+        if issue_id not in self._contexts_by_issue_id:  # the screen asks again on every page change
             self._contexts_by_issue_id[issue_id] = build_issue_context(
                 self.packet, issue_id, self.bundle, self.quote_locator
             )
@@ -123,15 +125,12 @@ class ReviewCase(ABC):
 
     @cached_property
     def quote_locator(self) -> QuoteLocator:
-        """The only locator of quotes in this case: it reads the document once."""
+        """Quote locator shared by all issues of the case, so that the document is indexed once."""
         return QuoteLocator(self.bundle)
 
     @property
     def is_locked(self) -> bool:
-        """True if this reviewer can change nothing.
-
-        The case is closed, or not theirs to decide.
-        """
+        """True if the case is closed or this reviewer may not decide cases."""
         return self.is_completed or self.is_read_only
 
     @property
@@ -139,29 +138,26 @@ class ReviewCase(ABC):
         """True if the agent's answer must be hidden until the expert has answered."""
         return is_blind_review(self.packet, self.revision)
 
-    # Each kind of case has its own
+    # Defined by each kind of case
 
     _changed_sentence = "You have changed the answer: submit it as a correction."
-    """Why a changed answer cannot be validated."""
+    """The sentence that tells an expert why an answer that they changed cannot be validated."""
 
     @property
     @abstractmethod
     def viewing_requirements(self) -> ViewingRequirements:
-        """All that must be on screen before the case as opened may be validated."""
+        """Pages and issues that the expert must see before validating the unchanged answer."""
 
     @property
     @abstractmethod
     def _unvalidatable_reason(self) -> str | None:
-        """Why nobody can validate this case, whatever they have seen.
-
-        None if it can be validated.
-        """
+        """Reason why nobody can validate the agent's answer; None if it can be validated."""
 
     @abstractmethod
     def has_expert_changes(self, draft: Draft) -> bool:
-        """Decide whether the draft changes the agent's answer.
+        """Return True if the draft's answer differs from the agent's.
 
-        Notes and verdicts on issues are no change.
+        Notes and verdicts on issues do not count.
         """
 
     @abstractmethod
@@ -170,18 +166,22 @@ class ReviewCase(ABC):
 
     @abstractmethod
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
-        """Find why the draft cannot be submitted without validating, and what to do."""
+        """Find why the draft cannot be submitted as a correction, with the remedy.
+
+        None if it can be submitted.
+        """
 
     @abstractmethod
     def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
-        """Build the fields of the submission that only this kind of case fills in."""
+        """Build the ``Submission`` fields that are specific to this kind of case."""
 
-    # The same for all kinds
+    # Shared by all kinds
 
     def compute_mixture_after_review(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
-        """Compute the shares 0..1 that the review would leave.
+        """Compute each type's share (0..1) of the document if the draft were submitted.
 
-        The expert's, else those by pages of their segments. Pages without a type count for none.
+        These are the shares that the expert stated; otherwise each type's part of the pages. A page without a type counts
+        for no type.
         """
         if draft.mixture is not None:
             return tuple(draft.mixture.items())
@@ -191,18 +191,18 @@ class ReviewCase(ABC):
         return tuple((document_type, page_counts[document_type] / draft.total_pages) for document_type in DocumentType)
 
     def is_same_as_agent(self, draft: Draft) -> bool:
-        """Decide whether the draft is the agent's answer.
+        """Return True if the draft's answer is the agent's answer.
 
-        Not to be shown before a blind case is closed.
+        In a blind case the screen must not show the result before the case is closed.
         """
         return not self.has_expert_changes(draft)
 
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
-        """Get what must be on screen with this draft."""
+        """Get the pages and issues that the expert must see before validating this draft."""
         return self.viewing_requirements
 
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
-        """Find which required pages and issues were not on screen yet."""
+        """Find the required pages and issues that were not on screen yet."""
         required = self._get_viewing_requirements(draft)
         return ViewingRequirements(
             page_numbers=tuple(page for page in required.page_numbers if page not in draft.pages_seen),
@@ -223,12 +223,12 @@ class ReviewCase(ABC):
         return _CASE_CLOSED_SENTENCE if self.is_completed else READ_ONLY_SENTENCE
 
     def explain_validation_block(self, draft: Draft) -> str | None:
-        """Explain to a clinician why one press may not validate now; None if it may.
+        """Explain to the clinician why the case cannot be validated now; None if it can.
 
-        In a blind case it never may: see ``explain_submission_block``.
+        A blind case can never be validated, only answered: see ``explain_submission_block``.
         """
         if self.is_blind:
-            return "Give your own answer: the agent's is shown after it."
+            return "Give your own answer first: the program's answer is shown afterwards."
         if reason := self.explain_permanent_validation_block():
             return reason
         if self.has_expert_changes(draft):
@@ -243,9 +243,9 @@ class ReviewCase(ABC):
         return f"{_join_with_and(parts)} not yet seen" if parts else None
 
     def explain_submission_block(self, draft: Draft) -> str | None:
-        """Explain why the draft cannot be submitted now, as an answer or a correction.
+        """Explain why the draft cannot be submitted as an answer or a correction now.
 
-        None if it can. Whether its overall type and shares follow the rules is checked only on submitting.
+        None if it can. The rules for the overall type and the shares are checked only when the draft is submitted.
         """
         if self.is_locked:
             return self._lock_reason
@@ -253,9 +253,9 @@ class ReviewCase(ABC):
         return obstacle[0] if obstacle else None
 
     def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
-        """Build what pressing the button submits.
+        """Build the submission of a validation, a correction or "cannot tell".
 
-        ReviewRefused if the draft does not permit it.
+        ReviewRefused if the draft does not permit this decision.
         """
         self._require_permitted_submission(draft, validate=validate, undeterminable_reason=undeterminable_reason)
         common_fields: dict[str, Any] = {
@@ -277,11 +277,11 @@ class ReviewCase(ABC):
     def _require_permitted_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> None:
         if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(
-                "a case cannot be validated and undeterminable at once", "Choose one of them."
+                "a case cannot be both validated and undeterminable", "Choose one of the two."
             )
         if validate and (reason := self.explain_validation_block(draft)):
             raise build_incomplete_review_error(
-                reason.rstrip("."), "Look at what is missing, or submit what you say instead."
+                reason.rstrip("."), "Do what is missing, or submit your own answer as a correction."
             )
         if not validate and undeterminable_reason is None and (obstacle := self._find_obstacle_and_remedy(draft)):
             raise build_incomplete_review_error(*obstacle)
@@ -298,74 +298,75 @@ class ReviewCase(ABC):
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
-    """One kind of case, from its first draft to the files that a review makes true.
+    """Everything that differs between kinds of case: packet, draft, review fields, ground truth.
 
-    An answer is what the agent proposes and a review leaves: ``Review.before`` and ``Review.after``.
+    The answer type ``AnswerT_contra`` is the type of ``Review.before`` (the agent's answer) and ``Review.after`` (the
+    expert's).
     """
 
     packet_class: type[PacketT]
-    """Its packet."""
+    """Class of this kind's packets."""
     case_class: type[ReviewCase]
-    """The open case: what blocks a decision, and what a press submits."""
+    """Class of this kind's open cases."""
     correction_class: type[Correction]
-    """The part of a submission that only this kind takes."""
+    """Class of the corrections that a submission of this kind may contain."""
     review_class: type[Review] = Review
-    """Its review; a subclass if its answer is none of ``ground_truth.ReviewedAnswer``."""
+    """Class of this kind's stored reviews; a subclass if ``ground_truth.ReviewedAnswer`` lacks its answer type."""
     case_id_suffix: str = ""
-    """How the ids of its base cases end; no other kind has the same."""
+    """Ending of the ids of this kind's base cases; every kind has another one."""
     is_named_after_document: bool = True
-    """True if its case ids are a document's id and the suffix, so that a purge of the document finds them."""
+    """True if a base case's id is the document's id plus the suffix, so that a purge of the document finds the case."""
     topic: str
-    """The subject of such a case in a sentence: ``fields``."""
+    """Subject of such a case as a noun phrase for error texts, e.g. ``fields``."""
     correction_remedy: str
-    """How such a case is corrected from Python, as a sentence."""
+    """Sentence that says which argument of ``SMEReviewHelper.save_review`` corrects such a case."""
 
     def create_draft(self, packet: PacketT, *, is_blind: bool) -> Draft:
-        """Create the first draft: the agent's answer, or in a blind case nothing."""
+        """Create an expert's first draft: the agent's answer, or empty in a blind case."""
         return Draft.create_blank(packet.total_pages) if is_blind else Draft.from_packet(packet)
 
     def reconstruct_draft(self, packet: PacketT, review: Review, answer: AnswerT_contra | None) -> Draft:
-        """Rebuild the draft that a review was made of, without notes and verdicts."""
+        """Rebuild the draft from which a review was submitted, without notes and verdicts."""
 
     def build_review_fields(
         self, outcome: ReviewOutcome, submission: Submission, packet: PacketT, bundle: DocumentBundle
     ) -> dict[str, Any]:
-        """Build the fields of ``Review`` that this kind decides.
+        """Build the ``Review`` fields that depend on the kind, such as ``after`` and ``vouched``.
 
-        ``after``, ``vouched`` and more. ReviewRefused.
+        ReviewRefused if the submitted answer is not valid.
         """
 
     def list_page_ranges(self, answer: AnswerT_contra | None, total_pages: int) -> list[tuple[int, int]]:
-        """List the first and last page of each segment that remarks may name.
+        """List the first and last page of each segment to which a remark may refer.
 
-        The list is empty if the answer has no segments.
+        Empty if the answer has no segments.
         """
         return []
 
     def is_same_answer(self, first: AnswerT_contra, second: AnswerT_contra) -> bool:
-        """Decide whether two experts agree."""
+        """Return True if two experts' answers agree, so that no adjudication is needed."""
         return first == second
 
     def summarise_answer(self, answer: AnswerT_contra) -> str:
-        """Summarise an answer in a word or two, for the audit trail."""
+        """Summarise an answer in one or two words for the audit trail."""
 
     def list_answer_sections(self, packet: PacketT) -> list[tuple[str, list[list[str]] | None]]:
-        """List the agent's answer as ``evalkit show`` prints it.
+        """List the sections that ``evalkit show`` prints for the agent's answer.
 
-        A text and a table of two columns, or None.
+        Each section is a text and the rows of a two-column table, or None instead of the rows.
         """
         return []
 
     def build_ground_truth(
         self, packet: PacketT, review: Review, answer: AnswerT_contra, record_fields: Mapping[str, Any]
     ) -> GroundTruthRecord:
-        """Build the ground truth that the newest review leaves.
+        """Build the ground truth record that follows from the newest review.
 
-        ``record_fields`` are those of every kind.
+        ``record_fields`` are the values of the ``GroundTruthRecord`` fields, which all kinds share.
         """
 
     def complete_ground_truth(self, output_folder: OutputFolder, packet: PacketT, record: Any) -> Any:
-        """Add to the ground truth record what only other files of the output folder say."""
+        """Return the ground truth record with data added from other files of the folder."""
         return record
 
     def write_projected_files(
@@ -375,16 +376,16 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
         record: GroundTruthRecord | None,
         answers: Sequence[AnswerT_contra | None],
     ) -> None:
-        """Write the other files that follow from the ground truth.
+        """Write the files, apart from the record itself, that follow from the ground truth.
 
-        ``answers`` are those of all reviews so far.
+        ``record`` is None if there is no ground truth; ``answers`` are the answers of all reviews so far.
         """
         return
 
     def read_answering_model_name(self, output_folder: OutputFolder, doc_id: str) -> str:
-        """Read what gave the answer.
+        """Read the name of the model that gave the agent's answer.
 
-        The name of a model, ``supplied`` for another system, or empty if unknown.
+        ``supplied`` if another system gave the answer; empty if unknown.
         """
         return ""
 
@@ -411,7 +412,7 @@ def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
 
 
 def _join_notes_of_draft(draft: Draft) -> str:
-    """Join the expert's words with those about issues without a verdict."""
+    """Join the expert's notes on the case with their notes on issues without a verdict."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
     issue_lines = (
         f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged_ids

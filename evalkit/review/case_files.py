@@ -1,4 +1,4 @@
-"""Cases as files: packets and reviews are read, packets made, published into the queue, and withdrawn."""
+"""Files of a case: reading packets and reviews, creating packets, publishing and withdrawing them."""
 
 from __future__ import annotations
 
@@ -89,20 +89,20 @@ from evalkit.store import (
     review_file_name,
 )
 
+#: Prefix of the codes of issues that ask to which patient pages belong; also their value in the queue's filter "agent".
 PATIENT_QUESTIONS = "V2-PATIENT"
-"""How the codes of questions about whose pages these are begin; their name in the queue."""
 _CASE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 
 
 def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
     """Read the packet of a case.
 
-    NotFound (with its id) if there is none; StoreError if it cannot be read.
+    NotFound if no case has this id; StoreError if the packet's file is damaged.
     """
     not_found_error = NotFound(
         f"there is no case {case_id!r}",
         code="CASE-NOT-FOUND",
-        remedy="list_pending_reviews() lists what there is; a document that was never run is run with `evalkit run`.",
+        remedy="list_pending_reviews() lists the open cases; a case for a new document is created by `evalkit run`.",
     )
     if not _CASE_ID_PATTERN.fullmatch(case_id):  # a name, never a path
         raise not_found_error
@@ -112,31 +112,31 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
     except NotFound as error:
         raise not_found_error from error
     if packet.case_id != case_id:
-        raise StoreError(f"{name} is another case's packet", code="STORE-TORN", remedy="Restore it from a backup.")
+        raise StoreError(f"{name} contains the packet of another case", code="STORE-TORN", remedy="Restore it from a backup.")
     return packet
 
 
 @lru_cache(maxsize=4)
 def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
-    """Parse a packet's file.
+    """Parse the bytes of a packet's file.
 
-    Saving a review reads the same bytes several times, to see that they have not changed.
+    Cached, because saving a review reads the same bytes several times to make sure that they have not changed.
     """
     stored = parse_stored_json(name, raw_bytes, max_schema_version=SCHEMA_VERSION)
     return parse_stored_record(get_packet_class(stored), stored, name, "Run the document again.")
 
 
 def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> DocumentBundle:
-    """Read the document that a packet shows.
+    """Read the text of the document whose pages a packet shows.
 
-    NotFound if its file is gone; StoreError if it cannot be read.
+    NotFound if the document's file is gone; StoreError if it is damaged.
     """
     with pause_gc():
         return read_bundle(output_folder, packet.bundle_doc_id)
 
 
 def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Review:
-    """Read one review. NotFound; StoreError if it cannot be read."""
+    """Read one review of a case. NotFound; StoreError if its file is damaged."""
     name = review_file_name(case_id, revision)
     stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
     return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore it from a backup.")
@@ -148,7 +148,7 @@ def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tup
 
 
 class SMEPacketGenerator:
-    """Builds packets of the shipped kinds, by the names of the specification."""
+    """Builder of packets for the three shipped kinds of case, named as in specification 000."""
 
     def packet(
         self,
@@ -160,7 +160,7 @@ class SMEPacketGenerator:
         production_row: Mapping[str, Any] | None,
         created_at: str,
     ) -> ClassificationPacket:
-        """Build the case of one result; arguments as of ``ClassificationPacket.create``."""
+        """Build a document's classification packet; see ``ClassificationPacket.create``."""
         return ClassificationPacket.create(
             result,
             bundle,
@@ -171,22 +171,22 @@ class SMEPacketGenerator:
         )
 
     def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
-        """Build the case of a document's fields that need a person."""
+        """Build the packet about a document's extracted fields."""
         return ExtractionPacket.create(extractions, bundle, created_at=created_at)
 
     def template_packet(
         self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
     ) -> TemplatePacket:
-        """Build the case of a statement template, with the statement it was tried on."""
+        """Build the packet about a template; ``bundle`` is the statement that it was tried on."""
         return TemplatePacket.create(template_case, bundle, created_at=created_at)
 
 
 def build_case_index_row(
     packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Build the case's row of the index from its packet.
+    """Build a case's index row from its packet.
 
-    Counts and agents are of open issues. ``excluded_reviewers`` are reviewers who must not answer it.
+    The counts by severity and the agents are those of the open issues. ``excluded_reviewers`` must not answer the case.
     """
     counts = {
         severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
@@ -218,10 +218,10 @@ def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
 
 
 def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) -> str:
-    """Read what gave the answer.
+    """Read the name of the model that gave the agent's answer of a case.
 
-    The name of a model, ``supplied`` for another system, or empty if unknown. The document's result or extraction
-    names it. The queue must not fail because that file is gone.
+    ``supplied`` if another system gave the answer; empty if unknown, also if the file that names the model is missing or
+    damaged, because the queue must not fail for that reason.
     """
     try:
         return CASE_KINDS[packet.kind].read_answering_model_name(output_folder, packet.bundle_doc_id)
@@ -232,10 +232,10 @@ def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) ->
 def publish_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
-    """Put a case into the queue; return whether its file was written.
+    """Put a case into the queue; return True if its packet file was written.
 
-    A frozen packet stays as it is. A packet that differs only in ``created_at`` stays too, with its old time; its row of
-    the index is written again. A deferred case stays deferred.
+    A packet that an expert has begun to work on is not touched. If the stored packet differs only in ``created_at``, it is
+    kept with its old time, and only the index row is written again. A deferred case stays deferred.
     """
     name = packet_file_name(packet.case_id)
     with hold_case_write_lock(output_folder, packet.case_id):
@@ -243,14 +243,14 @@ def publish_packet_unless_frozen(
             return False
         status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
         new_json = serialise_packet(packet) | {"review_status": status}
-        # The mirror of an expired claim is no difference either.
+        # review_status may still mirror a claim that has expired.
         ignored_keys = ("created_at", "review_status")
         stored_json = output_folder.read_json(name) if output_folder.has_file(name) else None
         is_different = stored_json is None or omit_keys(new_json, *ignored_keys) != omit_keys(
             stored_json, *ignored_keys
         )
         if stored_json and stored_json.get("doc_id") != packet.doc_id:
-            # Their words are about another patient's document, and nothing else would remove them.
+            # Old drafts are about another patient's document, and nothing else would remove them.
             index.drafts.remove_case_drafts(packet.case_id)
         if is_different:
             output_folder.write_json(name, new_json)
@@ -265,9 +265,9 @@ def publish_packet_unless_frozen(
 def withdraw_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
-    """Take a case that a new run no longer escalates out of the queue.
+    """Remove a case that a new run no longer escalates; return True if a packet was removed.
 
-    Return whether a packet was removed.
+    A packet that an expert has begun to work on is not removed.
     """
     with hold_case_write_lock(output_folder, case_id):
         if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):

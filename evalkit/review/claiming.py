@@ -1,8 +1,8 @@
-"""Claims: who has which case open, so that two people do not work on the same case.
+"""Claims: a reviewer's temporary hold on an open case, so that two people do not work on the same case.
 
-A claim is taken on opening, renewed by the screen's heartbeat, and ends by itself; what decides in the end is the
-review's revision, so a claim that is lost costs nobody anything but time. While it lives no run rewrites the packet,
-and packet and index say ``in_review``; a deferred case is ``deferred`` whenever nobody has it open.
+A claim is taken when a case is opened, renewed by the screen's heartbeat, and expires by itself. It only saves time: which
+of two reviews is saved is decided by the revision. While a claim is live, no run rewrites the packet, and the case's
+status is ``in_review``. A deferred case has the status ``deferred`` whenever nobody has it open.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from evalkit.review.queue import read_review_status
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex
 
-#: How long a claim lives unless it is renewed.
+#: Time after which a claim expires unless it is renewed.
 CLAIM_DURATION = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class ClaimHolder:
-    """One reviewer in one browser tab."""
+    """A reviewer in one browser tab, the owner of a claim."""
 
     reviewer: str
     tab_id: str
 
     def is_holder_of(self, claim: CaseClaim | None) -> bool:
-        """Decide whether the claim is this very tab's."""
+        """Return True if the claim belongs to this reviewer and this browser tab."""
         return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.tab_id)
 
     def acquire_or_renew_claim(
         self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False
     ) -> CaseClaim:
-        """Claim the case, or renew the claim.
+        """Claim the case, or renew this tab's claim; return the claim.
 
-        CaseTaken if another's is alive, unless taken over.
+        CaseTaken if another tab has a live claim and ``take_over`` is False.
         """
         new_claim = CaseClaim(
             case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
@@ -49,12 +49,16 @@ class ClaimHolder:
         return claim
 
     def build_case_taken_error(self, claim: CaseClaim) -> CaseTaken:
-        """Build the error that names the holder of another claim."""
+        """Build the error that names the reviewer who has claimed the case."""
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
 def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
-    """Save the case's status at ``now`` (ISO 8601, UTC); the caller holds the lock."""
+    """Derive a case's status from reviews, claims and deferrals, and save it.
+
+    The status goes into the index and, if possible, into the packet. Claims count if they are live at ``now`` (ISO 8601,
+    UTC). The caller holds the write lock.
+    """
     status: ReviewStatus = read_review_status(output_folder, case_id)
     if status == "pending" and index.claims.map_live_claims_by_case_id(now, case_id):
         status = "in_review"
@@ -65,15 +69,15 @@ def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputInd
 
 
 def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Write the status into the packet alone; the caller holds the lock."""
-    # A mirror that cannot be written must not stop the work: saving reports a torn packet or a full disk.
+    """Write a case's status into its packet; ignore errors. The caller holds the lock."""
+    # The status in the packet is only a copy: a damaged packet or a full disk is reported when a review is saved.
     with suppress(StoreError):
         write_packet_status(output_folder, case_id, status)
 
 
 def reconcile_statuses_with_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
-    """Release cases with a claim that expired by ``now``; restore hidden claims."""
+    """Correct the status of each case whose index row contradicts its claims at ``now``."""
     for case_id in index.case_list.find_case_ids_contradicting_claims(now):
-        # An unreadable review is reported when its case is opened; other cases must not wait for that.
+        # An unreadable review is reported when its case is opened; it must not keep the other cases from correction.
         with suppress(StoreError), hold_case_write_lock(output_folder, case_id):
             recompute_and_save_case_status(output_folder, index, case_id, now)

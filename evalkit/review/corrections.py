@@ -1,7 +1,7 @@
-"""Validating and correcting a classification, as far as the rules permit.
+"""Validation and correction of a classification by an expert, within the rules of V1 and V2.
 
-Pure functions. Source: contract, rulings 8, 12, 13 and 14: what an expert vouches for passes V1's and V2's rules; a
-correction of the type alone is never refused; missing shares are filled in by arithmetic.
+Pure functions. Source: contract, rulings 8, 12, 13 and 14: the parts that an expert vouches for must pass the rules of V1
+and V2; a correction of only the overall type is never refused; missing shares are computed from the pages.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _TYPE_ONLY: frozenset[ClassificationPart] = frozenset({"dominant_type"})
 _SEGMENTS_ONLY: frozenset[ClassificationPart] = frozenset({"segments"})
 _MIXTURE_ONLY: frozenset[ClassificationPart] = frozenset({"mixture"})
 
-#: Of which parts a fault is a fault: it counts as soon as all parts of one of the sets are vouched for. Codes that are
-#: not named are about the shares of the segment that the issue names, or of the mixture if it names none.
+#: By issue code, the sets of parts that the issue concerns: an issue counts if the expert vouches for all parts of one of
+#: the sets. An issue with any other code concerns the segments if it names a segment, and the mixture if it names none.
 _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] = {
     "V1-SEGMENT-COUNT": (_SEGMENTS_ONLY,),
     "V1-SEGMENT-INDEX": (_SEGMENTS_ONLY,),
@@ -60,7 +60,7 @@ _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] =
 
 
 class _CorrectionInput(BaseModel):
-    # A misspelt field that is silently dropped would lose a correction.
+    # Unknown fields are refused: ignoring a misspelt field would silently lose a correction.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -79,7 +79,7 @@ class _SegmentInput(_CorrectionInput):
     segment_composition: tuple[_PresenceInput, ...] | None = None
     reasoning: str = ""
     segment_index: int | None = None
-    """Taken so that a packet's own segments can be handed back; counted anew."""
+    """Accepted so that segments can be copied from a packet, but ignored: segments are numbered anew."""
     segment_page_count: int | None = None
     """Likewise."""
 
@@ -97,16 +97,16 @@ def repair_validated_classification(
     bundle: DocumentBundle,
     vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput, list[Repair]]:
-    """Repair the agent's classification by the open issues.
+    """Apply the automatic repairs of the open issues to the agent's classification.
 
-    Return it with the repairs. ReviewRefused, naming each remaining fault, if a part that is vouched for breaks a
-    rule of V1 or V2, and if there is nothing to agree with.
+    Return the repaired classification and the repairs. ReviewRefused if there is no classification, or if a part that the
+    expert vouches for still breaks a rule of V1 or V2; the error names each violation.
     """
     if classification is None:
         raise ReviewRefused(
-            "the agent gave no usable classification, so there is nothing to agree with",
+            "the agent gave no usable classification, so there is nothing to validate",
             code="REVIEW-NOTHING-TO-VALIDATE",
-            remedy="Give corrected_dominant_type or corrected_segments, or say why it is undeterminable.",
+            remedy="Pass corrected_dominant_type or corrected_segments, or undeterminable with a reason.",
         )
     repaired, repairs = AutoFixEngine().apply(classification, issues)
     _require_valid_parts(repaired, bundle, vouched_parts)
@@ -118,7 +118,8 @@ def correct_overall_type(
 ) -> ClassificationOutput:
     """Replace the overall type of a classification; never refused.
 
-    Several segments stay as they are, and so does the mixture; otherwise the whole document is one segment of the type.
+    If the classification has several segments, they and the mixture stay as they are. Otherwise the result has one segment
+    of the new type that covers all pages.
     """
     if classification is not None and len(classification.segments) > 1:
         return classification.model_copy(update={"dominant_type_overall": dominant_type})
@@ -135,12 +136,12 @@ def correct_classification(
     mixture: Sequence[Any] | None = None,
     vouched_parts: Iterable[ClassificationPart] = (),
 ) -> ClassificationOutput:
-    """Correct at least one of the three parts of a classification.
+    """Replace the overall type, the segments or the mixture of a classification.
 
-    ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
-    ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
-    ``presence_level``. ReviewRefused if they have another shape, or if a part that was given or is vouched for
-    breaks a rule of V1 or V2.
+    At least one of the three must be given. ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and
+    optionally ``segment_composition`` (or tuples of the first three), in any order; ``mixture`` are dicts with
+    ``document_type``, ``overall_share`` (0..1) and optionally ``presence_level``. ReviewRefused if an item has another
+    shape, or if a part that was given or that the expert vouches for breaks a rule of V1 or V2.
     """
     stated_type = None if dominant_type is None else parse_document_type(dominant_type)
     if stated_type and segments is None and mixture is None:
@@ -154,7 +155,7 @@ def correct_classification(
         and stated_mixture is not None
         and (classification is None or len(classification.segments) <= 1)
     ):
-        # One document is as mixed as its only segment.
+        # With a single segment, the mixture of the whole file is that segment's composition.
         presences = tuple(
             _build_presence(entry.document_type, entry.overall_share, entry.presence_level, entry.confidence)
             for entry in stated_mixture
@@ -165,7 +166,7 @@ def correct_classification(
             ),
         )
     if stated_segments is not None:
-        # First, because only segments that pass have page-weighted shares.
+        # Checked first, because shares by pages can only be computed from valid segments.
         _require_valid_parts(
             _build_classification(classification, stated_type or DocumentType.OTHER, stated_segments, ()),
             bundle,
@@ -181,13 +182,13 @@ def correct_classification(
 
 
 def list_corrected_parts(dominant_type: object, segments: object, mixture: object) -> tuple[ClassificationPart, ...]:
-    """List the parts of a correction that are not None."""
+    """List the names of the arguments that are not None, i.e. the corrected parts."""
     values = zip(CLASSIFICATION_PARTS, (dominant_type, segments, mixture), strict=True)
     return tuple(part for part, value in values if value is not None)
 
 
 def parse_document_type(name: str) -> DocumentType:
-    """One of the five types. ReviewRefused for any other word."""
+    """Parse the name of one of the five document types. ReviewRefused for any other name."""
     try:
         return DocumentType(name)
     except ValueError as error:
@@ -199,10 +200,7 @@ def parse_document_type(name: str) -> DocumentType:
 
 
 def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
-    """Choose the type with the largest overall share.
-
-    V2's choice if several are nearly equal.
-    """
+    """Choose the type with the largest overall share; near-ties are broken as in V2."""
     shares = convert_to_decimals(mixture_entry.overall_share for mixture_entry in mixture)
     nearly_largest = [
         mixture_entry.document_type
@@ -213,9 +211,9 @@ def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Seg
 
 
 def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    """Compute the mixture of segments that pass V1 and V2, by pages.
+    """Compute each type's overall share from the segments, weighted by their page counts.
 
-    Shares sum to exactly 1.
+    The segments must pass V1 and V2. The shares sum to exactly 1.
     """
     weights = dict.fromkeys(DocumentType, Decimal(0))
     for segment in segments:
@@ -234,7 +232,7 @@ def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureE
 def find_rule_violations(
     classification: ClassificationOutput, bundle: DocumentBundle, vouched_parts: Iterable[ClassificationPart]
 ) -> list[Issue]:
-    """V1's and V2's BLOCKER and MAJOR issues that concern what is vouched for."""
+    """List the BLOCKER and MAJOR issues of V1 and V2 that concern the vouched parts."""
     vouched_set = frozenset(vouched_parts)
     issues = [
         *V1SchemaValidator().validate(classification, bundle),
@@ -251,7 +249,7 @@ def find_rule_violations(
 def _list_concerned_part_sets(issue: Issue) -> tuple[frozenset[ClassificationPart], ...]:
     default_parts = _MIXTURE_ONLY if issue.segment_index is None else _SEGMENTS_ONLY
     if issue.code == "V2-CANNOT-TELL" and issue.segment_index is None:
-        return (frozenset(),)  # ground truth never says that it cannot tell
+        return (frozenset(),)  # counts whatever is vouched for: ground truth must not be "cannot tell"
     return _CONCERNED_PARTS_BY_CODE.get(issue.code, (default_parts,))
 
 
@@ -262,7 +260,7 @@ def _require_valid_parts(
         raise ReviewRefused(
             "; ".join(f"{issue.code}: {issue.message}" for issue in violations),
             code="REVIEW-RULES",
-            remedy="Correct this, or correct the type alone.",
+            remedy="Correct what the message names, or correct only the overall type.",
         )
 
 
@@ -407,7 +405,7 @@ def _build_mixture_entry(
 
 
 def _get_default_confidence(level: PresenceLevel) -> float:
-    # An expert is asked for the answer, not how sure they are.
+    # Experts are not asked for a confidence: a type that they state gets 1.
     return 0.0 if level is PresenceLevel.NO_EVIDENCE else 1.0
 
 
@@ -433,6 +431,6 @@ def _build_classification(
         segments=segments,
         document_mixture=mixture,
         vendor_signals=agent_answer.vendor_signals if agent_answer else (),
-        # The agent's opinion of its own answer says nothing about the expert's.
+        # The agent's evaluation of its own answer does not apply to the expert's answer.
         self_evaluation=None,
     )

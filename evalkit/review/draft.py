@@ -1,8 +1,8 @@
-"""The draft: an expert's answer to a case before it is submitted, and the moves that change it.
+"""The draft: an expert's answer to a case before it is submitted, and the edits that change it.
 
-Every move gives a new draft. Its JSON has no kind: a draft of any kind has all of these fields, and a further kind adds
-its own in a subclass. Segments always cover the pages 1..total_pages without gap or overlap: they are kept as
-first pages, so nothing else can be drawn.
+A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same fields; a further kind
+adds its fields in a subclass. The segments always cover the pages 1..total_pages without gap or overlap, because edits
+work on the segments' first pages.
 """
 
 from __future__ import annotations
@@ -25,93 +25,93 @@ FlagKind = Literal["other_patient", "duplicate", "out_of_order"]
 FLAG_KINDS: tuple[FlagKind, ...] = get_args(FlagKind)
 
 _NoteKey = TypeVar("_NoteKey", int, str)
+#: The type of each segment, by the segment's first page.
 _TypesByStart = dict[int, DocumentType | None]
-"""The type of each document by its first page."""
 
 
 class SegmentDraft(StrictRecord):
-    """A run of pages that is one source document."""
+    """A page range that the expert takes for one document."""
 
     start_page: int
-    """From 1."""
+    """The first page, from 1."""
     end_page: int
     """The last page, itself included."""
     dominant_type: DocumentType | None
-    """None: not chosen yet."""
+    """The document's type; None if not chosen yet."""
 
 
 class SegmentFlag(StrictRecord):
-    """A remark on a segment that its type does not cover."""
+    """A problem of a segment apart from its type: another patient, a duplicate, out of order."""
 
     start_page: int
     """The segment's first page."""
     flag: FlagKind
-    """It is about another patient, is in the file twice, or its pages are out of order."""
+    """The problem: the pages are about another patient, are in the file twice, or are out of order."""
 
 
 class Draft(StrictRecord):
-    """One expert's unsubmitted view of one case."""
+    """One expert's answer to one case before it is submitted, with what was on screen."""
 
     segments: tuple[SegmentDraft, ...]
-    """In order; together every page exactly once."""
+    """The segments in page order; together they cover every page exactly once."""
     dominant_type: DocumentType | None
-    """The type of the whole document; None: not chosen yet."""
+    """The overall type of the file; None if not chosen yet."""
     is_type_chosen: bool = False
-    """True if the expert chose ``dominant_type`` rather than have it follow from the pages."""
+    """True if the expert chose ``dominant_type``; False if it is the type of most pages."""
     is_redrawn: bool = False
-    """True if the expert has changed a range or a segment's type."""
+    """True if the expert has changed a segment's page range or type."""
     mixture: dict[DocumentType, float] | None = None
-    """Share 0..1 by type, if the expert states the shares; None leaves them as they are."""
+    """The shares (0..1 by type) that the expert stated; None if the expert did not change the shares."""
     mixture_seen: bool = False
     """True if the shares were on screen."""
     notes: str = ""
-    """The expert's words."""
+    """The expert's notes on the whole case."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
-    """The expert's verdicts on single issues, by issue id."""
+    """The expert's verdicts on single issues, sorted by issue_id."""
     issue_notes: dict[str, str] = {}
-    """The expert's words about single issues, with a verdict or without one, by issue id; never blank."""
+    """The expert's notes on single issues, with or without a verdict, by issue_id; never blank."""
     flags: tuple[SegmentFlag, ...] = ()
-    """In the order of the pages."""
+    """The flags of the segments, in page order."""
     segment_notes: dict[int, str] = {}
-    """The expert's words about single segments, by first page; never blank."""
+    """The expert's notes on single segments, by the segment's first page; never blank."""
     fields: dict[str, FieldAnswer] = {}
-    """The expert's answers to fields, by key, where they differ from the agent's."""
+    """The expert's answers that differ from the agent's, by field key."""
     fields_seen: tuple[str, ...] = ()
     """The keys of the fields that were open on screen, in that order."""
     template: Annotated[StatementTemplate, SchemaByReference()] | None = None
-    """The statement template as the expert has it; None if unchanged."""
+    """The statement template as the expert changed it; None if unchanged."""
     unmet_sums: str = ""
-    """Why the template may be approved although sums are not met, in the expert's words; never blank."""
+    """The expert's reason for approving the template although its sums do not add up; empty if none was given."""
     page: int = 1
     """The page on screen, from 1."""
     issue_id: str | None = None
-    """The issue on screen; in a case about fields also the key of a field, about a template the highlighted target."""
+    """The selected issue; in a case about fields or a template, the id of whatever is selected there."""
     pages_seen: tuple[int, ...] = ()
-    """The pages that were on screen, sorted."""
+    """The pages that were on screen, ascending."""
     evidence_seen: tuple[str, ...] = ()
-    """The ids of the issues whose place was on screen, in that order."""
+    """The ids of the issues whose place in the document was on screen, in that order."""
     seconds_active: float = 0.0
-    """How long the expert has worked on it."""
+    """Seconds for which the expert has actively worked on the case."""
 
     @model_validator(mode="after")
     def _require_page_coverage(self) -> Self:
         if not self.segments:
-            raise ValueError("there must be a segment")
+            raise ValueError("a draft needs at least one segment")
         if not is_gapless(self.segments, self.total_pages):
-            raise ValueError("segments must follow each other without gap or overlap")
+            raise ValueError("segments must cover pages 1, 2, … in order, without gap or overlap")
         return self
 
     @model_validator(mode="after")
     def _require_known_segments(self) -> Self:
         if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
-            raise ValueError("flags and notes must name a segment's first page")
+            raise ValueError("every flag and segment note must name the first page of a segment")
         return self
 
     @classmethod
     def from_packet(cls, packet: SMEPacket) -> Draft:
-        """Create a draft of the agent's answer.
+        """Create a draft that equals the agent's answer.
 
-        One untyped segment if that does not cover the pages.
+        If the answer's segments do not cover every page once, the draft has one segment without a type instead.
         """
         classification = packet.classification
         blank_draft = cls.create_blank(packet.total_pages)
@@ -122,25 +122,25 @@ class Draft(StrictRecord):
 
     @classmethod
     def create_blank(cls, total_pages: int) -> Draft:
-        """Create an empty draft: one segment without a type."""
+        """Create an empty draft: one segment of all pages, without a type."""
         return cls(segments=(SegmentDraft(start_page=1, end_page=total_pages, dominant_type=None),), dominant_type=None)
 
     @property
     def total_pages(self) -> int:
-        """The last page of the document."""
+        """Number of pages of the file."""
         return self.segments[-1].end_page
 
     def set_segment_type(self, segment_position: int, document_type: DocumentType | None) -> Draft:
-        """Set the type of the segment at a position, from 0. IndexError if there is none."""
+        """Set the type of a segment, counted from 0. IndexError if there is no such segment."""
         return self._redraw_segments(
             {**self._types_by_start, self._get_segment(segment_position).start_page: document_type}
         )
 
     def toggle_boundary(self, page: int) -> Draft:
-        """Start a new document of the same type on a page.
+        """Start a new segment on a page, or join the segment that starts there to the previous one.
 
-        Join it to the one before if one starts there. On page 1 a document always starts: nothing changes
-        there. ValueError for a page that the document does not have.
+        A new segment has the type of the segment that it was split from. On page 1 nothing changes, because a segment always
+        starts there. ValueError if the file has no such page.
         """
         self._require_page(page)
         types_by_start = self._types_by_start
@@ -153,11 +153,11 @@ class Draft(StrictRecord):
         return self._redraw_segments(types_by_start)
 
     def move_segment_start(self, segment_position: int, page: int) -> Draft:
-        """Move the start of a segment.
+        """Move the first page of a segment (counted from 0) to ``page``.
 
-        The one before it loses or gains the pages, or disappears. A segment keeps at least one page. Pages
-        before the first segment become a document of their own, of the same type until the expert says
-        otherwise. IndexError, ValueError as in the other moves.
+        The previous segment loses or gains these pages, or disappears. The moved segment keeps at least one page. If the
+        file's first segment is moved, the pages before it become a new segment of the same type. IndexError if there is no
+        such segment; ValueError if the file has no such page.
         """
         self._require_page(page)
         segment = self._get_segment(segment_position)
@@ -172,18 +172,19 @@ class Draft(StrictRecord):
         )
 
     def move_segment_end(self, segment_position: int, page: int) -> Draft:
-        """Move the end of a segment.
+        """Move the last page of a segment (counted from 0) to ``page``.
 
-        The one after it loses or gains the pages, or disappears. A segment keeps at least one page. Pages after
-        the last segment become a document of their own, of the same type until the expert says otherwise.
-        IndexError, ValueError as in the other moves.
+        The next segment loses or gains these pages, or disappears. The moved segment keeps at least one page. If the file's
+        last segment is moved, the pages after it become a new segment of the same type. IndexError if there is no such
+        segment; ValueError if the file has no such page.
         """
         self._require_page(page)
         segment = self._get_segment(segment_position)
         last_page = max(page, segment.start_page)
         if last_page == segment.end_page:
             return self
-        # Whose the first page after it is: when it grows, its own document's; when it shrinks, the next one's.
+        # The segment that gives its type to the first page after the moved end: if the segment grows, the one that had this
+        # page before; if it shrinks, the next segment.
         following_segment = self._find_segment_of_page(min(max(last_page, segment.end_page) + 1, self.total_pages))
         types_by_start = {
             start: document_type
@@ -199,64 +200,64 @@ class Draft(StrictRecord):
         )
 
     def set_dominant_type(self, document_type: DocumentType | None) -> Draft:
-        """Set the type of the whole document; None lets it follow from the pages again."""
+        """Set the file's overall type; None makes it the type of most pages again."""
         if document_type is None:
             return self._replace_fields(dominant_type=_choose_type_of_most_pages(self.segments), is_type_chosen=False)
         return self._replace_fields(dominant_type=document_type, is_type_chosen=True)
 
     def set_mixture(self, shares: Mapping[DocumentType, float] | None) -> Draft:
-        """Set the shares (0..1 by type); None leaves them as they are."""
+        """Set the expert's shares (0..1 by type); None removes them."""
         return self._replace_fields(mixture=None if shares is None else dict(shares))
 
     def mark_mixture_seen(self) -> Draft:
-        """Mark the shares as seen."""
+        """Record that the shares were on screen."""
         return self._replace_fields(mixture_seen=True)
 
     def show_page_and_mark_seen(self, page: int) -> Draft:
-        """Show a page and mark it as seen.
+        """Make a page the current one and record it as seen.
 
-        ValueError for a page that the document does not have.
+        ValueError if the file has no such page.
         """
         self._require_page(page)
         return self._replace_fields(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
 
     def show_issue_and_mark_seen(self, issue_id: str) -> Draft:
-        """Show an issue and mark it, with its place in the document, as seen."""
+        """Select an issue and record that its place in the document was on screen."""
         return self._replace_fields(
             issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
         )
 
     def set_field_answer(self, field_key: str, answer: FieldAnswer | None) -> Draft:
-        """Set the expert's answer to a field; None returns to the agent's."""
+        """Set the expert's answer to a field; None restores the agent's answer."""
         other_answers = {
             other_key: other_answer for other_key, other_answer in self.fields.items() if other_key != field_key
         }
         return self._replace_fields(fields=other_answers if answer is None else other_answers | {field_key: answer})
 
     def show_field_and_mark_seen(self, field_key: str) -> Draft:
-        """Show a field and mark it, with its place in the document, as seen."""
+        """Select a field and record that it was on screen with its place in the document."""
         return self._replace_fields(
             issue_id=field_key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, field_key]))
         )
 
     def set_template(self, template: StatementTemplate | None) -> Draft:
-        """Set the template; None returns to the agent's.
+        """Set the expert's template; None restores the agent's template.
 
-        The reason for unmet sums must be given anew.
+        A change deletes the reason for approving sums that do not add up, because the sums may differ now.
         """
         return self if template == self.template else self._replace_fields(template=template, unmet_sums="")
 
     def set_unmet_sums_reason(self, text: str) -> Draft:
-        """Set why the template may be approved although sums are not met.
+        """Save the reviewer's reason for approving the template although its sums do not add up.
 
-        Blank text removes it.
+        Blank text removes the reason.
         """
         return self._replace_fields(unmet_sums=text.strip())
 
     def set_issue_verdict(
         self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = ""
     ) -> Draft:
-        """Set the verdict on an issue; None removes it with its note."""
+        """Set the expert's verdict on an issue; None removes the verdict and its note."""
         verdicts = [issue_verdict for issue_verdict in self.issue_verdicts if issue_verdict.issue_id != issue_id]
         if verdict is not None:
             verdicts.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
@@ -265,21 +266,21 @@ class Draft(StrictRecord):
         )
 
     def set_issue_note(self, issue_id: str, text: str) -> Draft:
-        """Set the note on an issue; blank text removes it."""
+        """Set the expert's note on an issue; blank text removes the note."""
         return self._replace_fields(issue_notes=_replace_note(self.issue_notes, issue_id, text))
 
     def toggle_segment_flag(self, segment_position: int, flag: FlagKind) -> Draft:
-        """Add a flag to the segment at a position, from 0, or remove it if it has it.
+        """Add a flag to a segment, counted from 0, or remove the flag if it is set.
 
-        IndexError.
+        IndexError if there is no such segment.
         """
         segment_flag = SegmentFlag(start_page=self._get_segment(segment_position).start_page, flag=flag)
         return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
     def split_off_flagged_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
-        """Make these pages documents of their own with that flag.
+        """Separate a page range from its neighbours and flag the segments in it.
 
-        Where documents begin among them stays. ValueError for pages that the document does not have.
+        Segments that already begin within the range keep their first pages. ValueError if the file has no such page.
         """
         self._require_page(first_page)
         self._require_page(last_page)
@@ -294,24 +295,25 @@ class Draft(StrictRecord):
         return draft
 
     def set_segment_note(self, segment_position: int, text: str) -> Draft:
-        """Set the note on the segment at a position, from 0; blank text removes it.
+        """Set the note on a segment, counted from 0; blank text removes the note.
 
-        IndexError.
+        IndexError if there is no such segment.
         """
         return self._replace_fields(
             segment_notes=_replace_note(self.segment_notes, self._get_segment(segment_position).start_page, text)
         )
 
     def set_notes(self, text: str) -> Draft:
-        """Set the notes on the whole case."""
+        """Set the expert's notes on the whole case."""
         return self._replace_fields(notes=text)
 
     def rebase_onto(self, new_draft: Draft) -> Draft:
-        """Carry the draft over to a new packet, which starts with ``new_draft``.
+        """Carry the expert's work over to a new packet of the case, whose first draft is ``new_draft``.
 
-        The expert's decisions stay, the rest is the new packet's. Issue ids may mean other issues now, so nothing
-        counts as seen or judged. Notes on an issue, or on a segment that is gone, join the notes on the case, and so do
-        values of fields, since a key may mean another form now.
+        The segments, types, shares and template that the expert set are kept; everything else comes from the new packet.
+        Verdicts and what was seen are dropped, because an issue_id may now stand for another issue. Notes on issues or on
+        segments that no longer exist are appended to the notes on the case, and so are answers to fields, because a field key
+        may now stand for another form.
         """
         note_lines = [
             *self.issue_notes.values(),
@@ -353,10 +355,10 @@ class Draft(StrictRecord):
             raise ValueError(f"the document has no page {page}")
 
     def _redraw_segments(self, types_by_start: _TypesByStart, moved_start: tuple[int, int] | None = None) -> Draft:
-        """Redraw the documents.
+        """Replace the segments by those that begin on the given pages with the given types.
 
-        The overall type follows from the pages unless the expert chose it. ``moved_start`` is the first page,
-        before and now, of a document that starts elsewhere: its flags and note go with it.
+        Unless the expert chose the overall type, it becomes the type of most pages. ``moved_start`` is the old and the new
+        first page of a segment that was moved, so that its flags and note move with it.
         """
         first_pages = sorted(types_by_start)
         ends = [*(start - 1 for start in first_pages[1:]), self.total_pages]
@@ -367,10 +369,10 @@ class Draft(StrictRecord):
         if segments == self.segments:
             return self
         overall_type = self.dominant_type if self.is_type_chosen else _choose_type_of_most_pages(segments)
-        new_starts = {start: start for start in types_by_start}  # where each document that is still there starts now
+        new_starts = {start: start for start in types_by_start}  # old first page → new first page of each segment that still exists
         if moved_start:
             old_start, new_start = moved_start
-            new_starts.pop(new_start, None)  # the one that started there is used up
+            new_starts.pop(new_start, None)  # the segment that started there was absorbed
             new_starts[old_start] = new_start
         flags = (
             SegmentFlag(start_page=new_starts[flag.start_page], flag=flag.flag)
@@ -386,15 +388,12 @@ class Draft(StrictRecord):
         )
 
     def _replace_fields(self, **fields: Any) -> Self:
-        # Not model_copy, which would not check the fields.
+        # The constructor validates the fields; model_copy would not.
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | fields)
 
 
 def list_segments_if_gapless(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
-    """List an answer's segments in page order.
-
-    The list is empty if they do not cover the pages exactly.
-    """
+    """List an answer's segments in page order; empty unless they cover every page exactly once."""
     segments = sorted(
         classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)
     )
@@ -407,7 +406,7 @@ def list_segments_if_gapless(classification: ClassificationOutput | None, total_
 
 
 def is_gapless(segments: Sequence[Segment | SegmentDraft], total_pages: int) -> bool:
-    """Decide whether the segments, in order, cover 1..total_pages exactly once."""
+    """Return True if the segments, in this order, cover the pages 1..total_pages exactly once."""
     expected_starts = [1, *(segment.end_page + 1 for segment in segments)]
     return [*(segment.start_page for segment in segments), total_pages + 1] == expected_starts and all(
         segment.start_page <= segment.end_page for segment in segments
@@ -424,7 +423,7 @@ def _sort_flags(flags: Iterable[SegmentFlag]) -> tuple[SegmentFlag, ...]:
 
 
 def _choose_type_of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:
-    """Choose the type of most pages, ties as ruling 12 breaks them.
+    """Choose the type that most pages have; ties are broken as in ruling 12.
 
     None if no segment has a type.
     """

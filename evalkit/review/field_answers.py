@@ -1,7 +1,7 @@
-"""The fields of a case: what the agent extracted, and what an expert answers instead.
+"""The extracted fields of a case and an expert's answers to them.
 
-A field's key is the number of its report or form in the packet, from 1, a point, and the field's name: ``1.wages_tips``;
-``2.ihcMarkers.ER``. Whether a text is written as such a value is decided by the field's format alone.
+A field's key is the number of its report or form in the packet, from 1, then a point and the field's name, for example
+``1.wages_tips`` or ``2.ihcMarkers.ER``. A typed value is accepted if it has the field's format; nothing else is checked.
 """
 
 from __future__ import annotations
@@ -34,49 +34,51 @@ STATUS_WORDS = {
 
 
 class ExtractedFields(StrictRecord):
-    """The fields of one report or form, as the agent or an expert has them."""
+    """The field values of one report or form, extracted by the agent or corrected by an expert."""
 
     template: str
-    """Name of the template."""
+    """Name of the field template that was filled in."""
     document_type: str
-    """The clinical document type, or the form: ``W-2``."""
+    """The clinical document type, or the name of the form, e.g. ``W-2``."""
     start_page: int
+    """The first page of the report or form, from 1."""
     end_page: int
-    """Inclusive."""
+    """The last page of the report or form, itself included."""
     fields: dict[str, FieldValue]
-    """By name, in the template's order."""
+    """The values by field name, in the template's order."""
 
     @classmethod
     def from_extraction(cls, extraction: Extraction) -> ExtractedFields:
-        """Copy the extracted fields without their history."""
+        """Copy the fields of an extraction, without its issues, decision and history."""
         return cls(**{name: getattr(extraction, name) for name in cls.model_fields})
 
 
 class FieldAnswer(StrictRecord):
-    """An expert's answer to a field."""
+    """An expert's answer to one field."""
 
     status: FieldStatus
+    """Status of the field: found, not present or ambiguous."""
     value: str | None = None
-    """Normalised; of a field that was found, or an ambiguous reading."""
+    """The value in the field's normal form; None if the field is not present, or is ambiguous without a best reading."""
 
 
 @dataclass(frozen=True)
 class FieldTextCheck:
-    """A text as a field's value."""
+    """Result of checking a typed text against a field's format."""
 
     value: str | None
-    """Normalised; None if it is not in the field's format."""
+    """The text in the field's normal form; None if the text does not have the field's format."""
     problem: str = ""
-    """The fault of the text, and an example of a right one; empty if it has no fault."""
+    """A sentence that says what is wrong, with an example of the format; empty if the text is right."""
 
 
 def is_extraction_review_required(extraction: Extraction) -> bool:
-    """Decide whether a person has to look at the report or form."""
+    """Return True if the extraction of a report or form was not accepted automatically."""
     return extraction.decision != Decision.AUTO_ACCEPT
 
 
 def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValue]:
-    """All fields by key, in order."""
+    """Index the fields of all forms by field key, in the order of forms and templates."""
     return {
         f"{form_number}.{field_name}": field_value
         for form_number, form in enumerate(forms, 1)
@@ -85,7 +87,7 @@ def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValu
 
 
 def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
-    """Split a key into the index of its report or form, from 0, and the field's name."""
+    """Split a field key into the index of the report or form (from 0) and the field name."""
     form_number, _, field_name = field_key.partition(".")
     return int(form_number) - 1, field_name
 
@@ -93,7 +95,7 @@ def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
 def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_name: str) -> TemplateField:
     """Get a field's definition from the form's template.
 
-    A plain text if it no longer has the field.
+    If the template or the field no longer exists, return the definition of a plain text field.
     """
     field_template = find_extraction_template(form)
     field = field_template.get_field(get_base_field_name(field_name)) if field_template else None
@@ -101,7 +103,7 @@ def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_n
 
 
 def find_extraction_template(form: ExtractedFields | Extraction | IterationRecord) -> FieldTemplate | None:
-    """Find the template that was filled in; None if it no longer exists."""
+    """Find the field template of a report or form; None if the template no longer exists."""
     try:
         return get_field_template(form.template)
     except UsageError:
@@ -109,9 +111,9 @@ def find_extraction_template(form: ExtractedFields | Extraction | IterationRecor
 
 
 def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
-    """Format a field's label: ``Wages, tips, other compensation``.
+    """Format a field's label, for example ``Wages, tips, other compensation``.
 
-    Of one of many with its own name.
+    For a field with several named instances, a colon and the instance's name are added.
     """
     instance_name = field_name.partition(".")[2]
     description = get_template_field_or_plain_text(form, field_name).description
@@ -119,9 +121,9 @@ def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> s
 
 
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
-    """Check a typed text as a value of that field."""
+    """Check a typed text against a field's format; blank text is a problem."""
     if not text.strip():
-        return FieldTextCheck(None, "Type a value, or say that it is not present.")
+        return FieldTextCheck(None, "Type a value, or choose “Not present”.")
     normal_value = field.normalise(text)
     if normal_value is not None:
         return FieldTextCheck(normal_value)
@@ -133,10 +135,10 @@ def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
 
 
 def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
-    """Parse an answer to a field: text, ``{"value": …, "status".
+    """Parse an expert's answer to a field.
 
-    …}``, or None for not present. ReviewRefused for another shape, or a value in a wrong format. The value itself
-    is not quoted.
+    The answer is a text, a dict ``{"value": …, "status": …}``, or None if the field is not present. ReviewRefused if it has
+    another shape or a value in a wrong format; the error does not quote the value.
     """
     answer_fields: Any = (
         {"status": "not_present"}
@@ -152,13 +154,13 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     except ValidationError as error:
         raise _build_invalid_field_error(
             f"{field.description}: {describe_first_error(error)}",
-            'Give a text, None for a field that is not there, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
+            'Give a text, None if the field is not present, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
         ) from None
     text = parsed_answer.value or ""
     if parsed_answer.status is FieldStatus.NOT_PRESENT:
         if text.strip():
             raise _build_invalid_field_error(
-                f"{field.description}: a field that is not present has no value", "Leave one of them out."
+                f"{field.description}: a value was given, but the status is not_present", "Leave out the value, or change the status."
             )
         return FieldAnswer(status=parsed_answer.status)
     if parsed_answer.status is FieldStatus.AMBIGUOUS and not text.strip():
@@ -172,9 +174,9 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
 
 
 def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_or_name: str) -> str:
-    """Resolve a field's key, or its name if only one form has it, to the key.
+    """Return the key of a field that is named by its key or by its name.
 
-    ReviewRefused.
+    ReviewRefused if no field has this key or name, or if several forms have a field of this name.
     """
     keys = list(index_fields_by_key(forms))
     matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])]
@@ -182,17 +184,20 @@ def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_
         return matching_keys[0]
     if matching_keys:
         raise _build_invalid_field_error(
-            f"several forms have a field {field_key_or_name!r}", f"Say which: {' or '.join(matching_keys)}."
+            f"several forms have a field {field_key_or_name!r}", f"Use a key instead of the name: {' or '.join(matching_keys)}."
         )
     raise _build_invalid_field_error(
-        f"case {case_id!r} has no field {field_key_or_name!r}", "Its fields are in packet.extractions."
+        f"case {case_id!r} has no field {field_key_or_name!r}", "The case's fields are listed in packet.extractions."
     )
 
 
 def parse_field_answers(
     case_id: str, forms: Sequence[ExtractedFields], raw_answers: Mapping[str, object]
 ) -> dict[str, FieldAnswer]:
-    """Parse answers by key; fields may be called by their names. ReviewRefused."""
+    """Parse an expert's answers, given by field key or name; return them by field key.
+
+    ReviewRefused as in ``resolve_field_key`` and ``parse_field_answer``.
+    """
     answers_by_key: dict[str, FieldAnswer] = {}
     for name, raw_answer in raw_answers.items():
         key = resolve_field_key(case_id, forms, name)
@@ -206,7 +211,10 @@ def parse_field_answers(
 def apply_and_locate_field_answers(
     agent_extracted_fields: Sequence[ExtractedFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
 ) -> tuple[ExtractedFields, ...]:
-    """Correct the fields, and locate each new value on the form's pages."""
+    """Build the forms with the expert's answers, and locate each new value on its pages.
+
+    A new value gets a page and boxes only if exactly one place on the form's pages shows it.
+    """
     locator = QuoteLocator(bundle)
     corrected_forms = []
     for form_number, form in enumerate(agent_extracted_fields, 1):
@@ -232,7 +240,7 @@ def _build_corrected_value(
         return agent_value
     if answer.value is None:
         return FieldValue(status=answer.status, confidence=1.0)
-    if answer.value == agent_value.value:  # where the agent read it
+    if answer.value == agent_value.value:  # same value: keep the place where the agent read it
         return agent_value.model_copy(update={"status": answer.status, "confidence": 1.0})
     field, page_numbers = (
         get_template_field_or_plain_text(form, field_name),
@@ -246,15 +254,14 @@ def _build_corrected_value(
         and _has_single_place(answer.value, field, bundle, page_numbers)
     ):
         return verified_value
-    # The expert may have read it where the program could not, or it appears in several boxes. It is true all the same,
-    # and no place is invented for it.
+    # The program cannot read the expert's value on the page, or it appears several times: keep the value without a place.
     return FieldValue(status=answer.status, value=answer.value, confidence=1.0)
 
 
 def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, page_numbers: Iterable[int]) -> bool:
-    """Decide whether the value appears only once.
+    """Return True if the pages show the value at most once.
 
-    A currency sign more or less makes no other place.
+    Matches with the same end, which differ only by a leading currency sign, count as one.
     """
     page_texts = ((page_number, bundle.page(page_number).text) for page_number in page_numbers)
     return (
@@ -270,14 +277,14 @@ def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, 
 
 
 def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
-    """Decide whether an expert's answer is the agent's."""
+    """Return True if the expert's answer has the agent's status and value."""
     return (answer.status, answer.value) == (agent_value.status, agent_value.value)
 
 
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find the fields that differ between two states of forms, as answers by key."""
+    """Find the fields whose status or value changed; return the new answers by field key."""
     values_before = index_fields_by_key(forms_before)
     return {
         key: FieldAnswer(status=value_after.status, value=value_after.value)
@@ -288,14 +295,14 @@ def find_changed_fields(
 
 
 def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> list[tuple[str, str, str | None]]:
-    """List key, status and value of every field: what two experts must agree on."""
+    """List key, status and value of every field, to compare two experts' answers."""
     return [
         (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
     ]
 
 
 def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
-    """Format a field in a few words."""
+    """Format a field's value, or its status if it has no certain value."""
     if field_value.status is FieldStatus.FOUND and field_value.value is not None:
         return field_value.value
     words = STATUS_WORDS[field_value.status]

@@ -1,8 +1,8 @@
-"""Reviews are immutable files; ground truth is projected from the newest of them.
+"""Records of reviews and ground truth: immutable review files, and the ground truth derived from the newest of them.
 
-``reviews/{case_id}/0001.json``, ``0002.json`` … are created exclusively (that creation is the compare-and-swap), and
-each carries the SHA-256 of the one before it. ``ground_truth/gt_{case_id}.json`` can be made again from them at any
-time (``opinions`` does); only a silver record, an accepted classification that nobody has reviewed, comes from a result
+``reviews/{case_id}/0001.json``, ``0002.json`` … are created exclusively (the creation is the compare-and-swap), and each
+contains the SHA-256 of the previous one. ``ground_truth/gt_{case_id}.json`` can be rebuilt from the reviews at any time
+(``opinions`` does so). Only a silver record, for an accepted answer that nobody has reviewed, is built from the result
 instead.
 """
 
@@ -49,14 +49,14 @@ SCHEMA_VERSION = 1
 ReviewOutcome = Literal["validated", "corrected", "undeterminable", "reopened"]
 GroundTruthSource = Literal["SME_VALIDATED", "SME_CORRECTED", "AUTO_ACCEPTED"]
 
-#: The source of the ground truth after each outcome; None: there is none.
+#: The source of the ground truth after a review with each outcome; None if the outcome leaves no ground truth.
 SOURCE_BY_OUTCOME: dict[ReviewOutcome, GroundTruthSource | None] = {
     "validated": "SME_VALIDATED",
     "corrected": "SME_CORRECTED",
     "undeterminable": None,
     "reopened": None,
 }
-#: The status of a case after each outcome.
+#: The status of a case after a review with each outcome.
 STATUS_BY_OUTCOME: dict[ReviewOutcome, ReviewStatus] = {
     "validated": "completed",
     "corrected": "completed",
@@ -64,163 +64,154 @@ STATUS_BY_OUTCOME: dict[ReviewOutcome, ReviewStatus] = {
     "reopened": "pending",
 }
 
-#: Reviews made by a program, for demonstrations and tests; they are marked in everything that is shown or exported.
+#: Prefix of the names of reviewers that are programs, for demonstrations and tests; reports and exports mark their reviews.
 SIMULATED_PREFIX = "simulated_"
 
-#: A reviewed answer: a classification, the fields of each report and form, or a statement template.
+#: Answer of a case: a classification, the fields of each report and form, or a statement template.
 ReviewedAnswer = (
     Annotated[ClassificationOutput, AfterValidator(drop_patient_keys)]
     | Annotated[tuple[ExtractedFields, ...], Field(min_length=1)]
     | Annotated[StatementTemplate, SchemaByReference()]
 )
-#: The part of a template that an expert vouches for: all of it.
+#: The only part of a template for which an expert can vouch: the whole template.
 TemplatePart = Literal["template"]
 
 _REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
 
 class IssueVerdict(StrictRecord):
-    """The expert's verdict on an issue."""
+    """An expert's verdict on one issue of a packet."""
 
     issue_id: str
-    """The issue in the packet."""
+    """Id of the issue in the packet."""
     verdict: Literal["confirmed", "dismissed"]
-    """``confirmed`` if it is a real fault."""
+    """``confirmed`` if the issue names a real fault, else ``dismissed``."""
     note: str = ""
-    """Why, in the expert's words."""
+    """The expert's reason."""
 
 
 class ShownMachineAnswers(StrictRecord):
-    """The machines' answers that the expert saw."""
+    """Record of which automatic answers the expert saw, and when."""
 
     agent: bool = True
     """True if the agent's classification was on screen before the decision."""
     production: Literal["before", "after"] = "after"
-    """When the production classifier's label was shown."""
+    """Time at which the production classifier's label was shown: before or after the expert's decision."""
 
 
 class Review(StrictRecord):
-    """One submitted review of one case: ``reviews/{case_id}/NNNN.json``."""
+    """One submitted review of one case, stored as ``reviews/{case_id}/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
     reviewer: str
-    """Who submitted it."""
+    """Name of the reviewer who submitted the review."""
     role: ReviewerRole = Field(default="expert", exclude_if=lambda role: role == "expert")
-    """Their role by then. Written only if it is not an expert's."""
+    """The reviewer's role at that time; not written for an expert."""
     submitted_at: str
-    """When (ISO 8601, UTC)."""
+    """Time of submission (ISO 8601, UTC)."""
     seconds_active: float | None
-    """Active seconds; None if not measured."""
+    """Seconds for which the reviewer actively worked on the case; None if not measured."""
     outcome: ReviewOutcome
-    """The decision."""
+    """The reviewer's decision."""
     before: ReviewedAnswer | None
-    """The packet's classification, its fields or its template."""
+    """The agent's answer in the packet: classification, fields or template."""
     after: ReviewedAnswer | None
-    """The classification, the fields or the template in the ground truth; None if there is none."""
+    """The answer that the review declares true; None if the review leaves no ground truth."""
     repairs_applied: tuple[Repair, ...] = ()
-    """The repairs by arithmetic that validating applied."""
+    """The automatic repairs that were applied because the reviewer validated the answer."""
     correction_notes: str = ""
-    """The expert's words; of ``undeterminable`` and ``reopened`` the reason."""
+    """The reviewer's notes; for ``undeterminable`` and ``reopened``, the reason comes first."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
-    """The expert's verdicts on single issues."""
+    """The reviewer's verdicts on single issues."""
     vouched: tuple[ClassificationPart | TemplatePart | FieldKey, ...] = ()
-    """The vouched parts: those of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
+    """The parts for which the reviewer vouches: parts of a classification, field keys (``1.wages_tips``), or ``template``."""
     unmet_sums: str = Field(default="", exclude_if=not_)
-    """Why a template was approved although sums are not met. Written only if it was."""
+    """The reason for approving a template although its sums do not add up; not written if empty."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, from 1."""
     evidence_seen: tuple[str, ...] = ()
-    """The ids of the issues whose place was on screen."""
+    """The ids of the issues whose place in the document was on screen."""
     shown: ShownMachineAnswers = ShownMachineAnswers()
-    """The machines' answers that the expert saw."""
+    """The automatic answers that the reviewer saw."""
     segment_flags: tuple[dict[str, Any], ...] = ()
     """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
     second_opinion: str = ""
-    """Why the expert asks a colleague to answer the case too; empty if they do not."""
+    """The reason why the reviewer asks a colleague to answer the case too; empty if no second opinion is asked for."""
     seeded: bool = Field(default=False, exclude_if=not_)
-    """True if the shown answer was wrong on purpose: such a review measures its writer and does not count for the document.
-    Written only if true."""
+    """True if the case was an attention check: the review measures the reviewer and never becomes ground truth. Not written
+    if False."""
     packet_sha256: str
-    """The packet that the expert saw."""
+    """SHA-256 (hex) of the packet that the reviewer saw."""
     prev_sha256: str | None = None
-    """SHA-256 of the bytes of the review before this one; None for the first. Set on writing."""
+    """SHA-256 (hex) of the bytes of the previous review's file; None for the first review. Set when the file is written."""
     versions: dict[str, str]
-    """Of evalkit and of the definitions of the types."""
+    """Versions of evalkit and of the type definitions."""
 
 
 class GroundTruthRecord(StrictRecord):
-    """The part of a ground truth record that every kind of case has."""
+    """Fields of a ground truth record that are the same for every kind of case."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
-    """The document."""
+    """The document's id."""
     ground_truth_source: GroundTruthSource
-    """An expert agreed, an expert corrected, or (silver) nobody looked."""
+    """Origin of the record: an expert validated, an expert corrected, or accepted without review (silver)."""
     correction_notes: str
-    """The expert's words."""
+    """The reviewer's notes; empty for silver."""
     reviewer: str | None
-    """None for silver."""
+    """Name of the reviewer; None for silver."""
     reviewed_at: str
-    """When it was reviewed or accepted (ISO 8601, UTC)."""
+    """Time of the review or, for silver, of the acceptance (ISO 8601, UTC)."""
     review_reason: str | None
-    """Why the case was in the queue; None for silver."""
+    """The reason why the case was in the queue; None for silver."""
     inclusion_probability: float | None
-    """The probability with which it was drawn; of silver, with which it could have been drawn for an audit."""
+    """The probability (0..1) with which the case was drawn for review; for silver, with which an audit could have drawn it."""
     packet_sha256: str | None
-    """The packet that was reviewed; None for silver."""
+    """SHA-256 (hex) of the reviewed packet; None for silver."""
     revision: int
-    """The number of the review, an adjudication's counted on from the case's own; 0 for silver."""
+    """Number of the review; an adjudication's number continues the base case's numbers. 0 for silver."""
     supersedes: int | None
-    """The revision that it replaces (0: a silver record); None if it is the first."""
+    """The revision that this record replaces (0: a silver record); None if it replaces none."""
 
 
 class GroundTruth(GroundTruthRecord):
-    """The true types of a document, with their source.
-
-    ``ground_truth/gt_{doc_id}.json``.
-    """
+    """Ground truth of a document's classification, stored as ``ground_truth/gt_{doc_id}.json``."""
 
     ground_truth_classification: KeyedClassification
-    """The classification; only its ``vouched`` parts were looked at."""
+    """The true classification; the expert has checked only its ``vouched`` parts."""
     corrected_dominant_type: str | None
-    """The overall type of a correction; None if nothing was corrected."""
+    """The overall type if the expert corrected the classification; None otherwise."""
     vouched: tuple[ClassificationPart, ...]
-    """The parts that the expert vouches for; none for silver."""
+    """The parts for which the expert vouches; empty for silver."""
 
 
 class FieldsGroundTruth(GroundTruthRecord):
-    """The true fields of a document, with their source.
-
-    ``ground_truth/gt_{doc_id}.extraction.json``.
-    """
+    """Ground truth of a document's fields, stored as ``ground_truth/gt_{doc_id}.extraction.json``."""
 
     ground_truth_fields: tuple[ExtractedFields, ...]
-    """By report and form; only the ``vouched`` ones were looked at."""
+    """The true fields of each report and form; the expert has checked only the ``vouched`` fields."""
     vouched: tuple[FieldKey, ...]
-    """The fields that the expert vouches for, by their keys (``1.wages_tips``); none for silver."""
+    """The keys (``1.wages_tips``) of the fields for which the expert vouches; empty for silver."""
 
 
 class TemplateGroundTruth(GroundTruthRecord):
-    """The approved template of a bank's statements.
-
-    ``ground_truth/gt_{template_id}.statement_template.json``.
-    """
+    """Approved statement template, stored as ``ground_truth/gt_{template_id}.statement_template.json``."""
 
     ground_truth_template: Annotated[StatementTemplate, SchemaByReference()]
-    """As ``templates/{template_id}.toml`` has it from then on: stable."""
+    """The approved template, also written to ``templates/{template_id}.toml`` with the status stable."""
     unmet_sums: str
-    """Why it was approved although sums are not met; empty if they are."""
+    """The reason for approving the template although its sums do not add up; empty if they do."""
     vouched: tuple[TemplatePart, ...]
-    """The expert vouches for all of it."""
+    """``template``: the expert vouches for the whole template."""
 
 
 def is_simulated_reviewer(reviewer: str | None) -> bool:
-    """Decide by the name whether a program reviewed, not a person."""
+    """Return True if the reviewer's name marks a program, not a person."""
     return reviewer is not None and reviewer.startswith(SIMULATED_PREFIX)
 
 
 def list_revisions(output_folder: OutputFolder, case_id: str) -> list[int]:
-    """List the numbers of a case's reviews, in order."""
+    """List the numbers of a case's reviews, ascending from 1."""
     names = (name.rpartition("/")[2] for name in output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}"))
     return sorted(int(match[1]) for name in names if (match := _REVIEW_FILE_PATTERN.fullmatch(name)))
 
@@ -231,19 +222,20 @@ def find_newest_revision(output_folder: OutputFolder, case_id: str) -> int:
 
 
 def derive_review_status(newest_review: Review | None) -> ReviewStatus:
-    """Derive the status of a case from its newest review."""
+    """Derive the status of a case from its newest review; None means no review."""
     return STATUS_BY_OUTCOME[newest_review.outcome] if newest_review else "pending"
 
 
 def append_chained_review(output_folder: OutputFolder, case_id: str, review: Review, *, base_revision: int) -> Review:
-    """Write the review after ``base_revision`` (0: none yet), chained to it by hash.
+    """Write a case's next review, chained by hash to review ``base_revision``; return it.
 
-    Return it. ReviewConflict, and nothing is written, if that one is not or no longer the newest.
+    ``base_revision`` is 0 for the first review. ReviewConflict, and nothing is written, if ``base_revision`` is not the
+    newest review.
     """
     conflict_error = ReviewConflict(
-        f"the newest review of case {case_id!r} is not, or no longer, revision {base_revision}",
+        f"the newest review of case {case_id!r} is not revision {base_revision}, on which this review is based",
         code="REVIEW-CONFLICT",
-        remedy="Load the case again and look at its newest review before you save.",
+        remedy="Load the case again, read its newest review, and save with that revision.",
     )
     if find_newest_revision(output_folder, case_id) != base_revision:
         raise conflict_error
@@ -257,17 +249,17 @@ def append_chained_review(output_folder: OutputFolder, case_id: str, review: Rev
 
 
 def hash_review_file(output_folder: OutputFolder, case_id: str, revision: int) -> str:
-    """Hash the bytes of a review's file (SHA-256, hex) for the next one's chain.
+    """Compute the SHA-256 (hex) of a review file's bytes, which the next review stores.
 
-    NotFound; StoreError.
+    NotFound if the file does not exist; StoreError if it cannot be read.
     """
     return hashlib.sha256(output_folder.read_bytes(review_file_name(case_id, revision))).hexdigest()
 
 
 def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHead) -> bool:
-    """Decide whether a case's newest review is still there and unchanged.
+    """Return True if the review file that ``head`` names exists with the same SHA-256.
 
-    StoreError if unreadable.
+    StoreError if the file cannot be read.
     """
     try:
         return hash_review_file(output_folder, head.case_id, head.revision) == head.sha256
@@ -278,11 +270,11 @@ def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHea
 def write_silver_ground_truth(
     output_folder: OutputFolder, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
 ) -> bool:
-    """Write an accepted result as silver ground truth.
+    """Write an accepted result as silver ground truth; return True if a file was written.
 
-    Return whether anything was written. Nothing is written if any review exists, or if the record differs only in
-    its time. ``accepted_at`` is ISO 8601 in UTC; ``inclusion_probability`` is that of being drawn for an audit,
-    0..1. ReviewRefused for a result that was not accepted.
+    Nothing is written if the case has a review, or if the stored record differs only in its time. ``accepted_at`` is ISO
+    8601 in UTC; ``inclusion_probability`` (0..1) is the probability that an audit draws the document. ReviewRefused if the
+    result was not accepted.
     """
     record = build_silver_ground_truth(result, accepted_at=accepted_at, inclusion_probability=inclusion_probability)
     return _write_silver_record(output_folder, result.doc_id, record)
@@ -291,13 +283,10 @@ def write_silver_ground_truth(
 def build_silver_ground_truth(
     result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None
 ) -> GroundTruth:
-    """Build silver ground truth.
-
-    Arguments and ReviewRefused as of ``write_silver_ground_truth``.
-    """
+    """Build the silver record of an accepted result, as in ``write_silver_ground_truth``."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
-            f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="Let an expert decide."
+            f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="An expert must review it first."
         )
     return GroundTruth(
         ground_truth_classification=result.classification,
@@ -309,10 +298,10 @@ def build_silver_ground_truth(
 def write_silver_fields_if_unreviewed(
     output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str
 ) -> bool:
-    """Write fields that need no person as silver ground truth.
+    """Write accepted fields as silver ground truth; return True if a file was written.
 
-    As ``write_silver_ground_truth``. Accepted fields are not drawn for audits: the probability is 0. ReviewRefused
-    if some need a person, or there are none.
+    Nothing is written in the cases that ``write_silver_ground_truth`` names. Audits never draw fields, so the inclusion
+    probability is 0. ReviewRefused if a report or form was not accepted, or if there is none.
     """
     return _write_silver_record(
         output_folder,
@@ -322,14 +311,14 @@ def write_silver_fields_if_unreviewed(
 
 
 def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
-    """Build silver fields; ReviewRefused as of ``write_silver_fields_if_unreviewed``."""
+    """Build the silver record of accepted fields, as in ``write_silver_fields_if_unreviewed``."""
     if not document_extractions.extractions or any(
         map(is_extraction_review_required, document_extractions.extractions)
     ):
         raise ReviewRefused(
             f"the fields of document {document_extractions.doc_id!r} were not accepted",
             code="REVIEW-NOT-ACCEPTED",
-            remedy="Let an expert decide.",
+            remedy="An expert must review them first.",
         )
     return FieldsGroundTruth(
         ground_truth_fields=tuple(map(ExtractedFields.from_extraction, document_extractions.extractions)),
@@ -366,9 +355,9 @@ def _write_silver_record(output_folder: OutputFolder, case_id: str, truth: Groun
 
 
 def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> float | None:
-    """Read the audit probability of an accepted document.
+    """Read the probability (0..1) that an audit draws an accepted document.
 
-    None without a silver record.
+    None if the document has no silver record or the record has no valid probability.
     """
     stored = _read_silver_record(output_folder, ground_truth_file_name(doc_id))
     probability = stored.get("inclusion_probability") if stored else None
@@ -380,7 +369,7 @@ def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> f
 def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> bool:
     """Remove the silver record of a case that is no longer accepted.
 
-    Return whether there was one.
+    Return True if a record was removed.
     """
     name = ground_truth_file_name(case_id)
     with hold_case_write_lock(output_folder, case_id):
@@ -388,7 +377,7 @@ def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> b
 
 
 def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
-    """Read a silver record; None if it is missing, torn, or replaced by an expert's."""
+    """Read a silver record; None if the file is missing, damaged or an expert's record."""
     stored = read_json_unless_missing_or_torn(output_folder, name)
     return stored if stored and stored.get("ground_truth_source") == "AUTO_ACCEPTED" else None
 
@@ -396,10 +385,10 @@ def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any
 def has_types_matching_ground_truth(
     output_folder: OutputFolder, doc_id: str, forms: Iterable[ExtractedFields | Extraction]
 ) -> bool:
-    """Decide whether the reports' types are those of the ground truth.
+    """Return True if each report's pages and type agree with the document's ground truth.
 
-    Fields of a type that waits for a person, or that was corrected since, are those of another document. A form names
-    its type itself.
+    False as well if the document has no ground truth yet: the fields may have been read with the wrong template. Tax forms
+    are not compared, because a form names its own type.
     """
     reports = [
         form
@@ -411,7 +400,7 @@ def has_types_matching_ground_truth(
     stored = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(doc_id))
     try:
         segments = GroundTruth.model_validate(stored).ground_truth_classification.segments
-    except ValidationError:  # there is none, or it is torn
+    except ValidationError:  # the ground truth is missing or damaged
         return False
     return all(
         any(
@@ -425,9 +414,9 @@ def has_types_matching_ground_truth(
 
 
 def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
-    """Remove a document's silver fields once its types differ.
+    """Remove a document's silver fields if its types no longer match the ground truth.
 
-    The caller holds the lock.
+    The caller holds the write lock.
     """
     name = ground_truth_file_name(doc_id + EXTRACTION_SUFFIX)
     stored = _read_silver_record(output_folder, name)
@@ -442,7 +431,10 @@ def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) ->
 
 
 def read_json_unless_missing_or_torn(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
-    """Read a file that can be made again; None if it is missing or torn."""
+    """Read a JSON file of the output folder; None if it is missing or damaged.
+
+    Only for files that can be rebuilt. StoreError for any other failure.
+    """
     try:
         return output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     except StoreError as error:

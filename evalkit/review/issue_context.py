@@ -1,7 +1,7 @@
-"""The text around the place that an issue is about: two paragraphs before, three after.
+"""Context of an issue: the document's text at the issue's place, two paragraphs before it and three after it.
 
-Source: specification 000, slide 10. The expert sees the document's own text, not only the agent's claims. If a quote
-was not found, the context says so; it never passes another passage off as the quote.
+Source: specification 000, slide 10. The expert sees the document's own text, not only the agent's claims. If the quote was
+not found, the context says so; another passage is never presented as the quote.
 """
 
 from __future__ import annotations
@@ -18,87 +18,91 @@ from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review.packet import SMEPacket
 
+#: The number of paragraphs that are shown before and after the place of an issue.
 PARAGRAPHS_BEFORE, PARAGRAPHS_AFTER = 2, 3
-"""Paragraphs that are shown around the place."""
 
 
 class IssueSegment(StrictRecord):
-    """The segment that an issue is about."""
+    """The segment of the agent's answer that an issue concerns."""
 
     segment_index: int
-    """As the answer numbers it."""
+    """The segment's number in the agent's answer."""
     start_page: int
-    """From 1."""
+    """The first page, from 1."""
     end_page: int
     """The last page, itself included."""
     dominant_type: DocumentType | None
-    """None: the agent cannot tell."""
+    """The segment's type; None if the agent cannot tell."""
 
 
 class ClaimedEvidence(StrictRecord):
-    """A quote that the agent gives for a type."""
+    """A quote that the agent gives as evidence for a document type."""
 
     document_type: DocumentType
-    """The type that it should support."""
+    """The type that the quote should support."""
     snippet: str
-    """The claimed words."""
+    """The words that the agent quotes."""
     page: int
-    """The claimed page, from 1."""
+    """The page on which the agent claims the quote to be, from 1."""
     anchors: tuple[str, ...]
-    """The terms in it that decided."""
+    """The terms in the quote that the agent names as decisive."""
 
 
 class ContextParagraph(StrictRecord):
     """One paragraph of the document's own text."""
 
     page: int
-    """From 1."""
+    """The paragraph's page, from 1."""
     text: str
-    """As it was read."""
+    """The paragraph's text as it was read from the page."""
     match_span: tuple[int, int] | None = None
-    """Start and end of the match, in characters of ``text``; None around the place."""
+    """Start and end of the matching passage, in characters of ``text``; None in a paragraph before or after the match."""
 
 
 class IssueContext(StrictRecord):
-    """One issue with what is needed to judge it."""
+    """An issue with the agent's claims and the document's text, so that an expert can judge it."""
 
     issue: Issue
-    """The issue itself."""
+    """The issue that the context belongs to."""
     segment: IssueSegment | None
-    """None if the issue is about the whole document."""
+    """The segment that the issue concerns; None if it concerns the whole file."""
     reasoning: str
-    """The agent's reasoning for the segment; empty without one."""
+    """The agent's reasoning for the segment; empty if ``segment`` is None."""
     evidence: tuple[ClaimedEvidence, ...]
-    """The agent's quotes for the issue's type, if it names one, in its segment or, without one, in all."""
+    """The agent's quotes in the segment, or in all segments if ``segment`` is None. If the issue names a document type, only
+    the quotes for this type."""
     paragraphs_before: tuple[ContextParagraph, ...]
-    """At most two, over page breaks."""
+    """At most two paragraphs before the match, if necessary from earlier pages."""
     paragraphs_matched: tuple[ContextParagraph, ...]
-    """The place of the quote or, for the verdicts UNCERTAIN and ALTERED, of the nearest passage; empty if not found."""
+    """The paragraphs that contain the quote or, for the verdicts UNCERTAIN and ALTERED, the most similar passage; empty if
+    nothing was found."""
     paragraphs_after: tuple[ContextParagraph, ...]
-    """At most three, over page breaks; without a match the first ones of the claimed page."""
+    """At most three paragraphs after the match, if necessary from later pages; without a match, the first paragraphs of the
+    claimed page."""
     page_found: int | None
-    """The page of ``paragraphs_matched``; None if not found."""
+    """The page of ``paragraphs_matched``; None if nothing was found."""
     boxes: tuple[PageBox, ...]
-    """The rectangles of that place."""
+    """The boxes of the matching passage; without a quote and a match, the boxes of the issue."""
     verdict: QuoteVerdict | None
-    """The result of comparing the quote with the document; None without a quote."""
+    """The result of comparing the quote with the document; None if nothing is quoted."""
     note: str
-    """One sentence about what is shown."""
+    """A sentence that tells the expert which passage is shown and how it relates to the quote."""
 
 
 def build_issue_context(
     packet: SMEPacket, issue_id: str, bundle: DocumentBundle, locator: QuoteLocator | None = None
 ) -> IssueContext:
-    """Build the context of one of the packet's issues.
+    """Build the context of one issue of a packet.
 
-    NotFound if the packet has no such issue.
+    ``locator`` may be shared between calls, to search the same ``bundle`` faster. NotFound if the packet has no issue with
+    this id.
     """
     issue = next((issue for issue in packet.issues if issue.issue_id == issue_id), None)
     if issue is None:
         raise NotFound(
             f"case {packet.case_id!r} has no issue {issue_id!r}",
             code="ISSUE-NOT-FOUND",
-            remedy="Its issues are in packet.issues.",
+            remedy="The case's issues are listed in packet.issues.",
         )
     segments = packet.classification.segments if packet.classification else ()
     segment = _find_segment(issue, segments)
@@ -130,10 +134,13 @@ def build_issue_context(
 
 
 def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
-    """Find the segment that the issue names, or that its page is in, or the only one."""
+    """Find the segment that the issue names or that contains its page, or the only segment.
+
+    None if the issue names no place and the answer has several segments.
+    """
     same_index_segments = [candidate for candidate in segments if candidate.segment_index == issue.segment_index]
     if issue.page is not None:
-        # Two segments may bear the same index: the page tells them apart.
+        # A faulty answer may give two segments the same index: choose the segment that contains the issue's page.
         on_page = (
             candidate
             for candidate in same_index_segments or segments
@@ -162,13 +169,13 @@ def _collect_evidence(issue: Issue, segments: Sequence[Segment]) -> Iterator[Cla
 class _QuoteClaim(NamedTuple):
     quote: str
     page: int | None
-    """None: no page is claimed."""
+    """The claimed page, from 1; None if no page is claimed."""
 
 
 def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_QuoteClaim]:
-    """Collect what to look for.
+    """Collect the quotes to look for in the document.
 
-    The issue's quote, else the agent's evidence on its page.
+    This is the issue's quote; if it has none, the agent's quotes on the issue's page, or all if the issue names no page.
     """
     if issue.quote:
         return [_QuoteClaim(issue.quote, issue.page)]
@@ -178,7 +185,7 @@ def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> 
 
 
 def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: QuoteLocator) -> QuoteLocation | None:
-    """Find the first claim that is where it should be; failing that, the first one."""
+    """Locate the first quote that is on its claimed page; failing that, the first quote."""
     matches = [_locate_claim(claim, default_page, locator) for claim in claims]
     return next((match for match in matches if match.is_found), matches[0] if matches else None)
 
@@ -186,7 +193,7 @@ def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: 
 def _locate_claim(claim: _QuoteClaim, default_page: int, locator: QuoteLocator) -> QuoteLocation:
     match = locator.locate(claim.quote, claim.page or default_page)
     if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page_number:
-        return locator.locate(claim.quote, match.page_number)  # where no page is claimed, none is wrong
+        return locator.locate(claim.quote, match.page_number)  # no page was claimed, so the verdict must not be WRONG_PAGE
     return match
 
 
@@ -246,9 +253,9 @@ def _iterate_page_paragraphs(
 def _read_body_paragraphs(
     page: Page, start: int = 0, stop: int | None = None, reading_direction: int = 1
 ) -> list[ContextParagraph]:
-    """Read paragraphs start..stop (exclusive) without headers and footers.
+    """Read the paragraphs start..stop (exclusive) of a page without headers and footers.
 
-    Backwards for step -1.
+    In reverse order if ``reading_direction`` is -1.
     """
     furniture_indexes = {index for index, block in enumerate(page.visible_blocks) if block.furniture}
     texts = list(enumerate(page.paragraphs))[start:stop]
@@ -276,14 +283,14 @@ def _describe_context(
     has_page_text: bool,
 ) -> str:
     start_words = (
-        f"shown is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
+        f"below is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
     )
     if match is None:
-        return f"Nothing is quoted; {start_words}."
-    subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
+        return f"The issue quotes nothing; {start_words}."
+    subject = "The quote" if is_quote else "The issue quotes nothing; the program's quote"
     if shown_match is None:
         if match.verdict is QuoteVerdict.UNCERTAIN:
-            return f"{subject} could not be searched for, as the page is not readable; {start_words}."
+            return f"{subject} could not be searched for, because the page is not readable; {start_words}."
         nearest_words = (
             f"; the most similar passage is on page {match.closest_page}, {match.similarity:.0f} %"
             if match.closest_page
@@ -299,8 +306,8 @@ def _describe_context(
 
 def _describe_alteration(claimed_page: int, shown_match: QuoteLocation) -> str:
     if shown_match.similarity >= 100:
-        return f"is on page {shown_match.page_number}, but look at the text around it: {shown_match.difference_text}"
+        return f"is on page {shown_match.page_number}, but check the text around it: {shown_match.difference_text}"
     return (
-        f"is not on page {claimed_page} as it is quoted; "
-        f"shown is the passage nearest to it, on page {shown_match.page_number} ({shown_match.similarity:.0f} % alike)"
+        f"is not on page {claimed_page} in these words; "
+        f"below is the most similar passage, on page {shown_match.page_number} ({shown_match.similarity:.0f} % alike)"
     )

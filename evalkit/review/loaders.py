@@ -1,4 +1,4 @@
-"""Results, fields and bundles from their files; errors never quote a file."""
+"""Loading of results, extracted fields and document texts; errors never quote a file's content."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from evalkit.store import (
 
 T = TypeVar("T")
 
+#: The number of bytes at the start of a bundle that contain its file path: about twice the longest path.
 _HEAD_BYTES = 8192
-"""Bytes, about twice as many as the longest path has."""
 _REMEDY = "Run the document with --fresh."
 
 
 def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
-    """Read what was decided about a document, or why it was not read.
+    """Read a document's result, or the failure that is stored in its place.
 
-    NotFound; StoreError.
+    NotFound if the document was never run; StoreError if the file is damaged.
     """
     name = result_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
@@ -41,17 +41,17 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
 
 
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
-    """Read the fields that were extracted from a document. NotFound; StoreError."""
+    """Read the fields extracted from a document. NotFound; StoreError if damaged."""
     name = extraction_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=EXTRACTIONS_VERSION)
     return parse_stored_record(Extractions, stored, name, "Extract the document with --fresh.")
 
 
 def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
-    """Read the path of a document's source file.
+    """Read the path of the file from which a document was read.
 
-    NotFound; StoreError for a damaged file. It is at the beginning of the bundle, before the pages, which are
-    nearly all of it and are not parsed.
+    Only the beginning of the bundle is parsed, where the path is; the pages after it make up nearly the whole file. NotFound
+    if there is no bundle; StoreError if it is damaged.
     """
     name = bundle_file_name(doc_id)
     try:
@@ -59,12 +59,12 @@ def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
     except (ValueError, TypeError, LookupError):
         file_path = output_folder.read_json(name, max_schema_version=BUNDLE_VERSION).get("file_path")
     if not isinstance(file_path, str):
-        raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=_REMEDY)
+        raise StoreError(f"{name} is damaged: file_path is missing or no text", code="STORE-TORN", remedy=_REMEDY)
     return file_path
 
 
 def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
-    """Read the text of a document. NotFound; StoreError for a damaged file."""
+    """Read a document's bundle: its pages and their text. NotFound; StoreError if damaged."""
     name = bundle_file_name(doc_id)
     return parse_stored_record(
         DocumentBundle,
@@ -75,10 +75,9 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
 
 
 def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
-    """Load what an earlier run left.
+    """Load a file of an earlier run with ``read_file``; None if it is missing or damaged.
 
-    None if it is missing or torn and can be made again. StoreError if a newer evalkit wrote it: that is never
-    overwritten.
+    The caller may then rebuild the file. StoreError if a newer evalkit wrote the file, because it must not be overwritten.
     """
     try:
         return read_file(output_folder, doc_id)

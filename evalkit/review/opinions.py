@@ -1,12 +1,12 @@
-"""Several experts' opinions about one case, and what is true in the end.
+"""Second opinions and adjudications: which cases several experts' reviews require, and which ground truth follows.
 
-Source: contract, "Identity". An expert may ask for a second opinion (the case ``….second``, for a colleague); if
-the two answers differ a third expert decides (``….adjudication``). Until there is agreement or a decision the document
-has no ground truth: a wrong one would cost more than a late one.
+Source: contract, "Identity". An expert may ask for a second opinion, which a colleague gives in the case ``….second``; if
+the two answers differ, a third expert decides in the case ``….adjudication``. Until the answers agree or the third expert
+has decided, the document has no ground truth, because wrong ground truth costs more than late ground truth.
 
-All of it follows from review files. The first expert's review says that a second opinion is wanted, so that one
-file, created at one moment, holds both; the packets of the further cases and the ground truth are made from the reviews
-and the base packet, and are made again after a crash.
+Everything follows from the review files. The request for a second opinion is part of the first expert's review, so that
+one exclusive file creation saves both. The packets of second opinions and adjudications and the ground truth are built
+from the reviews and the base packet, and are rebuilt after a crash.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ _NumberedReviews = list[tuple[int, Review]]
 
 @dataclass(frozen=True)
 class CaseOpinions:
-    """A base case and the opinions about it, as the files say at one moment."""
+    """A base case with the reviews of it, of its second opinion and of its adjudication, read at one moment."""
 
     base_packet: SMEPacket
+    """The packet of the base case."""
     numbered_reviews_by_case_id: dict[str, _NumberedReviews]
-    """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
+    """The reviews with their numbers, oldest first, by the case_id of base case, second opinion and adjudication."""
     unblinded_reviewers: tuple[str, ...] = ()
-    """Who has answered a case about the document that an attention check shows; of any other case, who has learnt its answer
-    from one."""
+    """Reviewers who know the answer. For an attention check, those who have answered a case about the document that it shows;
+    for any other case, those who have answered an attention check that shows its document."""
     is_attention_check_pending: bool = False
-    """True if an attention check that shows this document waits: its answer must not be read here before."""
+    """True if an unanswered attention check shows this document, so that its reviews must stay hidden from other reviewers."""
 
     @classmethod
     def read(
@@ -70,10 +71,10 @@ class CaseOpinions:
         case_id: str,
         check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None,
     ) -> CaseOpinions:
-        """Read all opinions about the case that ``case_id`` belongs to.
+        """Read the base case of ``case_id`` with all its reviews, second opinion and adjudication.
 
-        NotFound without its base case. To read many cases, pass ``map_check_case_ids_by_doc_id`` once as
-        ``check_case_ids_by_doc_id``.
+        NotFound if the base case has no packet. If None, ``check_case_ids_by_doc_id`` is read from the output folder; a caller
+        that reads many cases passes the result of ``map_check_case_ids_by_doc_id`` instead.
         """
         base_packet = read_packet(output_folder, get_base_case_id(case_id))
         numbered_reviews_by_case_id = {
@@ -104,7 +105,7 @@ class CaseOpinions:
         )
 
     def build_with_added_review(self, case_id: str, review: Review) -> CaseOpinions:
-        """Add a review that was just written."""
+        """Return a copy with a review that was just written as the case's newest review."""
         numbered_review = (self.get_newest_revision(case_id) + 1, review)
         return replace(
             self,
@@ -121,9 +122,9 @@ class CaseOpinions:
 
     @cached_property
     def review_requesting_second_opinion(self) -> Review | None:
-        """The review that closes the base case and asks for a second opinion.
+        """The review that closes the base case and asks for a second opinion; None if there is none.
 
-        Never of an attention check: a colleague's time is worth more than a second answer to a planted fault.
+        Always None for an attention check: no colleague spends time on a second answer to a planted fault.
         """
         if self.base_packet.is_attention_check:
             return None
@@ -132,7 +133,7 @@ class CaseOpinions:
 
     @cached_property
     def further_packet_by_case_id(self) -> dict[str, SMEPacket]:
-        """The packets of the further cases that must exist, by case_id."""
+        """Packets, by case_id, of the second opinion and the adjudication that the reviews require."""
         requesting_review, second_review = self.review_requesting_second_opinion, self._second_review
         packets = {}
         if requesting_review:
@@ -141,16 +142,19 @@ class CaseOpinions:
                 SECOND_SUFFIX, reason, requesting_review
             )
         if second_review and self._has_disagreement:
-            reason = "two colleagues gave different answers, and a third decides"
+            reason = "two colleagues gave different answers; a third expert decides between them"
             packets[self._build_case_id(ADJUDICATION_SUFFIX)] = self._build_further_packet(
                 ADJUDICATION_SUFFIX, reason, second_review
             )
         return packets
 
     def build_ground_truth(self) -> GroundTruthRecord | None:
-        """Build the ground truth of the case; None if there is none, or none yet."""
+        """Build the ground truth that all reviews leave.
+
+        None if the newest review leaves none, or while a second opinion or an adjudication is awaited.
+        """
         chain = self.numbered_reviews_by_case_id[self.base_packet.case_id]
-        # A review with a question gave no ground truth, unless the second opinion agreed with it for a while.
+        # A review that asked for a second opinion gave no ground truth, unless the second opinion once agreed with it.
         withheld_revisions = {number for number, review in chain if review.second_opinion}
         if self.review_requesting_second_opinion and any(
             self._is_same_answer(self.review_requesting_second_opinion, second_review)
@@ -161,17 +165,17 @@ class CaseOpinions:
             return None
         if self._has_disagreement:
             adjudication_chain = self.numbered_reviews_by_case_id[self._build_case_id(ADJUDICATION_SUFFIX)]
-            # Counted on, so that a document's records never have the same number twice.
+            # The adjudication's reviews continue the base case's numbers, so that no revision occurs twice.
             chain = [*chain, *((chain[-1][0] + number, review) for number, review in adjudication_chain)]
         return project_ground_truth(self.base_packet, chain, non_ground_truth_revisions=withheld_revisions)
 
     def get_status(self, case_id: str) -> ReviewStatus:
-        """Derive the status of one of the cases from its reviews."""
+        """Derive the status of base case, second opinion or adjudication from its reviews."""
         chain = self.numbered_reviews_by_case_id[case_id]
         return derive_review_status(chain[-1][1] if chain else None)
 
     def get_second_opinion_reason(self, case_id: str) -> str:
-        """Get why a colleague asks; empty unless it is the case for a second opinion."""
+        """Get the reason for which a second opinion was asked for; empty for any other case."""
         return (
             self.review_requesting_second_opinion.second_opinion
             if self.review_requesting_second_opinion and case_id == self._build_case_id(SECOND_SUFFIX)
@@ -179,7 +183,10 @@ class CaseOpinions:
         )
 
     def list_opinions_shown_to_adjudicator(self, case_id: str) -> tuple[Opinion, ...]:
-        """List the two answers if the case is their adjudication, in neutral order."""
+        """List the two answers that the case adjudicates; empty for any other case.
+
+        The order depends on the answers' hashes, so that it does not reveal which answer was first.
+        """
         if case_id != self._build_case_id(ADJUDICATION_SUFFIX) or not (
             self.review_requesting_second_opinion and self._second_review
         ):
@@ -194,10 +201,11 @@ class CaseOpinions:
         )
 
     def list_excluded_reviewers(self, case_id: str) -> tuple[str, ...]:
-        """List the reviewers who must not answer a case.
+        """List the reviewers who must not answer a case because they know its answer.
 
-        All who answered one before it, undone or not. Of an attention check, all who have answered any case
-        about the document; and anyone who learnt the first answer from one gives no further opinion.
+        For a second opinion or an adjudication, everyone who has answered an earlier stage of the case, even if the answer was
+        undone, or an attention check that shows the document. For an attention check, everyone who has answered a case about
+        the document. For any other base case, nobody.
         """
         if self.base_packet.is_attention_check:
             return self.unblinded_reviewers
@@ -213,9 +221,10 @@ class CaseOpinions:
         return tuple(dict.fromkeys([*earlier_reviewers, *(self.unblinded_reviewers if earlier_endings else ())]))
 
     def list_readable_reviews(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
-        """List the reviews that a reviewer may read.
+        """List the reviews of a case that a reviewer may read, oldest first.
 
-        Only their own while another opinion is awaited.
+        These are only the reviewer's own while a second opinion or an adjudication is awaited, or while the reviewer can still
+        get an attention check about the document.
         """
         is_open_to_all = not (self.is_opinion_awaited or self._can_get_attention_check(reviewer))
         return tuple(
@@ -225,31 +234,34 @@ class CaseOpinions:
         )
 
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:
-        """ReviewRefused if the reviewer has already given their opinion."""
+        """Raise ReviewRefused if the reviewer is one of ``list_excluded_reviewers``."""
         if reviewer in self.list_excluded_reviewers(case_id):
             raise ReviewRefused(
-                f"you have answered case {self.base_packet.case_id!r} already, and case {case_id!r} needs another expert",
+                f"you have already given or seen an answer to case {self.base_packet.case_id!r}, so case {case_id!r} needs another expert",
                 code="REVIEW-BARRED",
                 remedy="Leave it to a colleague, and take the next case.",
             )
 
     def require_reading_permission(self, case_id: str, reviewer: str) -> None:
-        """ReviewRefused if the reviewer may be asked next and must not read this."""
+        """Raise ReviewRefused if reading the case would reveal an answer that the reviewer may still give.
+
+        This applies to a reviewer who can still give the second opinion or get an attention check about the document.
+        """
         can_be_asked = self.is_opinion_awaited and reviewer not in self.list_excluded_reviewers(
             self._build_case_id(SECOND_SUFFIX)
         )
         can_be_tested = self.get_status(case_id) == "completed" and self._can_get_attention_check(reviewer)
         if (case_id == self.base_packet.case_id and can_be_asked) or can_be_tested:
             raise ReviewRefused(
-                f"a further opinion on case {case_id!r} is awaited: until then only those who have answered it may read it",
+                f"another opinion on case {case_id!r} is awaited; until it is given, only reviewers who have answered may read the case",
                 code="REVIEW-AWAITED",
-                remedy="Open it when all opinions are given.",
+                remedy="Open the case again after the last opinion was given.",
             )
 
     def build_index_row(self, output_folder: OutputFolder, case_id: str) -> dict[str, Any]:
-        """Build the index row of a case.
+        """Build the index row of base case, second opinion or adjudication.
 
-        A base case reveals nothing while an opinion is awaited.
+        While an opinion is awaited, the base case's row contains neither the agent's type nor any issue.
         """
         packet = self.base_packet if case_id == self.base_packet.case_id else read_packet(output_folder, case_id)
         row = {
@@ -258,7 +270,7 @@ class CaseOpinions:
         }
         if case_id == self.base_packet.case_id and self.is_opinion_awaited:
             row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
-            row["decision_reason"] = "a further opinion is awaited"
+            row["decision_reason"] = "another expert's opinion is awaited"
         return row
 
     def iterate_index_rows(
@@ -281,16 +293,17 @@ class CaseOpinions:
         *,
         is_reopening: bool,
     ) -> None:
-        """ReviewRefused if another review at ``now`` would invalidate a later opinion.
+        """Raise ReviewRefused if a review of the case at ``now`` would invalidate a later opinion.
 
-        The caller holds the lock. ``now`` is ISO 8601 in UTC; ``is_reopening`` means that the review reopens the case.
+        Also refused if the reviewer is excluded, or if the case is an attention check with an answer. ``now`` is ISO 8601 in
+        UTC; ``is_reopening`` means that the review reopens the case. The caller holds the write lock.
         """
         self.require_not_excluded(case_id, reviewer)
         if self.base_packet.is_attention_check and self.numbered_reviews_by_case_id[self.base_packet.case_id]:
             raise ReviewRefused(
-                f"a fault was planted in case {case_id!r}, and its answer is final",
+                f"case {case_id!r} was an attention check with a planted fault, so its answer is final",
                 code="REVIEW-SEEDED",
-                remedy="Nothing follows from it: take the next case.",
+                remedy="The answer changes no ground truth: take the next case.",
             )
         following_id = {
             self.base_packet.case_id: self._build_case_id(SECOND_SUFFIX),
@@ -306,9 +319,9 @@ class CaseOpinions:
             )
         if case_id == self.base_packet.case_id and not is_reopening:
             raise ReviewRefused(
-                f"a second opinion on case {case_id!r} was asked for and is awaited",
+                f"a second opinion on case {case_id!r} is awaited, so the first answer cannot be changed",
                 code="REVIEW-AWAITED",
-                remedy="Wait for it, or reopen the case, which takes the question back.",
+                remedy="Wait for the second opinion, or reopen the case, which withdraws the request.",
             )
 
     def _can_get_attention_check(self, reviewer: str) -> bool:
@@ -336,7 +349,7 @@ class CaseOpinions:
         return not self._is_same_answer(self.review_requesting_second_opinion, self._second_review)
 
     def _is_same_answer(self, first: Review, second: Review) -> bool:
-        """Decide whether two experts agree, whether the agent gave the same answer or not."""
+        """Return True if two experts' reviews give the same answer."""
         if first.after is None or second.after is None:
             return first.after is second.after and first.outcome == second.outcome
         is_same = CASE_KINDS[self.base_packet.kind].is_same_answer(first.after, second.after)
@@ -344,7 +357,7 @@ class CaseOpinions:
 
     @property
     def is_opinion_awaited(self) -> bool:
-        """True if an opinion was asked for and is still awaited."""
+        """True if the second opinion or the adjudication is required and not yet given."""
         if self._has_disagreement:
             return self.get_status(self._build_case_id(ADJUDICATION_SUFFIX)) != "completed"
         return self.review_requesting_second_opinion is not None and self._second_review is None
@@ -369,12 +382,12 @@ class CaseOpinions:
 def rebuild_case_files_and_list_index_rows(
     output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
-    """Remake all files that follow from a case's reviews.
+    """Rebuild the files that follow from a case's reviews; return its cases' index rows.
 
-    Return the index rows of its cases. These are ground truth, the packets of further opinions and the packets'
-    mirrors of the status. It repairs a crash after a review was written; without reviews nothing changes. The
-    caller holds the lock. ``check_case_ids_by_doc_id`` as of ``CaseOpinions.read``. NotFound if the base case has
-    no packet.
+    The files are the ground truth, the packets of second opinion and adjudication, and the status in each packet. This
+    repairs the state after a crash between writing a review and writing these files; without reviews nothing changes.
+    ``check_case_ids_by_doc_id`` is passed on to ``CaseOpinions.read``. The caller holds the write lock. NotFound if the base
+    case has no packet.
     """
     opinions = CaseOpinions.read(output_folder, case_id, check_case_ids_by_doc_id)
     return list(
@@ -383,13 +396,13 @@ def rebuild_case_files_and_list_index_rows(
 
 
 def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
-    """Remake all files that follow from the reviews.
+    """Rebuild ground truth, follow-up packets and packet statuses from the reviews.
 
-    Return the ids of the cases that now exist. The caller holds the lock.
+    Return the ids of the cases that have a packet afterwards. The caller holds the write lock.
     """
-    # First of all, so that nobody relies on what is now in doubt.
+    # Ground truth is updated first, so that nobody relies on an answer that is now in doubt.
     _write_or_remove_ground_truth(output_folder, opinions)
-    existing_ids = {opinions.base_packet.case_id}  # it was read
+    existing_ids = {opinions.base_packet.case_id}  # has a packet, because it was read
     for case_id, chain in opinions.numbered_reviews_by_case_id.items():
         is_base, status = case_id == opinions.base_packet.case_id, opinions.get_status(case_id)
         if not is_base and _write_or_withdraw_further_packet(
@@ -404,10 +417,10 @@ def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: 
 def update_case_index(
     output_folder: OutputFolder, index: OutputIndex, opinions: CaseOpinions, existing_case_ids: frozenset[str]
 ) -> None:
-    """Update the index rows of all cases about the base case.
+    """Write the index rows of base case, second opinion and adjudication; remove the others.
 
-    The caller holds the lock. ``existing_case_ids`` are those with a packet, from
-    ``write_derived_files_and_get_case_ids``.
+    ``existing_case_ids`` are the cases that have a packet, as returned by ``write_derived_files_and_get_case_ids``. The
+    caller holds the write lock.
     """
     for row in opinions.iterate_index_rows(output_folder, existing_case_ids):
         index.upsert_case(row)
@@ -420,11 +433,11 @@ def project_ground_truth(
     *,
     non_ground_truth_revisions: Container[int] = (),
 ) -> GroundTruthRecord | None:
-    """Project a case's numbered reviews, oldest first, to its ground truth.
+    """Derive a case's ground truth from its numbered reviews, oldest first.
 
-    None if the newest leaves none. It supersedes the newest earlier review that gave ground truth, even a reopened
-    one, but none of ``non_ground_truth_revisions``; without one, the silver record (0) of an accepted document. An
-    attention check never gives ground truth.
+    None if the newest review leaves no ground truth, and always for an attention check. ``supersedes`` is the newest
+    earlier review that gave ground truth, even if the case was reopened since, except ``non_ground_truth_revisions``; if
+    there is none, the silver record (0) of an accepted document.
     """
     if not numbered_reviews or packet.is_attention_check or any(review.seeded for _, review in numbered_reviews):
         return None
@@ -457,7 +470,7 @@ def project_ground_truth(
 def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:
     packet, kind = opinions.base_packet, CASE_KINDS[opinions.base_packet.kind]
     if not opinions.numbered_reviews_by_case_id[packet.case_id]:
-        return  # silver stays
+        return  # a silver record is not derived from reviews and stays
     name = ground_truth_file_name(packet.case_id)
     record = opinions.build_ground_truth()
     if record is None:
@@ -473,9 +486,10 @@ def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpi
 def _write_or_withdraw_further_packet(
     output_folder: OutputFolder, case_id: str, wanted_packet: SMEPacket | None, *, is_begun: bool
 ) -> bool:
-    """Write or withdraw a further case's packet; return whether there is one now.
+    """Write or remove the packet of a second opinion or adjudication.
 
-    A reviewed packet stays what its reviewer saw.
+    Return True if the packet exists afterwards. A packet on which a reviewer has begun to work (``is_begun``) is neither
+    changed nor removed.
     """
     name = packet_file_name(case_id)
     if wanted_packet is None:

@@ -1,8 +1,8 @@
-"""The packet: what an expert is asked, why, and with what evidence.
+"""The packet: the stored question of a case, with the agent's answer, the issues and the reason for asking an expert.
 
-Source: specification 000, slide 9. A run may rewrite a packet until an expert has begun to work on it. Then it is frozen,
-because a review names by its hash what its writer saw. Only ``review_status`` mirrors claims and reviews: it is rewritten
-when it changes, and the hash leaves it out. Each kind of case has its own subclass in ``kinds``.
+Source: specification 000, slide 9. A run may rewrite a packet until an expert has begun to work on it. Then the packet is
+frozen, because the review stores the hash of the packet that its author saw. Only ``review_status`` still changes: it
+mirrors claims and reviews and is not part of the hash. Each kind of case has its own subclass in ``kinds``.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SCHEMA_VERSION = 1
 ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
 ReviewReason = Literal["escalated", "audit", "sample", "requested"]
 
-#: How the ids of cases for further opinions end.
+#: Endings of the case_id of a second opinion and of an adjudication.
 SECOND_SUFFIX, ADJUDICATION_SUFFIX = ".second", ".adjudication"
-#: How the id of a case about a document's fields ends.
+#: Ending of the case_id of a case about a document's fields.
 EXTRACTION_SUFFIX = ".extraction"
 
 #: The width of a line of ``issue_text`` in columns, as in the example of slide 9.
@@ -43,121 +43,112 @@ _LINE_WIDTH = 70
 
 
 class IssueSummary(StrictRecord):
-    """One line of the packet's summary."""
+    """One line of the packet's list of open issues."""
 
     severity: IssueSeverity
     """BLOCKER, MAJOR or MINOR."""
     agent: Agent
-    """Who raised it."""
+    """The check that raised the issue."""
     issue_id: str
-    """The issue in ``issues``."""
+    """Id of the issue in ``SMEPacket.issues``."""
     message: str
-    """One sentence for a clinician."""
+    """The issue's message."""
 
 
 class SMEPacket(StrictRecord):
-    """One case for an expert: ``sme_packets/sme_packet_{case_id}.json``.
+    """One case for an expert, stored as ``sme_packets/sme_packet_{case_id}.json``.
 
-    A subclass a kind adds that kind's keys.
+    Each kind of case adds its own fields in a subclass.
     """
 
     has_attention_checks: ClassVar[bool] = False
-    """True if faults are planted in answers of this kind."""
+    """True if attention checks exist for this kind of case."""
 
     schema_version: int = SCHEMA_VERSION
     kind: str
-    """The task that asks: a key of ``kinds.CASE_KINDS``."""
+    """The kind of case: a key of ``kinds.CASE_KINDS``."""
     case_id: str
-    """The name of the case; of a classification the same as ``doc_id``."""
+    """The case's id; for the base case of a classification the same as ``doc_id``."""
     doc_id: str
-    """The document."""
+    """The document's id."""
     pdf_filename: str
-    """The PDF's bare name."""
+    """The PDF's file name without its folder."""
     pdf_path: str
-    """Where the PDF was read from."""
+    """The path from which the PDF was read."""
     total_pages: int
-    """Pages of the PDF."""
+    """Number of pages of the PDF."""
     v5_decision: Decision
     """The arbiter's decision."""
     decision_rule: str
-    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``; in a case about fields ``fields``, about a statement
-    template ``statement_template``."""
+    """The arbiter's rule ``1`` … ``8``, ``retries`` or ``cycle``; ``fields`` in a case about fields, ``statement_template`` in
+    a case about a statement template."""
     decision_reason: str
-    """The row's sentence: why a person is asked."""
+    """A sentence that says why a person is asked."""
     total_issues: int
-    """How many issues are open."""
+    """Number of open issues."""
     issues_summary: tuple[IssueSummary, ...]
-    """The open issues, worst first."""
+    """The open issues in short form, worst first."""
     issues: tuple[Issue, ...]
-    """All issues of the result, worst first, repaired ones after the open ones of their severity."""
+    """All issues, worst first; within a severity, open issues before repaired ones."""
     classification: KeyedClassification | None
-    """The agent's answer; None if it gave no usable one, and in cases of other kinds."""
+    """The agent's classification; None if the agent gave no usable answer, or in a case of another kind."""
     proposed_repairs: tuple[Repair, ...]
-    """Repairs by arithmetic, applied when the case is validated."""
+    """Automatic repairs that are applied when the case is validated."""
     production_differs: bool | None
-    """True if the production classifier gave another type; None if its label, or its meaning, is unknown."""
+    """True if the production classifier gave another type than the agent; None if the production type is unknown."""
     production_classification: dict[str, Any] | None
-    """``dominant_type`` (None: none of the five), production's own ``label`` if that is another word and, if known,
-    ``confidence`` and ``segments``."""
+    """The production classifier's answer: ``dominant_type`` (None: none of the five types), ``label`` if production uses
+    another word and, if known, ``confidence`` and ``segments``. None if there is no such answer."""
     document_bundle_path: str
-    """The document's text, relative to the output folder."""
+    """Path of the document's bundle (pages and text), relative to the output folder."""
     review_status: ReviewStatus
-    """Mirror of claims and reviews; not part of the packet's hash."""
+    """The case's status, copied from claims and reviews; not part of the packet's hash."""
     review_reason: ReviewReason
-    """Why the case is in the queue."""
+    """The reason why the case is in the queue."""
     inclusion_probability: float
-    """The probability with which it was drawn, 0..1; 1 for an escalated case."""
+    """The probability (0..1) with which the case was drawn for review; 1 for an escalated case."""
     created_at: str
-    """When it was made (ISO 8601, UTC)."""
+    """Time at which the packet was created (ISO 8601, UTC)."""
 
     @property
     def is_first_review_blind(self) -> bool:
-        """True if the first reviewer answers before the agent's answer is shown."""
+        """True if the first reviewer must answer before the agent's answer is shown."""
         return False
 
     @property
     def agent_answer(self) -> object:
-        """The answer that the agent proposes, as ``Review.before`` has it.
-
-        None if there is none.
-        """
+        """The agent's answer in the form of ``Review.before``; None if there is no answer."""
         return self.classification
 
     @property
     def indexed_type(self) -> str:
-        """The type in the queue: what the agent takes the document for.
-
-        Empty if it cannot tell.
-        """
+        """The type by which the queue lists and filters the case; empty if the agent cannot tell."""
         return ""
 
     @property
     def bundle_doc_id(self) -> str:
-        """The document whose pages it shows: ``doc_id``, except for attention checks."""
+        """Id of the document whose pages are shown; differs from ``doc_id`` in attention checks."""
         return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
     @property
     def is_attention_check(self) -> bool:
-        """True if the shown answer is wrong on purpose.
+        """True if the shown answer contains a planted fault.
 
-        Such a case shows another document's pages under its own name. The packet itself says so: losing another file
-        must never make a planted answer true.
+        The packet itself reveals this, because it shows another document's pages under its own doc_id. So the loss of the
+        check's record cannot turn a planted answer into ground truth.
         """
         return self.bundle_doc_id != self.doc_id
 
     @property
     def open_issues(self) -> list[Issue]:
-        """The open issues, which the arbiter counted, worst first."""
+        """The issues with the status open, worst first."""
         return [issue for issue in self.issues if issue.status == "open"]
 
 
 def build_packet_fields(
     bundle: DocumentBundle, issues: Iterable[Issue], classification: ClassificationOutput | None = None
 ) -> dict[str, Any]:
-    """Build the fields of a packet that all kinds have.
-
-    The status is that of a new, escalated case.
-    """
+    """Build the packet fields that all kinds share, for a new escalated case."""
     sorted_issues = sort_by_severity(sorted(issues, key=lambda issue: issue.status != "open"))
     open_issues = [issue for issue in sorted_issues if issue.status == "open"]
     return {
@@ -184,7 +175,7 @@ def build_packet_fields(
 
 
 def issue_text(issue: Issue) -> str:
-    """Format an issue as slide 9 prints it, without the lines that would be empty.
+    """Format an issue as on slide 9 of the specification, without empty lines.
 
     ::
 
@@ -200,7 +191,7 @@ def issue_text(issue: Issue) -> str:
 
 
 def _wrap_labelled_text(label: str, text: str) -> str:
-    # Words of a document or a model must not reach a terminal as control sequences.
+    # Text from a document or a model must not send control sequences to a terminal.
     words = (
         "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in word)
         for word in text.split()
@@ -217,33 +208,29 @@ def _wrap_labelled_text(label: str, text: str) -> str:
 
 
 def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
-    """Return the packet as its file has it."""
+    """Convert a packet to the JSON object that is stored in its file."""
     return packet.model_dump(mode="json")
 
 
 def compute_packet_digest(packet: SMEPacket) -> str:
-    """Compute ``packet_sha256``.
-
-    SHA-256 (hex) of the canonical JSON without ``review_status``.
-    """
+    """Compute the SHA-256 (hex) of a packet's canonical JSON without ``review_status``."""
     return hash_canonical_json(omit_keys(serialise_packet(packet), "review_status"))
 
 
 def omit_keys(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Copy a mapping without these keys."""
+    """Copy a mapping without the given keys."""
     return {key: content for key, content in mapping.items() if key not in keys}
 
 
 def get_base_case_id(case_id: str) -> str:
-    """Get the case that further opinions are about; of a base case its own id."""
+    """Get the case_id without the ending of a second opinion or adjudication."""
     return case_id.removesuffix(SECOND_SUFFIX).removesuffix(ADJUDICATION_SUFFIX)
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
-    """Decide whether an expert has begun to work on the packet.
+    """Return True if an expert has begun to work on the packet, so that no run may rewrite it.
 
-    No run may rewrite it then. That is: a review was submitted, or the case is open at ``now`` (ISO 8601, UTC, to
-    the second).
+    This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
     """
     return bool(
         output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}")
@@ -252,7 +239,7 @@ def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: s
 
 
 def write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
-    """Rewrite the packet's ``review_status``, and nothing else of it, if it differs."""
+    """Change ``review_status`` in the packet's file, if it differs, and nothing else."""
     name = packet_file_name(case_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:

@@ -1,4 +1,4 @@
-"""Pages in a notebook cell, with the quoted passages highlighted."""
+"""Display of a document's pages in a notebook, with evidence and issues highlighted."""
 
 from __future__ import annotations
 
@@ -34,20 +34,17 @@ class _Highlight(NamedTuple):
 
 @dataclass(frozen=True)
 class HighlightedPage:
-    """One page as a picture with its highlights."""
+    """Picture of one page with the highlighted passages drawn on it."""
 
     page_num: int
     image: Image
     captions: tuple[str, ...]
-    """One line per highlighted passage."""
+    """One line for each highlighted passage."""
 
 
 @dataclass(frozen=True)
 class PageView:
-    """The highlighted pages of a document.
-
-    Jupyter shows it; ``pages`` holds the pictures.
-    """
+    """Highlighted pages of a document; as the result of a notebook cell, shown as HTML."""
 
     doc_id: str
     headline: str
@@ -61,11 +58,12 @@ class PageView:
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
     """Show a processed document's pages with evidence and issues highlighted.
 
-    Evidence that was found is filled yellow; a passage that is only near a quote is outlined, dashed. ``page`` asks
-    for one page whatever is on it; ``output`` is the settings' folder unless it is named. NotFound if the document was
-    never run; DocumentError if it could not be read, or the PDF was moved or changed since.
+    Evidence that was found is filled in yellow; a passage that is only similar to a quote has a dashed outline. With
+    ``page``, only this page is shown, even without highlights; otherwise all pages with highlights, or page 1 if no page
+    has any. ``output`` is the output folder; None means the folder of the settings. NotFound if the document was never run; DocumentError if the document
+    could not be read, or if the PDF was moved or changed since.
     """
-    from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+    from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
     output_folder = open_output_folder(output or Settings.load().output)
     result = read_result_as_shown(output_folder, doc_id)
@@ -115,7 +113,7 @@ def _render_highlighted_page(path: Path, page_number: int, highlights: list[_Hig
 
 
 def _format_page_html(page: HighlightedPage) -> str:
-    # Document text is only ever shown escaped: it must not run as HTML.
+    # Document text is escaped, so that it cannot run as HTML.
     captions = "".join(f"<li>{escape(caption)}</li>" for caption in page.captions)
     image_base64 = base64.b64encode(encode_jpeg(page.image)).decode()
     return (

@@ -1,7 +1,7 @@
-"""Permissions: experts answer cases, adjudicators also decide between two answers, analysts only look.
+"""Permissions by role: experts answer cases, adjudicators also decide between two answers, analysts only read.
 
-Anyone who gave one of the two answers cannot decide between them, whatever their role. Without an adjudicator who
-could, any other expert may decide, so that no case waits for ever.
+Nobody may decide between two answers of which one is their own, whatever their role. If no adjudicator is left who may
+decide, any other expert may, so that no case waits forever.
 """
 
 from __future__ import annotations
@@ -15,54 +15,55 @@ from evalkit.review.packet import ADJUDICATION_SUFFIX
 
 ReviewerRole = Literal["expert", "adjudicator", "analyst"]
 
-READ_ONLY_SENTENCE = "You are an analyst here: you can look at cases, and decide none."
+READ_ONLY_SENTENCE = "Your role is analyst: you can read cases, but not decide them."
 
 
 @dataclass(frozen=True)
 class Permissions:
-    """One reviewer's role, and who else could decide between two answers."""
+    """Permissions of one reviewer, which follow from their role and from the list of adjudicators."""
 
     role: ReviewerRole = "expert"
+    """The reviewer's role."""
     adjudicators: tuple[str, ...] = ()
-    """The names of all adjudicators, sorted."""
+    """The names of all adjudicators of the output folder, sorted."""
 
     @property
     def is_read_only(self) -> bool:
-        """True if they may decide nothing at all."""
+        """True if the reviewer may read cases but not decide any."""
         return self.role == "analyst"
 
     @property
     def responsible_adjudicators(self) -> tuple[str, ...]:
-        """The adjudicators to whom they leave adjudications.
+        """The adjudicators who take precedence over this reviewer in adjudications.
 
-        Empty: nobody is named, or they are one of them.
+        Empty if there is no adjudicator, or if this reviewer is one.
         """
         return () if self.role == "adjudicator" else self.adjudicators
 
     def is_reserved_for_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
-        """Decide whether the case is left to an adjudicator, which this reviewer is not.
+        """Return True if the case is an adjudication that only an adjudicator may decide.
 
-        ``excluded_reviewers`` are the reviewers who must not answer it, because they have.
+        False for an adjudicator, and if all adjudicators are among ``excluded_reviewers``, who must not answer the case.
         """
         return case_id.endswith(ADJUDICATION_SUFFIX) and any(
             name not in excluded_reviewers for name in self.responsible_adjudicators
         )
 
     def require_deciding_role(self, refused_case_id: str) -> None:
-        """ReviewRefused if this reviewer's role lets them decide no case."""
+        """Raise ReviewRefused if the reviewer is an analyst."""
         if self.is_read_only:
             raise ReviewRefused(
-                f"case {refused_case_id!r} is not an analyst's to decide",
+                f"your role is analyst, so you cannot decide case {refused_case_id!r}",
                 code="REVIEW-ROLE",
-                remedy="Leave it to an expert.",
+                remedy="Leave the case to an expert.",
             )
 
     def require_case_permission(self, case_id: str, excluded_reviewers: Container[str]) -> None:
-        """ReviewRefused if this reviewer's role does not let them decide the case."""
+        """Raise ReviewRefused if the reviewer's role does not permit deciding the case."""
         self.require_deciding_role(case_id)
         if self.is_reserved_for_adjudicator(case_id, excluded_reviewers):
             raise ReviewRefused(
-                f"in case {case_id!r} an adjudicator decides between two answers",
+                f"only an adjudicator may decide between the two answers in case {case_id!r}",
                 code="REVIEW-ROLE",
-                remedy="Leave it to one, and take the next case.",
+                remedy="Leave the case to an adjudicator, and take the next case.",
             )

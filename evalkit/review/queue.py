@@ -1,6 +1,6 @@
-"""The cases that wait for an expert, by their reviews alone; claims tell who has one open.
+"""The review queue: search, filters, order and pages of the list of cases, and the progress of the work.
 
-:class:`QueuePage` is the part that one expert sees: a page of the list that a :class:`QueueQuery` asks for.
+A :class:`QueueQuery` selects cases, and a :class:`QueuePage` is the result that one expert sees.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalkit.store import (
     packet_file_name,
 )
 
-#: A case in one of these waits; only ``completed`` ones do not.
+#: The statuses of cases that still need a decision: all but ``completed``.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
 
 QueueOrder = Literal["worst", "oldest", "newest", "name", "pages"]
@@ -39,58 +39,56 @@ _PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 @dataclass(frozen=True)
 class QueueQuery:
-    """A query of the queue; a filter that is None lets everything through."""
+    """Search, filters, order and page of the queue; a filter that is None selects every case."""
 
     search: str = ""
-    """Part of a file name or case id, in upper or lower case; no character has a special meaning."""
+    """Part of a file name or case_id; upper and lower case are the same, and there are no wildcards."""
     severity: str | None = None
-    """Of the worst open issue: BLOCKER, MAJOR, MINOR or none."""
+    """Severity of the worst open issue: BLOCKER, MAJOR, MINOR or none."""
     dominant_type: str | None = None
-    """The agent's type of the whole file, or ``cannot tell``."""
+    """The agent's overall type of the file, or ``cannot tell``; for fields, the form or report."""
     agent: str | None = None
-    """Who raised an open issue, or ``V2-PATIENT``: an open question is whose pages these are."""
+    """The agent that raised an open issue, or ``V2-PATIENT`` for cases that ask to which patient pages belong."""
     review_reason: str | None = None
-    """Why the case is in the queue."""
+    """The reason why the case is in the queue."""
     source: str | None = None
-    """The source of the answer: the name of a model, or ``supplied`` by another system."""
+    """The model that gave the agent's answer, or ``supplied`` if another system gave it."""
     kind: str | None = None
-    """Which task asks."""
+    """The kind of case."""
     age: str | None = None
-    """``day``: at most 24 hours old, ``week``: older, at most 7 days, ``older``."""
+    """Age of the case: ``day`` (at most 24 hours), ``week`` (more than 24 hours, at most 7 days) or ``older``."""
     sort: QueueOrder = "worst"
-    """``pages``: the fewest first. Deferred cases always come after those that wait, finished ones last."""
+    """The order; ``pages`` means fewest pages first. Deferred cases always follow the pending ones, finished ones are last."""
     show_finished: bool = False
+    """True if completed cases are listed too."""
     page: int = 0
-    """From 0; behind the last page the last one is given."""
+    """The page of the list, from 0; a number beyond the last page selects the last page."""
     rows: int = _ROWS_PER_PAGE
-    """Rows of a page, at least 1."""
+    """Number of cases on a page, at least 1."""
 
     @classmethod
     def from_message(cls, message: object) -> QueueQuery:
-        """Parse the query of a message from the screen.
-
-        Invalid parts are left out, never an error.
-        """
+        """Parse a query sent by the browser; invalid parts are replaced by their defaults."""
         requested = message if isinstance(message, Mapping) else {}
         raw_filters = {
             name: requested[name] for name in ("search", *FILTER_VALUES) if isinstance(requested.get(name), str)
         }
-        filters = {name: word.encode(errors="ignore").decode() for name, word in raw_filters.items()}  # no half signs
+        filters = {name: word.encode(errors="ignore").decode() for name, word in raw_filters.items()}  # drops lone surrogates
         page = requested.get("page")
         return cls(
             search=filters.pop("search", "").strip(),
             **{name: text for name, text in filters.items() if text in (FILTER_VALUES[name] or (text,)) and text},
             sort=requested["sort"] if requested.get("sort") in get_args(QueueOrder) else "worst",
             show_finished=requested.get("show_finished") is True,
-            # SQLite counts in 64 bits.
+            # SQLite's integers have 64 bits, and the page is multiplied by the number of rows.
             page=min(max(page, 0), 2**31) if isinstance(page, int) else 0,
         )
 
 
-#: The filters of a view with the values that each may have; None: any.
+#: The values that each filter of a ``QueueQuery`` may have; None: any value.
 FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
-    "dominant_type": None,  # of fields, the form or report
+    "dominant_type": None,  # in a case about fields, the name of the form or report
     "agent": (*get_args(ShippedAgent), PATIENT_QUESTIONS),
     "review_reason": get_args(ReviewReason),
     "source": None,
@@ -101,94 +99,96 @@ FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One case of the queue."""
+    """One case in the list, as one reviewer's browser tab shows it."""
 
     case_id: str
     doc_id: str
     pdf_filename: str
     pages: int
     blocker: int
-    """Open issues of that severity; of a blind case 0."""
+    """Number of open BLOCKER issues; 0 in a blind case, like the two counts below."""
     major: int
+    """Number of open MAJOR issues."""
     minor: int
+    """Number of open MINOR issues."""
     decision_reason: str
-    """The arbiter's sentence; of a blind case empty."""
+    """The sentence that says why a person is asked; empty in a blind case."""
     review_reason: ReviewReason
     status: ReviewStatus
     holder: str | None
-    """The reviewer who has it open."""
+    """The reviewer who has the case open; None if nobody has."""
     since: str | None
-    """Since when (ISO 8601, UTC)."""
+    """Time since which the case is open (ISO 8601, UTC)."""
     is_mine: bool
-    """True if this very tab has it open."""
+    """True if this reviewer has the case open in this tab."""
     created_at: str
-    """When the case was made (ISO 8601, UTC); empty if unknown."""
+    """Time at which the case was created (ISO 8601, UTC); empty if unknown."""
     kind: str
     agents: tuple[str, ...]
-    """Who raised the open issues, sorted; of a blind case nobody."""
+    """The agents that raised the open issues, sorted; empty in a blind case."""
     dominant_type: str
-    """The agent's type of the whole file, or ``cannot tell``; of fields, the form; of a blind case empty."""
+    """The agent's overall type of the file, or ``cannot tell``; for fields, the form or report; empty in a blind case."""
     source: str
-    """The source of the answer; empty if unknown."""
+    """The model that gave the agent's answer, or ``supplied``; empty if unknown."""
     is_blind: bool
-    """The agent's answer is shown only after the expert's: nothing here may tell it."""
+    """True if the row must not reveal the agent's answer, because the expert answers first."""
     deferred_by: str | None
-    """Who put it off."""
+    """The reviewer who deferred the case; None if it is not deferred."""
     deferred_because: str | None
-    """Their reason."""
+    """The reason for deferring the case."""
     is_barred: bool
-    """True if this reviewer may not do the case, because it is about their own answer."""
+    """True if this reviewer must not answer the case, because they have given or seen an answer to it."""
     needs_adjudicator: bool
-    """True if the case is left to an adjudicator, which this reviewer is not."""
+    """True if only an adjudicator may decide the case and this reviewer is none."""
 
 
 @dataclass(frozen=True)
 class QueuePage:
-    """The part of the queue that a query asks for."""
+    """One page of the queue for one reviewer, with the counts for the whole queue."""
 
     rows: tuple[QueueRow, ...]
-    """One page."""
+    """The cases on this page, in order."""
     pending: int
-    """How many wait, on all pages and with any filter."""
+    """Number of cases that wait and that nobody has open, regardless of search and filters."""
     in_review: int
-    """How many are open somewhere."""
+    """Number of cases that a reviewer has open."""
     done_today: int
-    """How many cases were closed since midnight, by the session's clock."""
+    """Number of cases closed since midnight of the session's clock."""
     done_by_me: int
-    """How many of these by this reviewer."""
+    """Number of cases that this reviewer closed since midnight."""
     deferred: int = 0
-    """How many were put off."""
+    """Number of deferred cases."""
     matching: int = 0
-    """How many cases the view's search and filters leave, on all pages."""
+    """Number of cases that match search and filters, on all pages."""
     facets: FacetCounts = field(default_factory=dict)
-    """By filter the values that it can have, with the number of cases that the other filters leave of each."""
+    """For each filter, its possible values with the number of cases that match the search and all other filters."""
     view: QueueQuery = QueueQuery()
-    """The query, with the page that is shown."""
+    """The query, with the number of the page that is shown."""
     role: ReviewerRole = "expert"
-    """Of the reviewer who looks."""
+    """The role of the reviewer who looks at the queue."""
     is_read_only: bool = False
-    """True if they decide no case."""
+    """True if this reviewer may not decide cases."""
 
 
 @dataclass(frozen=True)
 class ReviewProgress:
-    """The progress of the work."""
+    """Numbers for the progress bar of one reviewer's screen."""
 
     done_by_me: int
-    """How many cases this reviewer closed since midnight, by the session's clock."""
+    """Number of cases that this reviewer closed since midnight of the session's clock."""
     open_count: int
-    """How many are not closed."""
+    """Number of cases that are not closed."""
     median_seconds: float | None
-    """Active seconds that a case takes this reviewer: today, else ever; None if never measured."""
+    """Median active seconds of this reviewer's cases today or, if there are none, of all their cases; None if unknown."""
 
 
 def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
-    """List the rows (``store.CASE_COLUMNS``) of the open cases, strictly worst first."""
+    """List the index rows (``store.CASE_COLUMNS``) of the open cases, worst first."""
     return index.list_cases_worst_first(*OPEN_STATUSES)
 
 
 def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
-    """List the ids of all cases that have a packet, sorted."""
+    """List the case_ids of all packets in the output folder, sorted."""
     names = output_folder.list_json_files(PACKETS_FOLDER)
     return sorted(
         name.removeprefix(_PACKET_PREFIX).removesuffix(".json") for name in names if name.startswith(_PACKET_PREFIX)
@@ -196,15 +196,15 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
 
 
 def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatus:
-    """Derive a case's status from its reviews.
+    """Derive a case's status from its newest review.
 
-    A reopened one waits again, an undeterminable one not.
+    A reopened case is pending again; a case that was closed as undeterminable is completed.
     """
     return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
 def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """Derive the index rows of closed cases (who, when, how long) from the files.
+    """Yield the index rows of closed cases (reviewer, time, seconds), built from the review files.
 
     Sorted by case_id.
     """
@@ -222,7 +222,7 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
 
 
 def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
-    """Derive the chain head of each case's reviews from the files; sorted by case_id."""
+    """Yield number and hash of each case's newest review from the files, sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
@@ -231,10 +231,10 @@ def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewCha
 def select_rows_matching_facets_and_page(
     index: OutputIndex, queue_query: QueueQuery, now: datetime, reviewer: str
 ) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
-    """Select a page's rows.
+    """Select the index rows of one page of the queue.
 
-    Also the count of matches on all pages, the facets and the page number. Finished cases that ``reviewer``, who
-    looks, must not read yet are left out.
+    Return the rows, the number of matching cases on all pages, the facet counts and the number of the page. Finished cases
+    that ``reviewer`` must not read yet are left out.
     """
     queue_times = CaseAgeCutoffs(
         format_iso_seconds(now),
@@ -277,7 +277,10 @@ def select_rows_matching_facets_and_page(
 
 
 def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissions: Permissions) -> QueueRow:
-    """Build the row that this reviewer's tab shows from a row of the index."""
+    """Convert a row of the index to the row that this reviewer's tab shows.
+
+    If the agent's answer must stay hidden, issue counts and reason are removed.
+    """
     is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
     copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
     hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
@@ -320,9 +323,9 @@ def _is_group_matching(group: Mapping[str, Any], column_filters: Mapping[str, st
 def _count_facet_values(
     groups: Iterable[Mapping[str, Any]], column: str, column_filters: Mapping[str, str]
 ) -> dict[str, int]:
-    """Count cases by value.
+    """Count the cases by the value of one column, after applying the filters on the other columns.
 
-    The active filter's value is included even at 0, so that it can be cleared.
+    The value of the active filter is included even with 0 cases, so that the screen can show and clear the filter.
     """
     other_filters = {name: value for name, value in column_filters.items() if name != column}
     counts: dict[str, int] = {column_filters[column]: 0} if column in column_filters else {}

@@ -1,4 +1,4 @@
-"""SMEReviewHelper: the calls that a notebook needs.
+"""Python interface for reviewing cases in a notebook: ``SMEReviewHelper``.
 
 Source: specification 000, slide 10: list pending cases, load a packet, look at an issue in its context, save a review.
 """
@@ -41,26 +41,27 @@ if TYPE_CHECKING:
 
 
 def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
-    """Get the reviewer's name without blanks.
+    """Strip a reviewer's name and check that the output folder is one.
 
-    UsageError if it is empty, or for no output folder.
+    UsageError if the name is empty, or if the folder is no output folder of a run.
     """
     if not reviewer.strip():
-        raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
+        raise UsageError("the reviewer's name is empty", code="REVIEWER-NAME", remedy="Pass your name, for example reviewer='dr_lee'.")
     require_evalkit_output_folder(output_folder)
     return reviewer.strip()
 
 
 class SMEReviewHelper:
-    """One expert at work on one output folder. Needs no roster."""
+    """Access of one reviewer to the cases of one output folder, without a login."""
 
     def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
-        """``output`` is the folder of a run, ``reviewer`` a name that is not empty.
+        """Open the output folder of a run and its database for the reviewer of this name.
 
-        ``clock`` gives ISO 8601 in UTC. The settings in force name the database. UsageError if the name is
-        empty, if that is no output folder or if a setting is wrong; StoreError if it cannot be opened.
+        ``clock`` returns the time as ISO 8601 in UTC; None means the system's clock. The database is that of the settings.
+        UsageError if the name is empty, if ``output`` is no output folder, or if a setting is wrong; StoreError if folder or
+        database cannot be opened.
         """
-        from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+        from evalkit.settings import Settings  # imported only here, to keep the memory of an expert's screen small
 
         self._output_folder = open_output_folder(output, Settings.load().database)
         self.reviewer = require_folder_and_get_reviewer_name(self._output_folder, reviewer)
@@ -70,13 +71,13 @@ class SMEReviewHelper:
         self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 
     def close(self) -> None:
-        """Give the index back."""
+        """Close the connection to the index."""
         self._index.close()
 
     def list_pending_reviews(self) -> pd.DataFrame:
-        """List the open cases, worst first.
+        """List the open cases as a table, worst first.
 
-        Blocker, major, minor (open issues), then case_id.
+        The order follows the numbers of open BLOCKER, MAJOR and MINOR issues, then case_id.
         """
         import pandas as pd
 
@@ -84,11 +85,11 @@ class SMEReviewHelper:
         return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
-        """Load the packet of a case.
+        """Load the packet of a case, and record reviewer and time in the view log.
 
-        NotFound with its id. The view log records who loaded it and when.
+        NotFound if there is no such case.
         """
-        with hold_case_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
+        with hold_case_write_lock(self._output_folder, case_id):  # no purge between reading and the entry in the log
             packet = read_packet(self._output_folder, case_id)
             self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_iso_seconds(self._clock())))
         self._loaded_digests[case_id] = compute_packet_digest(packet)
@@ -97,14 +98,14 @@ class SMEReviewHelper:
     def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
         """Get an issue of the packet with its segment, evidence and the text around it.
 
-        NotFound.
+        NotFound if the packet has no such issue, or if the document's text is gone.
         """
         return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
 
     def reviews(self, case_id: str) -> list[Review]:
-        """List a case's reviews, oldest first; only one's own while an opinion is awaited.
+        """List the reviews of a case that this reviewer may read, oldest first.
 
-        NotFound.
+        These are only the reviewer's own while another expert's opinion is awaited. NotFound if there is no such case.
         """
         self.load_packet(case_id)
         return list(CaseOpinions.read(self._output_folder, case_id).list_readable_reviews(case_id, self.reviewer))
@@ -136,32 +137,34 @@ class SMEReviewHelper:
         segment_flags: Iterable[Mapping[str, Any]] = (),
         base_revision: int | None = None,
     ) -> Review:
-        """Submit a review: ``agrees``, any ``corrected_…``, or ``undeterminable``.
+        """Submit a review: ``agrees=True``, at least one ``corrected_…``, or ``undeterminable``.
 
-        Exactly one of the three; ``undeterminable`` is a reason.
+        Exactly one of these three decisions must be given; ``undeterminable`` is the reason why nobody can tell.
 
-        ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and perhaps
-        ``segment_composition``; ``issue_verdicts`` dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and
-        perhaps ``note``. ``segment_flags`` are dicts with ``segment_index`` (from 1, in the order of the pages, of the
-        segments that the review leaves), ``flag`` (``other_patient``, ``duplicate`` or ``out_of_order``) or ``note`` or
-        both, and perhaps ``start_page`` and ``end_page``, which an undeterminable case needs. ``vouched`` defaults to
-        type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
-        revision the expert has seen; None takes whatever is the newest.
+        ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and optionally
+        ``segment_composition``; ``issue_verdicts`` are dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and
+        optionally ``note``. ``segment_flags`` are dicts with ``segment_index`` (the number of a segment of the reviewed
+        answer in page order, from 1), ``flag`` (``other_patient``, ``duplicate`` or ``out_of_order``) or ``note`` or both,
+        and optionally ``start_page`` and ``end_page``, which are required if the case is undeterminable. ``vouched`` defaults
+        to type and segments for a validation, and to the corrected parts for a correction (corrected segments include the
+        type). ``base_revision`` is the newest revision that the reviewer has seen; None means the newest one, seen or not.
 
-        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, if several
-        forms have one), the value as text, None for a field that is not there, or ``{"value": …, "status": …}`` with
-        status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
-        the corrected ones.
+        In a case about fields, ``corrected_fields`` maps a field's name (or its key, such as ``2.wages_tips``, if several
+        forms have the field) to the value as text, to None if the field is not present, or to ``{"value": …, "status": …}``
+        with the status ``found``, ``not_present`` or ``ambiguous``. ``vouched`` names fields, and defaults to all fields for a
+        validation and to the corrected fields for a correction.
 
-        In a case about a statement template ``corrected_template`` is one, or its TOML text. If its sums are not met on the
-        statement that the case shows, ``unmet_sums`` explains why it may be approved all the same. ``undeterminable``
-        rejects it.
+        In a case about a statement template, ``corrected_template`` is the template or its TOML text. If the sums of the
+        statement in the case do not add up, ``unmet_sums`` is the reason for approving the template all the same.
+        ``undeterminable`` rejects the template.
 
-        No claim is needed. If another reviewer has the case open in the workbench, saving on whatever is the newest is
-        refused (CaseTaken). With the ``base_revision`` that was seen, it is saved, and the other learns it on submitting.
+        No claim is needed. If another reviewer has the case open in the workbench, a review without ``base_revision`` is
+        refused (CaseTaken); a review with the newest ``base_revision`` is saved, and the other reviewer gets a conflict when
+        submitting.
 
-        NotFound for an unknown case; ReviewRefused if the review is not valid; ReviewConflict if another one was saved
-        since ``base_revision``, or the document was run anew since its packet was loaded here. Nothing is written then.
+        NotFound if there is no such case; ReviewRefused if the review is not valid; ReviewConflict if another review was saved
+        after ``base_revision``, or if the document was run again since this helper loaded the packet. Nothing is written
+        then.
         """
         submission = Submission(
             agrees=agrees,
@@ -187,17 +190,17 @@ class SMEReviewHelper:
         )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
-        """Undo after submitting.
+        """Reopen a closed case: remove its ground truth and make it pending again.
 
-        The ground truth goes, the case waits again, the reviews stay. ReviewRefused without a reason or if the
-        case is not closed; NotFound; ReviewConflict as in ``save_review``.
+        The earlier reviews are kept; the returned review records the reopening and its reason. ReviewRefused if the reason is
+        blank or the case is not closed; NotFound; ReviewConflict as in ``save_review``.
         """
         return self._submitter.reopen_case(case_id, reason, base_revision=base_revision)
 
     def _require_not_taken(self, case_id: str, packet_sha256: str, now: str) -> None:
-        """CaseTaken if another reviewer has the case open.
+        """Raise CaseTaken if another reviewer has the case open.
 
-        ReviewConflict as ``_require_packet_unchanged``.
+        ReviewConflict as in ``_require_packet_unchanged``.
         """
         self._require_packet_unchanged(case_id, packet_sha256, now)
         claim = self._index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
@@ -205,13 +208,10 @@ class SMEReviewHelper:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
     def _require_packet_unchanged(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
-        """ReviewConflict if the packet is not the one that was loaded.
-
-        Nobody has seen it yet.
-        """
+        """Raise ReviewConflict if the packet was replaced since this helper loaded it."""
         if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(
-                f"case {case_id!r} was run anew since it was loaded here",
+                f"the document of case {case_id!r} was run again after you loaded the packet",
                 code="REVIEW-CONFLICT",
-                remedy="Load the packet again and look at what has changed before you save.",
+                remedy="Load the packet again and check what has changed before you save.",
             )

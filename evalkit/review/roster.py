@@ -1,7 +1,7 @@
-"""The reviewers: names, roles, and SHA-256 of their login codes.
+"""The roster of reviewers: names, roles, and SHA-256 hashes of their login codes.
 
-A code has 79 random bits, so that its plain hash cannot be turned back. It is shown once, when it is made, and stored
-nowhere; a lost code is replaced by adding the reviewer again.
+A code has 79 random bits, so that it cannot be recovered from its unsalted hash. The code is shown once, when it is
+created, and is stored nowhere; a lost code is replaced by adding the reviewer again.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import ROSTER_FILE, OutputFolder, parse_stored_record
 
+#: Version of a roster with roles. A roster without roles is written as version 1, so that older versions of evalkit, which
+#: would ignore roles, refuse only rosters that have some.
 SCHEMA_VERSION = 2
-"""With roles; without any it is written as 1, so that only an evalkit that would not heed them is kept out."""
 
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,40}")
+#: The characters of login codes; 0, o, 1, i and l are left out, because they are confused on paper and on the telephone.
 _CODE_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
-"""Without 0 and o, 1, i and l: codes are read from paper and over the telephone."""
 _CODE_GROUPS, _GROUP_LENGTH = 4, 4
 
 LetterPicker = Callable[[Sequence[str]], str]
@@ -35,37 +36,37 @@ LetterPicker = Callable[[Sequence[str]], str]
 class _RosterContent(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     reviewers: dict[str, Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]]
-    """SHA-256 (hex) of the codes, by name."""
+    """SHA-256 (hex) of each reviewer's login code, by name."""
     roles: dict[str, ReviewerRole] = {}
-    """Of those who are no experts; of those who were removed, too."""
+    """Roles other than expert, by name, including those of removed reviewers."""
 
 
 class ReviewerRoster:
-    """The reviewers of one output folder.
+    """Roster file of one output folder.
 
-    Every call reads the file: a new code is good without a restart.
+    Every call reads the file anew, so that a new code is valid without a restart of the server.
     """
 
     def __init__(self, output_folder: OutputFolder) -> None:
         self._output_folder = output_folder
 
     def list_reviewers(self) -> list[str]:
-        """List all reviewers, sorted."""
+        """List the names of all reviewers, sorted."""
         return sorted(self._read_roster().reviewers)
 
     def list_deciding_reviewers(self) -> list[str]:
-        """List the reviewers who may answer cases: all but analysts, sorted."""
+        """List the names of all reviewers who may decide cases (all but analysts), sorted."""
         return [name for name, role in self.read_roles().items() if role != "analyst"]
 
     def read_roles(self) -> dict[str, ReviewerRole]:
-        """Read every reviewer's role, by name, sorted."""
+        """Read the role of each reviewer, by name, sorted by name."""
         roster = self._read_roster()
         return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
 
     def get_permissions(self, reviewer: str) -> Permissions:
-        """Get a reviewer's permissions.
+        """Get the permissions that follow from a reviewer's role.
 
-        One who never was on the roster, as in a notebook, is an expert.
+        A name that was never on the roster, for example of a notebook's user, has the role expert.
         """
         roster = self._read_roster()
         adjudicators = (
@@ -74,7 +75,7 @@ class ReviewerRoster:
         return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators))
 
     def set_role(self, name: str, role: ReviewerRole) -> None:
-        """Set a reviewer's role, at once; the code stays valid.
+        """Change a reviewer's role, effective immediately; the login code stays valid.
 
         UsageError if there is no such reviewer.
         """
@@ -83,14 +84,14 @@ class ReviewerRoster:
             self._write_roster(roster.reviewers, {**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
-        """Remove a reviewer: their code and logins end.
+        """Remove a reviewer, so that their login code and open logins become invalid.
 
-        UsageError if there is no such reviewer. Their reviews stay theirs, and so do name and role: anyone
-        added under that name again is taken for them.
+        Their reviews keep their name, and a role other than expert is kept: a person who is added later under the same name
+        is treated as the same reviewer. UsageError if there is no such reviewer.
         """
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster_requiring_reviewer(name)
-            # An analyst whose page is still open must not become an expert for its last seconds.
+            # Roles are kept: a removed analyst whose page is still open must not become an expert.
             self._write_roster(
                 {other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
                 roster.roles,
@@ -99,10 +100,10 @@ class ReviewerRoster:
     def add_reviewer_or_replace_code(
         self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
     ) -> str:
-        """Create a code for a new reviewer, or replace the code of one who exists.
+        """Create a login code for a new reviewer, or a new code for an existing one; return it.
 
-        ``role``, if it is not None, is theirs from now on; else they keep theirs, and a new reviewer is an expert.
-        UsageError for a name that is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
+        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer and makes a new one an expert.
+        UsageError if the name is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME_PATTERN.fullmatch(reviewer):
             raise UsageError(
@@ -118,9 +119,9 @@ class ReviewerRoster:
         return code
 
     def find_reviewer_by_code(self, code: str) -> str | None:
-        """Find whose code this is, in constant time.
+        """Find the reviewer to whom a typed login code belongs; None for an unknown code.
 
-        Capitals, blanks and hyphens do not matter.
+        Compares in constant time, and ignores case, blanks and hyphens.
         """
         typed_digest, reviewer = hash_login_code(code), None
         for name, digest in self._read_roster().reviewers.items():
@@ -129,16 +130,16 @@ class ReviewerRoster:
         return reviewer
 
     def get_code_digest(self, reviewer: str) -> str | None:
-        """Get the SHA-256 of the reviewer's present code; None for an unknown one."""
+        """Get the SHA-256 (hex) of a reviewer's current login code; None for an unknown name."""
         return self._read_roster().reviewers.get(reviewer)
 
     def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
         roster = self._read_roster()
         if reviewer not in roster.reviewers:
             raise UsageError(
-                f"{reviewer[:60]!r} is not a reviewer here",
+                f"no reviewer of this output folder is named {reviewer[:60]!r}",
                 code="REVIEWER-UNKNOWN",
-                remedy="Run `evalkit reviewers list`, or add them: `evalkit reviewers add NAME`.",
+                remedy="`evalkit reviewers list` prints all names; `evalkit reviewers add NAME` adds one.",
             )
         return roster
 
@@ -156,5 +157,5 @@ class ReviewerRoster:
 
 
 def hash_login_code(code: str) -> str:
-    """Hash a typed code (SHA-256, hex). Capitals, blanks and hyphens do not matter."""
+    """Compute the SHA-256 (hex) of a typed login code, ignoring case, blanks and hyphens."""
     return hashlib.sha256("".join(filter(str.isalnum, code.lower())).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""One expert in one browser tab. The widgets show a session's results and pass on what is pressed.
+"""Review session: the cases that one reviewer opens, edits and decides in one browser tab.
 
-A case is claimed on opening, its draft saved as it changes, and its review submitted on the revision that was on
-screen. What people decide is decided here, so that two screens, or a notebook and a screen, cannot contradict each
-other.
+A case is claimed when it is opened, its draft is saved whenever it changes, and its review is based on the revision that
+was on screen. All rules about who may decide what are applied here and not in the widgets, so that two screens, or a
+notebook and a screen, follow the same rules.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ __all__ = ["ReviewCase", "ReviewSession", "SubmissionReceipt"]
 
 _log = logging.getLogger(__name__)
 
-#: The rhythm in which a reviewer gets an audit or sample instead of the worst case, so that they are reached.
+#: Every so many cases, a reviewer gets an audit or sample instead of the worst case, so that these get reviewed too.
 AUDIT_INTERVAL = 8
-#: A claim that was renewed this short a time ago is not renewed again.
+#: The least time between two renewals of a claim.
 _MIN_RENEWAL_INTERVAL = timedelta(seconds=30)
 _FIRST_PAGE_QUERY = QueueQuery()
 _SAMPLED_REASONS: tuple[ReviewReason, ...] = ("audit", "sample")
@@ -74,19 +74,20 @@ def _get_local_time() -> datetime:
 
 @dataclass(frozen=True)
 class SubmissionReceipt:
-    """A review that was saved."""
+    """A saved review, with what the screen shows the expert afterwards."""
 
     review: Review
+    """The review as it was saved."""
     revision: int
-    """Its number, from 1."""
+    """The review's number, from 1."""
     production_type: str | None
-    """The production classifier's type; None if its label is not known."""
+    """The production classifier's type; None if unknown."""
     agent_type: str | None
-    """The agent's type of the whole document, only of a blind case; None if it gave none."""
+    """The agent's overall type of the file after a blind case; None after any other case, or if the agent gave no type."""
     is_same_as_agent: bool | None
-    """True if the expert's answer to a blind case is the agent's; None for other cases."""
+    """True if the expert's answer to a blind case equals the agent's answer; None after any other case."""
     feedback: str = ""
-    """Text that the expert reads after answering; mostly empty."""
+    """Feedback on an attention check; empty after any other case."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class _UndoableSubmission:
 
 @dataclass(frozen=True)
 class _OpenedCase:
-    """The state of a case when it was opened."""
+    """State of a case at the moment when this session opened it."""
 
     revision: int
     packet_sha256: str
     opened_at: str
     claim: CaseClaim | None
-    """As this screen renewed it last; None if the case is open for reading."""
+    """This tab's claim as last renewed; None if the case was opened only for reading."""
 
     @property
     def is_locked(self) -> bool:
@@ -113,7 +114,7 @@ class _OpenedCase:
 
 
 class ReviewSession:
-    """One expert in one browser tab."""
+    """Access of one reviewer in one browser tab to the queue and the cases."""
 
     def __init__(
         self,
@@ -123,15 +124,15 @@ class ReviewSession:
         *,
         clock: Callable[[], datetime] = _get_local_time,
     ) -> None:
-        """``output_folder`` is that of a run.
+        """Open the index of a run's output folder for one reviewer and one browser tab.
 
-        ``tab_id`` the tab's id, which survives a reload of the tab. ``clock`` gives times with their zone,
-        which tells when a day begins. UsageError if the reviewer's name or the tab's id is empty, or if that is
-        no output folder.
+        ``tab_id`` identifies the tab and stays the same when the page is reloaded. ``clock`` returns times with a time zone,
+        in which "today" begins at midnight. UsageError if the name or the tab's id is empty, or if the folder is no output
+        folder.
         """
         reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
-            raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Give session='…', one per tab.")
+            raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Pass a tab_id that is different for each browser tab.")
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
         self._output_folder = output_folder
@@ -142,22 +143,22 @@ class ReviewSession:
         self._last_submission: _UndoableSubmission | None = None
 
     def close(self) -> None:
-        """Release the cases that are open here, and the database.
+        """Release the claims of this session and close the database.
 
-        What the same tab has opened since then, on a page that was loaded again, stays its own.
+        A claim that the same tab has renewed since, after a reload of the page, is kept.
         """
-        with ExitStack() as exit_stack:  # an error in one case does not keep the others, and is raised at the end
+        with ExitStack() as exit_stack:  # all cases are released even if one fails; the error is raised afterwards
             exit_stack.callback(self._index.close)
             for case_id in self._opened_cases:
                 exit_stack.callback(self.release_case, case_id)
 
     @property
     def role(self) -> ReviewerRole:
-        """The reviewer's role as it is now."""
+        """The reviewer's current role."""
         return self._permissions.role
 
     def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
-        """Load the part of the queue that the query asks for, and how much was done today."""
+        """Load one page of the queue, with the counts of open cases and of today's decisions."""
         now, permissions = self._clock(), self._permissions
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
         rows, matching, facets, page = select_rows_matching_facets_and_page(
@@ -180,7 +181,7 @@ class ReviewSession:
         )
 
     def measure_progress(self) -> ReviewProgress:
-        """Measure how far the work is, and how long a case takes this reviewer."""
+        """Count open cases and this reviewer's decisions, and compute their median time per case."""
         midnight = self._compute_last_midnight()
         reviewer = self._holder.reviewer
         durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
@@ -194,10 +195,10 @@ class ReviewSession:
         )
 
     def choose_next_case_id(self) -> str | None:
-        """Choose the next case.
+        """Choose the case that this reviewer should decide next; None if there is none.
 
-        The worst that nobody has open, every eighth time an audit or sample. Never a deferred one, or one that
-        this reviewer may not do; None if there is none, or they may only look.
+        This is the worst pending case that the reviewer may decide; every eighth time it is an audit or sample if one is
+        pending. None also for a reviewer who may only read cases.
         """
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
         permissions = self._permissions
@@ -217,12 +218,12 @@ class ReviewSession:
     def open_and_claim_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
         """Open a case with its saved draft, and claim it for this tab for 15 minutes.
 
-        A closed case is opened for reading, without a claim, and so is every case for a reviewer who may only look.
-        CaseTaken if it is open elsewhere, unless it is taken over; ReviewRefused if it needs another expert, or an
-        adjudicator; NotFound with its id; StoreError if its files cannot be read.
+        A closed case is opened only for reading, without a claim, and so is every case for a reviewer who may only read.
+        CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another expert or
+        an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read.
         """
         packet = read_packet(self._output_folder, case_id)
-        bundle = read_packet_bundle(self._output_folder, packet)  # before the claim: it may fail
+        bundle = read_packet_bundle(self._output_folder, packet)  # read before the claim is taken, because reading may fail
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
             packet = read_packet(self._output_folder, case_id)
@@ -271,26 +272,26 @@ class ReviewSession:
         )
 
     def renew_claim(self, case_id: str) -> None:
-        """Renew the claim for 15 minutes.
+        """Renew this tab's claim on an open case for 15 minutes.
 
-        An expired one is taken again if nobody else has it. CaseTaken if another reviewer has it;
-        ReviewConflict if the case was reviewed or run anew since it was opened; ReviewRefused if it is not open
-        here, or no longer the reviewer's to decide: the claim expires then. A case that is open for reading has
-        no claim to renew.
+        An expired claim is taken again if nobody else has claimed the case. Nothing happens if the case is open only for
+        reading. CaseTaken if another reviewer has claimed the case; ReviewConflict if the case was reviewed, or its document
+        run again, since it was opened; ReviewRefused if the case is not open in this session, or if the reviewer may no longer
+        decide it.
         """
         opened_case = self._require_open(case_id)
         if opened_case.is_locked:
             return
         now = self._clock()
         claim = self._find_live_claim(case_id, format_iso_seconds(now))
-        # The heartbeat comes every few seconds, and each write is a sync of the disk.
+        # The heartbeat comes every few seconds, and each renewal waits for the disk: skip renewals in quick succession.
         if (
             claim
             and self._holder.is_holder_of(claim)
             and claim.expires_at > format_iso_seconds(now + CLAIM_DURATION - _MIN_RENEWAL_INTERVAL)
         ):
-            return  # if a page of this tab wrote it that was loaded later, it is that page's to give back
-        with hold_case_write_lock(self._output_folder, case_id):  # else a closed case might be claimed
+            return  # the remembered claim stays: one that a reloaded page of this tab renewed is released by that page
+        with hold_case_write_lock(self._output_folder, case_id):  # the case must not be closed meanwhile
             self._require_case_unchanged_and_untaken(
                 case_id, opened_case, self._compute_stored_packet_digest(case_id), format_iso_seconds(now)
             )
@@ -302,10 +303,10 @@ class ReviewSession:
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
 
     def save_draft_and_get_time(self, case_id: str, draft: Draft) -> str:
-        """Save the draft to disk; return when (ISO 8601, UTC). No claim is needed.
+        """Save the draft to disk; return the time of saving (ISO 8601, UTC).
 
-        NotFound if there is no such case; ReviewRefused if the reviewer may only look; StoreError if it could not be
-        written.
+        No claim is needed. NotFound if there is no such case; ReviewRefused if the reviewer may only read cases; StoreError
+        if the draft could not be written.
         """
         opened_case = self._opened_cases.get(case_id)
         if opened_case is None or opened_case.is_locked:
@@ -314,16 +315,16 @@ class ReviewSession:
             return self._save_draft_under_lock(case_id, draft)
 
     def _save_draft_under_lock(self, case_id: str, draft: Draft) -> str:
-        """Save as ``save_draft_and_get_time``; the caller holds the lock."""
+        """Save a draft as in ``save_draft_and_get_time``; the caller holds the write lock."""
         opened_case = self._opened_cases.get(case_id)
         return self._store_draft_and_get_time(
             case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
         )
 
     def _store_draft_and_get_time(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
-        """Store a draft under the lock, and only of an existing case.
+        """Store a draft if its case still exists; the caller holds the write lock.
 
-        A purged one stays purged.
+        NotFound if the case was purged, so that nothing of it is stored again.
         """
         if not self._output_folder.has_file(packet_file_name(case_id)):
             read_packet(self._output_folder, case_id)
@@ -338,13 +339,14 @@ class ReviewSession:
     def submit_review(
         self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable_reason: str | None = None
     ) -> SubmissionReceipt:
-        """Close the case: validate it, correct it, or say why it is undeterminable.
+        """Save the reviewer's decision and close the case; draft and claim are removed.
 
-        In a blind case the expert only answers: the agent's answer decides whether that validates or corrects.
+        ``validate`` agrees with the agent's answer, ``undeterminable_reason`` says why nobody can tell, and otherwise the draft
+        is a correction. A blind answer counts as a validation if it equals the agent's answer, and else as a correction.
 
-        CaseTaken if another reviewer has it open, ReviewConflict if it was reviewed or run anew since it was opened,
-        ReviewRefused if the review is not valid or something that must be seen was not: nothing is written then.
-        Afterwards draft and claim are gone.
+        CaseTaken if another reviewer has the case open; ReviewConflict if the case was reviewed, or its document run again,
+        since it was opened; ReviewRefused if the review is not valid, or if a required page or issue was not on screen.
+        Nothing is written then.
         """
         return self._submit(
             case_id,
@@ -353,21 +355,21 @@ class ReviewSession:
         )
 
     def submit_and_request_second_opinion(self, case_id: str, draft: Draft, reason: str) -> SubmissionReceipt:
-        """Submit one's own answer and ask a colleague to answer the case too.
+        """Submit the reviewer's answer and ask a colleague to answer the case too.
 
-        ``….second``. A draft without changes validates the case if it may, and else corrects it by its words.
-        The document has no ground truth until the colleague agrees, or a third expert has decided. Refused as
-        ``submit_review``, and without a reason.
+        The colleague answers the case ``….second``. A draft without changes validates the agent's answer if that is permitted,
+        and otherwise is a correction that consists of notes. The document has no ground truth until the colleague agrees or a
+        third expert has decided. Errors as in ``submit_review``; ReviewRefused also without a reason.
         """
         if not reason.strip():
             raise build_incomplete_review_error(
-                "asking for a second opinion needs a reason", "Say what the colleague should look at."
+                "the request for a second opinion has no reason", "Say what the colleague should look at."
             )
         if get_base_case_id(case_id) != case_id:
             raise ReviewRefused(
-                f"case {case_id!r} is itself a further opinion",
+                f"case {case_id!r} is itself a second opinion or an adjudication",
                 code="REVIEW-NOT-BASE",
-                remedy="Answer it yourself; if two answers differ, a third expert decides.",
+                remedy="Answer the case yourself; if two experts' answers differ, a third expert decides.",
             )
 
         def build_submission(case: ReviewCase) -> Submission:
@@ -379,14 +381,13 @@ class ReviewSession:
         return self._submit(case_id, draft, build_submission)
 
     def defer_case_and_get_time(self, case_id: str, draft: Draft, reason: str) -> str:
-        """Defer the case with a reason: keep the draft, release the claim.
+        """Defer the case with a reason: save the draft and release the claim.
 
-        Return when (ISO 8601, UTC). It waits as ``deferred`` whenever nobody has it open, until its next
-        review. CaseTaken, ReviewConflict as in ``submit_review``; ReviewRefused without a reason, or if the
-        case is closed.
+        Return the time (ISO 8601, UTC). Until its next review, the case has the status ``deferred`` whenever nobody has it
+        open. CaseTaken and ReviewConflict as in ``submit_review``; ReviewRefused without a reason, or if the case is closed.
         """
         if not reason.strip():
-            raise build_incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
+            raise build_incomplete_review_error("a case cannot be deferred without a reason", "Say what is missing for a decision.")
         opened_case = self._require_open_and_unlocked(case_id)
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
@@ -396,7 +397,7 @@ class ReviewSession:
             self._permissions.require_case_permission(
                 case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
             )
-            self._save_draft_under_lock(case_id, draft)  # no claim is given back before the work is on disk
+            self._save_draft_under_lock(case_id, draft)  # the draft is on disk before the claim is released
             self._index.deferrals.save_deferral(
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
             )
@@ -411,7 +412,7 @@ class ReviewSession:
         opened_case = self._require_open_and_unlocked(case_id)
         loaded_case = self._submitter.load_case(case_id)
         packet = loaded_case.packet
-        # A case that is open elsewhere is reported before faults of the draft.
+        # Checked first: that the case is open elsewhere matters more than faults of the draft.
         self._require_case_unchanged_and_untaken(
             case_id, opened_case, loaded_case.packet_sha256, format_iso_seconds(self._clock())
         )
@@ -422,7 +423,7 @@ class ReviewSession:
             loaded_case,
             build_submission(case),
             base_revision=opened_case.revision,
-            # An expired claim is not taken again: nobody can take the case before the review is saved.
+            # An expired claim is not renewed: under the write lock nobody else can take the case before the review is saved.
             require_savable=partial(self._require_case_unchanged_and_untaken, case_id, opened_case),
             browser_tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
         )
@@ -430,7 +431,7 @@ class ReviewSession:
         feedback = read_attention_check_feedback(self._output_folder, packet, review)
         self._last_submission = (
             None if feedback else undoable_submission
-        )  # a reviewer who has learnt the fault undoes nothing
+        )  # after the feedback on an attention check, nothing can be undone
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
         return SubmissionReceipt(
@@ -446,23 +447,23 @@ class ReviewSession:
 
     @property
     def can_undo(self) -> bool:
-        """True if ``undo_last_submission_and_get_case_id`` has something to undo."""
+        """True if a submission of this session can be undone."""
         return self._last_submission is not None
 
     def undo_last_submission_and_get_case_id(self) -> str:
-        """Reopen the case submitted last here with its draft; return its case_id.
+        """Reopen the case that this session submitted last, restore its draft, return its case_id.
 
-        ReviewRefused if there is none; ReviewConflict if the case was reviewed since. The next opening shows the draft; a
-        blind case is no longer blind, since the agent's answer was shown after the decision.
+        A blind case is no longer blind, because the agent's answer was shown after the decision. ReviewRefused if there is no
+        submission to undo; ReviewConflict if the case was reviewed since.
         """
         if self._last_submission is None:
             raise ReviewRefused(
-                "nothing was submitted here that could be undone",
+                "no case that you submitted in this tab can be reopened",
                 code="REVIEW-NOTHING-TO-UNDO",
                 remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
         submission = self._last_submission
-        # Before the case is open again: the words must not be lost between the two.
+        # The draft is stored before the case is reopened, so that a crash in between does not lose it.
         with hold_case_write_lock(self._output_folder, submission.case_id):
             now = self._store_draft_and_get_time(submission.case_id, submission.draft, submission.packet_sha256)
         try:
@@ -476,9 +477,9 @@ class ReviewSession:
         return submission.case_id
 
     def release_case(self, case_id: str) -> None:
-        """Release the case; its draft stays.
+        """Release this session's claim on a case; the draft is kept.
 
-        Nothing happens if the claim is no longer the one taken here.
+        Nothing happens if somebody else, or a reloaded page of this tab, has claimed the case since.
         """
         opened_case = self._opened_cases.get(case_id)
         if opened_case is not None and opened_case.claim is not None:
@@ -491,7 +492,7 @@ class ReviewSession:
 
     @property
     def _permissions(self) -> Permissions:
-        """The reviewer's permissions, read every time: a new role counts at once."""
+        """The reviewer's permissions, read from the roster every time, so that a new role counts at once."""
         return self._roster.get_permissions(self._holder.reviewer)
 
     def _compute_last_midnight(self) -> str:
@@ -506,7 +507,7 @@ class ReviewSession:
     def _require_open(self, case_id: str) -> _OpenedCase:
         if case_id not in self._opened_cases:
             raise ReviewRefused(
-                f"case {case_id!r} is not open here", code="REVIEW-NOT-OPEN", remedy="Open it from the queue."
+                f"case {case_id!r} is not open in this tab", code="REVIEW-NOT-OPEN", remedy="Open the case from the queue."
             )
         return self._opened_cases[case_id]
 
@@ -515,26 +516,26 @@ class ReviewSession:
         if opened_case.is_locked:
             self._permissions.require_deciding_role(case_id)
             raise ReviewRefused(
-                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
+                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen the case with a reason before you change it."
             )
         return opened_case
 
     def _require_case_unchanged_and_untaken(
         self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str
     ) -> None:
-        """CaseTaken if another reviewer has the case; ReviewConflict if it has changed."""
+        """Raise CaseTaken if another tab has claimed the case, ReviewConflict if it has changed."""
         claim = self._find_live_claim(case_id, now)
         if claim and not self._holder.is_holder_of(claim):
             raise self._holder.build_case_taken_error(claim)
         if find_newest_revision(self._output_folder, case_id) != opened_case.revision:
-            raise _build_conflict_error(f"case {case_id!r} was reviewed since it was opened here")
+            raise _build_conflict_error(f"case {case_id!r} was reviewed after you opened it")
         if packet_sha256 != opened_case.packet_sha256:
-            raise _build_conflict_error(f"case {case_id!r} was run anew since it was opened here")
+            raise _build_conflict_error(f"the document of case {case_id!r} was run again after you opened the case")
 
     def _load_draft_and_saved_at(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
-        """Load the reviewer's newest draft, rebased onto the packet, and its time.
+        """Load the reviewer's newest draft, rebased onto the packet, and the time of saving.
 
-        Else the first draft. That is the agent's answer, or in a blind case nothing.
+        Without a readable draft, return the first draft (the agent's answer or, in a blind case, an empty draft) and None.
         """
         is_blind = is_blind_review(packet, opened_case.revision)
         initial_draft = CASE_KINDS[packet.kind].create_draft(packet, is_blind=is_blind)
@@ -544,8 +545,8 @@ class ReviewSession:
         try:
             draft = type(initial_draft).model_validate_json(stored_draft.draft)
         except ValidationError:
-            # Of an evalkit that shaped drafts otherwise. Without the cause: it would quote the patient's document.
-            _log.warning("a draft of another evalkit cannot be read; the case starts anew")
+            # Saved by an evalkit with another draft schema. The cause is not logged, because it quotes the draft.
+            _log.warning("a draft saved by another version of evalkit cannot be read; the case starts without it")
             return initial_draft, None
         is_same_packet = (
             stored_draft.packet_sha256 == opened_case.packet_sha256 and draft.total_pages == packet.total_pages
@@ -554,4 +555,4 @@ class ReviewSession:
 
 
 def _build_conflict_error(message: str) -> ReviewConflict:
-    return ReviewConflict(message, code="REVIEW-CONFLICT", remedy="Your draft is kept. Open the case again.")
+    return ReviewConflict(message, code="REVIEW-CONFLICT", remedy="Your draft is saved. Open the case again.")

@@ -1,4 +1,4 @@
-"""A document as its case shows it: an attention check as what it claims to be, so that it stays hidden."""
+"""Reading of documents by case_id or doc_id that does not reveal attention checks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from evalkit.store import OutputFolder, packet_file_name, result_file_name
 
 
 def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> str:
-    """Resolve a name to a document.
-
-    The one that a case of that name shows, else that of the name.
-    """
+    """Resolve a doc_id or case_id to the id of the document whose pages are shown."""
     if output_folder.has_file(result_file_name(doc_or_case_id)) or not output_folder.has_file(
         packet_file_name(doc_or_case_id)
     ):
@@ -23,10 +20,10 @@ def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> s
 
 
 def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentResult | DocumentFailure:
-    """Read a document's result.
+    """Read a document's result, or the result that an attention check pretends to have.
 
-    Of an attention check the one that it shows, so that it stays hidden. NotFound; StoreError if a file cannot
-    be read.
+    For the case_id of an attention check, the result contains the shown answer and issues, so that it looks like a real
+    document. NotFound if there is no result; StoreError if a file is damaged.
     """
     doc_id = _resolve_shown_doc_id(output_folder, doc_or_case_id)
     result = read_result(output_folder, doc_id)
@@ -46,5 +43,5 @@ def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> Do
 
 
 def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentBundle:
-    """Read the pages of a document or a case. NotFound; StoreError for a damaged file."""
+    """Read the bundle of a document or of the pages that a case shows. NotFound; StoreError."""
     return read_bundle(output_folder, _resolve_shown_doc_id(output_folder, doc_or_case_id))

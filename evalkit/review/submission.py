@@ -1,6 +1,6 @@
-"""A submission: what an expert decides about a case, before it becomes a review.
+"""A submission: an expert's decision about a case, before it is checked and saved as a review.
 
-What every kind of case takes is in ``Submission`` itself; what only one kind takes is its ``Correction``.
+``Submission`` has the fields that all kinds of case share; a subclass of ``Correction`` has those of one kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _SegmentFlagInput(BaseModel):
     @model_validator(mode="after")
     def _require_flag_or_note(self) -> Self:
         if self.flag is None and not (self.note or "").strip():
-            raise ValueError("it has neither a flag nor a note")
+            raise ValueError("a flag or a note is required")
         return self
 
 
@@ -41,19 +41,16 @@ _FLAGS_ADAPTER = TypeAdapter(tuple[_SegmentFlagInput, ...])
 
 @dataclass(frozen=True)
 class Correction:
-    """The part of a submission that one kind of case takes.
-
-    Without arguments an empty one.
-    """
+    """Base class of the corrections of one kind of case; without arguments, no correction."""
 
     @property
     def is_given(self) -> bool:
-        """True if anything was filled in."""
+        """True if any field differs from its default."""
         return self != type(self)()
 
     @property
     def is_change(self) -> bool:
-        """True if it changes the agent's answer."""
+        """True if the correction changes the agent's answer."""
         return self.is_given
 
 
@@ -64,12 +61,12 @@ CorrectionT = TypeVar("CorrectionT", bound=Correction)
 class Submission:
     """An expert's decision about a case.
 
-    Apart from ``corrections`` the fields are arguments of ``SMEReviewHelper.save_review``.
+    All fields but ``corrections`` and ``second_opinion`` are explained at ``SMEReviewHelper.save_review``.
     """
 
     agrees: bool | None = None
     corrections: tuple[Correction, ...] = ()
-    """At most one of each kind; only that of the case's own kind may be filled in."""
+    """At most one correction per kind of case; only the one of this case's kind may be filled in."""
     correction_notes: str = ""
     issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = ()
     undeterminable: str | None = None
@@ -80,17 +77,17 @@ class Submission:
     shown: ShownMachineAnswers | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
     second_opinion: str = ""
-    """Why a colleague should answer the case too; only a ``ReviewSession`` asks."""
+    """The reason for a second opinion; only ``ReviewSession`` sets it. Empty if none is asked for."""
 
     def get_correction(self, correction_class: type[CorrectionT]) -> CorrectionT:
-        """Get the part of that class; an empty one if there is none."""
+        """Get the correction of a class; without one, an empty correction."""
         return next((part for part in self.corrections if isinstance(part, correction_class)), correction_class())
 
 
 def derive_outcome(submission: Submission) -> ReviewOutcome:
-    """Derive what the submission decides.
+    """Derive the outcome of a submission: validated, corrected or undeterminable.
 
-    ReviewRefused unless it is exactly one thing.
+    ReviewRefused if the submission decides nothing, or more than one of these, or is undeterminable without a reason.
     """
     outcomes: list[ReviewOutcome] = []
     if submission.agrees:
@@ -100,13 +97,13 @@ def derive_outcome(submission: Submission) -> ReviewOutcome:
     if submission.undeterminable is not None:
         outcomes.append("undeterminable")
     if len(outcomes) != 1:
-        problem = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
+        problem = f"a review cannot be both {' and '.join(outcomes)}" if outcomes else "the review contains no decision"
         raise build_incomplete_review_error(
             problem, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason."
         )
     if submission.undeterminable is not None and not submission.undeterminable.strip():
         raise build_incomplete_review_error(
-            "undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'."
+            "undeterminable was given without a reason", "Say why nobody can tell, for example 'illegible scan'."
         )
     return outcomes[0]
 
@@ -114,12 +111,12 @@ def derive_outcome(submission: Submission) -> ReviewOutcome:
 def parse_verdicts(
     packet: SMEPacket, raw_verdicts: Iterable[IssueVerdict | Mapping[str, Any]]
 ) -> tuple[IssueVerdict, ...]:
-    """Parse the verdicts on issues.
+    """Parse the verdicts on a packet's issues.
 
-    ReviewRefused for another shape, an unknown issue, or two verdicts on one.
+    ReviewRefused if a verdict has another shape or names an unknown issue, or if an issue has two verdicts.
     """
     shape_hint = (
-        "Each is a dict with issue_id (one of the packet's), verdict (confirmed or dismissed) and perhaps note."
+        "Each issue verdict is a dict with issue_id (from packet.issues), verdict (confirmed or dismissed) and optionally note."
     )
     try:
         verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
@@ -130,21 +127,21 @@ def parse_verdicts(
     if unknown_ids := [issue_id for issue_id in judged_ids if issue_id not in known_ids]:
         raise build_incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
     if len(set(judged_ids)) < len(judged_ids):
-        raise build_incomplete_review_error("an issue has two verdicts", shape_hint)
+        raise build_incomplete_review_error("issue_verdicts contains two verdicts on the same issue", shape_hint)
     return verdicts
 
 
 def parse_segment_flags(
     raw_flags: Iterable[Mapping[str, Any]], page_ranges: Iterable[tuple[int, int]], total_pages: int
 ) -> tuple[dict[str, Any], ...]:
-    """Parse remarks about segments, each with the pages of the segment that it names.
+    """Parse remarks about segments, and add to each the first and last page of its segment.
 
-    ReviewRefused. ``page_ranges`` are the first and last pages of the segments that the review leaves. If there are
-    none, each remark names its own pages.
+    ``page_ranges`` are the first and last pages of the segments in the reviewed answer; if there are none, each remark must
+    name its pages. ReviewRefused if a remark has another shape or names a segment that does not exist.
     """
     shape_hint = (
-        "Each is a dict with segment_index (from 1, in the order of the pages), flag "
-        f"({', '.join(FLAG_KINDS)}) or note, and start_page and end_page if the review leaves no segments that cover the pages."
+        "Each segment flag is a dict with segment_index (from 1, in page order), flag "
+        f"({', '.join(FLAG_KINDS)}) or note, and start_page and end_page if the review has no segments."
     )
     try:
         flag_inputs = _FLAGS_ADAPTER.validate_python(tuple(raw_flags))
@@ -164,11 +161,11 @@ def parse_segment_flags(
             or segment_row.start_page not in (None, start_page)
             or segment_row.end_page not in (None, end_page)
         ):
-            raise build_incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
+            raise build_incomplete_review_error(f"segment_flags.{position}: the review has no segment with this number and these pages", shape_hint)
         rows.append(segment_row.model_dump(exclude_none=True) | {"start_page": start_page, "end_page": end_page})
     return tuple(rows)
 
 
 def build_incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
-    """Build the refusal of a review that says too little, or contradicts itself."""
+    """Build the ReviewRefused error (REVIEW-INCOMPLETE) for a review that is incomplete or contradictory."""
     return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

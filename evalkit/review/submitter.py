@@ -1,4 +1,4 @@
-"""Submitting a review: it is checked, written to a file that never changes, and carried out."""
+"""Submission of a review: check it, write its immutable file, and update everything that follows from it."""
 
 from __future__ import annotations
 
@@ -47,30 +47,31 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BrowserTab:
-    """The browser tab of a submission.
+    """Browser tab from which a review is submitted.
 
-    Its draft, and the reviewer's older ones, go with the review.
+    Saving the review deletes the tab's draft of the case, and the reviewer's older drafts in other tabs.
     """
 
     tab_id: str
     """The tab's id."""
     opened_at: str
-    """When the case was opened there (ISO 8601, UTC)."""
+    """Time at which the case was opened in the tab (ISO 8601, UTC)."""
 
 
 @dataclass(frozen=True)
 class LoadedCase:
-    """A case as it was read before the review."""
+    """Packet and document text of a case, read before the review is built."""
 
     packet: SMEPacket
     packet_sha256: str
+    """SHA-256 (hex) of the packet, without its status."""
     bundle: DocumentBundle
-    """The document's text."""
+    """The text of the document."""
 
 
 @dataclass(frozen=True)
 class ReviewSubmitter:
-    """A reviewer's access to an output folder, to submit reviews."""
+    """Writer of one reviewer's reviews to an output folder."""
 
     output_folder: OutputFolder
     index: OutputIndex
@@ -78,7 +79,7 @@ class ReviewSubmitter:
     clock: Callable[[], datetime]
 
     def load_case(self, case_id: str) -> LoadedCase:
-        """Load a case to review. NotFound; StoreError if a file cannot be read."""
+        """Load packet and document text of a case. NotFound; StoreError if a file is damaged."""
         packet = read_packet(self.output_folder, case_id)
         return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 
@@ -91,22 +92,21 @@ class ReviewSubmitter:
         require_savable: Callable[[str, str], None],
         browser_tab: BrowserTab | None = None,
     ) -> Review:
-        """Save a review on ``base_revision`` (None.
+        """Save a review that follows ``base_revision``, and update everything that depends on it.
 
-        Whichever is the newest) and all that follows from it. The drafts of ``browser_tab`` go.
-        ``require_savable`` is called under the write lock, with the digest of the packet as it is by then and
-        the time (ISO 8601, UTC), and raises whatever forbids saving. ReviewRefused, ReviewConflict: nothing was
-        written then.
+        ``base_revision`` None means the newest revision. ``require_savable`` is called under the write lock with the packet's
+        current digest and the time (ISO 8601, UTC); it raises an error if the review must not be saved. The drafts that
+        ``browser_tab`` names are deleted. ReviewRefused and ReviewConflict mean that nothing was written.
         """
         outcome, kind = derive_outcome(submission), CASE_KINDS[loaded_case.packet.kind]
         require_matching_corrections(loaded_case.packet, submission)
-        # Before the lock, so that nobody has to wait: reading a statement takes a while.
+        # Built before the lock is taken, because reading a statement may take long and nobody should wait for it.
         decided_fields = kind.build_review_fields(outcome, submission, loaded_case.packet, loaded_case.bundle)
         with hold_case_write_lock(self.output_folder, loaded_case.packet.case_id):
             packet = read_packet(self.output_folder, loaded_case.packet.case_id)
             packet_sha256, now = self._compute_packet_digest(packet, loaded_case), format_iso_seconds(self.clock())
             require_savable(packet_sha256, now)
-            if packet_sha256 != loaded_case.packet_sha256:  # a run has just written it anew
+            if packet_sha256 != loaded_case.packet_sha256:  # a run has replaced the packet meanwhile
                 decided_fields = kind.build_review_fields(outcome, submission, packet, loaded_case.bundle)
             return self._save_review(
                 packet,
@@ -133,17 +133,17 @@ class ReviewSubmitter:
             )
 
     def reopen_case(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
-        """Reopen a closed case.
+        """Reopen a closed case by a review with the outcome ``reopened``; return that review.
 
-        ReviewRefused, NotFound, ReviewConflict: nothing is written then.
+        ReviewRefused if the reason is blank or the case is not closed, NotFound, ReviewConflict: nothing is written then.
         """
         if not reason.strip():
-            raise build_incomplete_review_error("reopening needs a reason", "Say why the review is wrong.")
+            raise build_incomplete_review_error("a case cannot be reopened without a reason", "Say why its review is wrong.")
         with hold_case_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)
             if read_review_status(self.output_folder, case_id) != "completed":
                 raise build_incomplete_review_error(
-                    f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead."
+                    f"case {case_id!r} is not closed, so it cannot be reopened", "Save a review instead."
                 )
             return self._save_review(
                 packet,
@@ -158,10 +158,7 @@ class ReviewSubmitter:
             )
 
     def _compute_packet_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
-        """Compute the packet's digest, unless it is that of the loaded one.
-
-        The status does not count.
-        """
+        """Compute a packet's digest; reuse the loaded packet's if they differ only in status."""
         is_same_packet = (
             packet.model_copy(update={"review_status": loaded_case.packet.review_status}) == loaded_case.packet
         )
@@ -170,7 +167,7 @@ class ReviewSubmitter:
     def _save_review(
         self, packet: SMEPacket, base_revision: int | None, tab: BrowserTab | None, **review_fields: Any
     ) -> Review:
-        """Write the review and what follows from it; the lock is held."""
+        """Write the review and everything that follows from it; the caller holds the lock."""
         case_id = packet.case_id
         opinions_before = CaseOpinions.read(self.output_folder, case_id)
         permissions = ReviewerRoster(self.output_folder).get_permissions(self.reviewer)
@@ -191,15 +188,15 @@ class ReviewSubmitter:
             self._build_review(packet, permissions.role, review_fields),
             base_revision=revision,
         )
-        # From here on the review is saved: an error must not invite anyone to save it a second time.
+        # From here on the review is saved: no error message may suggest saving it again.
         try:
             opinions = opinions_before.build_with_added_review(case_id, review)
             existing_ids = write_derived_files_and_get_case_ids(self.output_folder, opinions)
         except StoreError as error:
             raise StoreError(
-                f"the review was saved, but what follows from it was not: {error.message}",
+                f"the review was saved, but the ground truth or another file that depends on it was not: {error.message}",
                 code=error.code,
-                remedy="Do not save it again: fix the folder, then run `evalkit reindex`.",
+                remedy="Do not save the review again: fix the output folder, then run `evalkit reindex`.",
             ) from error
         try:
             with self.index.batch_into_one_transaction():
@@ -209,8 +206,8 @@ class ReviewSubmitter:
                         case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
                     )
         except StoreError:
-            log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
-        # No other answers get planted faults, and a template's lock is not that of the document's cases.
+            log.warning("a saved review could not be entered into the index, and its draft is kept; run `evalkit reindex`")
+        # Kinds without attention checks stop here; also, a template's write lock does not cover the document's cases.
         if not packet.has_attention_checks:
             return review
         try:
@@ -218,18 +215,18 @@ class ReviewSubmitter:
                 self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id
             )
         except StoreError:
-            log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
+            log.warning("the attention checks of a reviewed document could not be updated; run `evalkit reindex`")
         return review
 
     def _require_newest_review_unchanged(self, case_id: str) -> None:
-        """StoreError if the newest review was replaced.
+        """Raise StoreError if the newest review's file was changed or removed since it was saved.
 
-        The next one must not vouch for it.
+        Otherwise the next review's hash would confirm the changed file.
         """
         head = self.index.review_heads.find_head(case_id)
         if head and not is_newest_review_unchanged(self.output_folder, head):
             raise StoreError(
-                f"{review_file_name(case_id, head.revision)} is not the review that was saved, or is gone",
+                f"{review_file_name(case_id, head.revision)} was changed or removed after it was saved",
                 code="REVIEW-CHANGED",
                 remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
             )
@@ -245,7 +242,7 @@ class ReviewSubmitter:
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
         if opinions.get_status(case_id) == "completed":
             self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
-            self.index.claims.remove_claim(case_id)  # nobody works on a closed case
+            self.index.claims.remove_claim(case_id)  # a closed case needs no claim
         else:
             self.index.remove_closed_case(case_id)
 
@@ -262,13 +259,13 @@ class ReviewSubmitter:
             encode_canonical_json(review.model_dump(mode="json"))
         except ValidationError as error:
             raise build_incomplete_review_error(
-                describe_first_error(error), "See save_review's documentation."
+                describe_first_error(error), "See help(SMEReviewHelper.save_review) for the arguments."
             ) from None
         except ValueError:
             raise ReviewRefused(
-                "the review holds what JSON cannot carry",
+                "the review contains a value that cannot be stored as JSON",
                 code="REVIEW-SHAPE",
-                remedy="Give plain text, numbers and lists.",
+                remedy="Use only text, finite numbers, lists and dicts.",
             ) from None
         return review
 

@@ -1,7 +1,7 @@
-"""Edits of a statement template: edges moved, columns named, signs and dates corrected.
+"""Edits of a statement template: move edges, rename columns, add regions, choose signs and date formats.
 
-Every edit gives a new, valid template; an invalid one is refused. An edge is named by what it belongs to, counted from
-0 in the template's order: ``region.0.bottom``, ``column.2.left``.
+Every edit returns a new template; ReviewRefused if the result would be invalid. An edge is named after its region or
+column, counted from 0 in the template's order: ``region.0.bottom``, ``column.2.left``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _SIDES: tuple[EdgeSide, ...] = get_args(EdgeSide)
 _HORIZONTAL_SIDES: tuple[EdgeSide, EdgeSide] = ("left", "right")
 _OPPOSITE_SIDE: dict[EdgeSide, EdgeSide] = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
 _EDGE_PATTERN = re.compile(r"(?P<part>region|column)\.(?P<at>\d+)\.(?P<side>left|top|right|bottom)")
-#: Two edges of one region or column never come nearer, as a fraction of the page.
+#: The least width or height of a region or column, as a fraction of the page.
 MIN_EXTENT = 0.005
-#: Edges this near, as a fraction of the page, count as the same: half a line of print.
+#: The greatest distance, as a fraction of the page, at which two experts' edges count as the same: half a line of print.
 _SAME_EDGE_TOLERANCE = 0.005
 #: Decimals of an edge's position: a twentieth of a point on a letter page.
 _EDGE_DECIMALS = 4
-#: Edges of two columns this near are one.
+#: The greatest distance, as a fraction of the page, at which the edges of neighbouring columns count as one shared edge.
 _SHARED_EDGE_TOLERANCE = 0.0006
 
-#: The pages of a region in an expert's words, after "transactions on".
+#: The words on the screen for the pages that a region reads; they follow "transactions on".
 PAGE_KIND_WORDS: dict[PageKind, str] = {
     "first": "the first page",
     "middle": "the middle pages",
@@ -57,7 +57,7 @@ COLUMN_WORDS: dict[ColumnName, str] = {
     "amount": "amount (in and out)",
     "balance": "balance",
     "check_number": "check number",
-    "other": "read by nobody",
+    "other": "not used",
 }
 
 
@@ -68,14 +68,14 @@ class _Edge(NamedTuple):
 
 
 class TemplateChoice(NamedTuple):
-    """A property of the whole template with several possible values."""
+    """A property of a template that the expert sets by choosing one of several options."""
 
     question: str
     read_value: Callable[[StatementTemplate], str]
     list_options: Callable[[StatementTemplate], Mapping[str, str]]
-    """value → its label."""
+    """The possible values, each with its label on the screen."""
     build_update: Callable[[StatementTemplate, str], Mapping[str, Any]]
-    """The fields that change with a value of ``list_options``."""
+    """The template fields to replace for a chosen value."""
 
 
 def _build_amounts_update_builder(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
@@ -101,13 +101,13 @@ def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
 
 
 def _format_example_date(date_format: str) -> str:
-    """Format an example date: ``31/12/2024``."""
+    """Format an example date in a date format, e.g. ``31/12/2024``."""
     for code, example in {"%d": "31", "%m": "12", "%b": "Dec", "%Y": "2024", "%y": "24"}.items():
         date_format = date_format.replace(code, example)
     return date_format
 
 
-#: The properties that an expert may choose, by name.
+#: The template properties that an expert may change on the screen, by name.
 TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "signs": TemplateChoice(
         "Amounts with a minus, brackets or DR are",
@@ -143,10 +143,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
 
 
 def read_stored_template(output_folder: OutputFolder, template_id: str) -> StatementTemplate | None:
-    """Read a template of the output folder.
-
-    None if there is no such file, or no template in it.
-    """
+    """Read a template's file in the output folder; None if it is missing or not a valid template."""
     try:
         text = output_folder.read_bytes(template_file_name(template_id)).decode()
         return parse_template_toml(text, template_id)
@@ -157,10 +154,10 @@ def read_stored_template(output_folder: OutputFolder, template_id: str) -> State
 def move_template_edge(
     template: StatementTemplate, edge_name: str, page_fraction: float, *, opened_template: StatementTemplate
 ) -> StatementTemplate:
-    """Move an edge to ``page_fraction``, or as near to it as there is room.
+    """Move an edge to ``page_fraction`` (0..1 of the page), or as close to it as possible.
 
-    Columns that share an edge in ``opened_template``, the template as it was when the case was opened, keep sharing it; if
-    that has other columns, those that share one now. ReviewRefused for an unknown edge.
+    Two columns that shared the edge when the case was opened (``opened_template``) keep sharing it; if the number of columns
+    has changed since, two columns that share it now. ReviewRefused if there is no such edge.
     """
     edge = _parse_edge(template, edge_name)
     moved_edges = [edge, *_find_shared_edges(_choose_edge_sharing_reference(opened_template, template), edge)]
@@ -177,9 +174,9 @@ def move_template_edge(
 
 
 def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float:
-    """Get the position of an edge, as a fraction of the page.
+    """Get the position of an edge, as a fraction 0..1 of the page.
 
-    ReviewRefused for an unknown edge.
+    ReviewRefused if there is no such edge.
     """
     return _get_page_fraction(template, _parse_edge(template, edge_name))
 
@@ -187,10 +184,7 @@ def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float
 def list_column_edge_names_and_labels(
     template: StatementTemplate, opened_template: StatementTemplate
 ) -> list[tuple[str, str]]:
-    """List the columns' edges from the left, each with its label.
-
-    A shared edge is listed once.
-    """
+    """List name and label of each column edge, from left to right; a shared edge only once."""
     opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
@@ -212,12 +206,13 @@ def list_column_edge_names_and_labels(
 
 
 def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
-    """Add a box to a page of ``total_pages``, from 1, and to all of its kind.
+    """Add a region to a page (from 1) without one, and to all pages of the same kind.
 
-    It begins at the place of the last one. ReviewRefused if the page has one.
+    The kind is first, middle, last or later pages. The new region has the position of the template's last region.
+    ReviewRefused if the page has a region already.
     """
     if template.find_region_indices(page, total_pages):
-        raise _build_template_refusal_error("this page has a box already", "Move its edges.")
+        raise _build_template_refusal_error("this page already has a box", "Move the edges of the box.")
     if page == 1:
         page_kind = "first"
     elif template.find_region_indices(total_pages, total_pages):
@@ -234,13 +229,14 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
 
 
 def rename_column_with_dependents(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
-    """Rename a column (from 0), and the others that depend on it.
+    """Rename a column (from 0), and rename other columns so that the names stay consistent.
 
-    A column that has the name takes this one's old name. Debit and credit replace an amount, and an amount replaces them.
-    ReviewRefused if no row could be read any more.
+    A column that already has the name gets this column's old name. If debit or credit is chosen, an amount column becomes
+    the opposite one or ``other``; if amount is chosen, debit and credit columns become ``other``. ReviewRefused if the
+    template would not be valid afterwards.
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
-        raise _build_template_refusal_error("there is no such column", "Reload the page.")
+        raise _build_template_refusal_error("the template has no such column, or columns have no such name", "Reload the page.")
     names: list[str] = [column.name for column in template.columns]
     if name != "other" and name in names:
         names[names.index(name)] = names[column_index]
@@ -258,20 +254,21 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
 
 
 def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> StatementTemplate:
-    """Make one of ``TEMPLATE_CHOICES``.
+    """Set the property ``choice_name`` of ``TEMPLATE_CHOICES`` to one of its options.
 
-    ReviewRefused for a value that cannot be chosen.
+    ReviewRefused if there is no such property or option.
     """
     choice = TEMPLATE_CHOICES.get(choice_name)
     if choice is None or value not in choice.list_options(template):
-        raise _build_template_refusal_error("this cannot be chosen", "Reload the page.")
+        raise _build_template_refusal_error("the template has no such option", "Reload the page.")
     return _build_validated_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
 
 
 def parse_corrected_template(agent_template: StatementTemplate, raw_template: object) -> StatementTemplate:
-    """Parse a corrected template: one, or its TOML text. ReviewRefused.
+    """Parse an expert's template, given as a ``StatementTemplate`` or as TOML text.
 
-    Its version and status are ignored: both follow from the review.
+    Version and status are taken from ``agent_template``, because the review determines them. ReviewRefused if the text is no
+    valid template, or if its template_id differs.
     """
     try:
         expert_template = (
@@ -283,21 +280,21 @@ def parse_corrected_template(agent_template: StatementTemplate, raw_template: ob
         raise _build_template_refusal_error(error.message, error.remedy) from error
     if expert_template.template_id != agent_template.template_id:
         raise _build_template_refusal_error(
-            "corrected_template has another template_id", f"The case is about {agent_template.template_id!r}."
+            "corrected_template has the wrong template_id", f"It must be {agent_template.template_id!r}, like the case's template."
         )
     return expert_template.model_copy(update={"version": agent_template.version, "status": agent_template.status})
 
 
 def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
-    """Build the stable template, with a new version if it was changed."""
+    """Build the approved template: status stable, and the next version if the expert changed it."""
     version = agent_template.version + (expert_template != agent_template)
     return expert_template.model_copy(update={"status": TemplateStatus.STABLE, "version": version})
 
 
 def extract_template_if_edited(agent_template: StatementTemplate, reviewed_answer: object) -> StatementTemplate | None:
-    """Convert a review's template back to its draft.
+    """Convert a review's template back to the template of a draft.
 
-    None if it changed nothing, or left none.
+    None if the expert did not change the template, or if the review has no template.
     """
     if not isinstance(reviewed_answer, StatementTemplate):
         return None
@@ -308,7 +305,7 @@ def extract_template_if_edited(agent_template: StatementTemplate, reviewed_answe
 
 
 def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
-    """Decide whether two templates are the same, but for edges a hair's breadth apart."""
+    """Return True if two templates differ at most by edges that are half a line of print apart."""
     both_fields = [version.model_dump(mode="json") for version in (first, second)]
     edges = [
         [
@@ -325,21 +322,21 @@ def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate)
 
 
 def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
-    """Describe in a sentence what is wrong with the sums.
+    """Describe which sums do not add up, or that the statement prints no sums.
 
-    Empty if there are sums and all are met.
+    Empty if there are sums and all of them add up.
     """
     if reconciliation.has_only_met_checks:
         return ""
     failing_count = sum(not check.is_met for check in reconciliation.checks)
     if failing_count:
         count_words = f"{failing_count} of {len(reconciliation.checks)}"
-        return f"{count_words} sums {'is' if failing_count == 1 else 'are'} not met"
-    return "the statement prints no sum to check by"
+        return f"{count_words} sums {'does' if failing_count == 1 else 'do'} not add up"
+    return "the statement prints no sum by which the rows could be checked"
 
 
 def describe_template_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
-    """Describe each difference between two templates in a sentence."""
+    """Describe each difference between the agent's and the expert's template in one sentence."""
     described_fields = {"version", "status"}
     if _has_same_structure(agent_template, expert_template):
         described_fields |= {"regions", "columns"}
@@ -349,9 +346,9 @@ def describe_template_changes(agent_template: StatementTemplate, expert_template
         if old_choice != new_choice:
             described_fields.add("dates" if choice_name == "dates" else "amounts")
             yield f"{choice.question}: {choice.list_options(agent_template)[old_choice]} → {choice.list_options(expert_template)[new_choice]}"
-    for name in StatementTemplate.model_fields:  # from Python anything may be corrected
+    for name in StatementTemplate.model_fields:  # a correction from Python may change any field
         if name not in described_fields and getattr(agent_template, name) != getattr(expert_template, name):
-            yield f"Of the template: {name} changed"
+            yield f"The template's {name} changed"
 
 
 def _describe_geometry_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
@@ -383,10 +380,7 @@ def _has_same_structure(agent_template: StatementTemplate, expert_template: Stat
 
 
 def describe_region(template: StatementTemplate, region_index: int) -> str:
-    """Describe a region: ``transactions on the first page``.
-
-    With its number if there are several.
-    """
+    """Describe a region, e.g. ``transactions on the first page``; numbered if there are several."""
     page_kind = template.regions[region_index].pages
     same_kind_indexes = [number for number, region in enumerate(template.regions) if region.pages == page_kind]
     number = f", box {same_kind_indexes.index(region_index) + 1}" if len(same_kind_indexes) > 1 else ""
@@ -416,7 +410,7 @@ def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:
         or int(match["at"]) >= part_counts[match["part"]]
         or match["side"] not in sides_by_part[match["part"]]
     ):
-        raise _build_template_refusal_error("the template has no such edge", "Reload the page.")
+        raise _build_template_refusal_error("the template has no edge of this name", "Reload the page.")
     return _Edge(match["part"], int(match["at"]), next(side for side in _SIDES if side == match["side"]))
 
 
@@ -436,7 +430,7 @@ def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, f
 def _choose_edge_sharing_reference(
     opened_template: StatementTemplate, template: StatementTemplate
 ) -> StatementTemplate:
-    """Choose the opened template unless the columns, known by number, have changed."""
+    """Choose the opened template, unless the number of columns has changed since."""
     return opened_template if len(opened_template.columns) == len(template.columns) else template
 
 
@@ -457,7 +451,7 @@ def _build_validated_template(template_fields: Mapping[str, Any]) -> StatementTe
         return StatementTemplate.model_validate(template_fields)
     except ValidationError as error:
         message = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
-        raise _build_template_refusal_error(message, "Choose otherwise: the template stays as it was.") from error
+        raise _build_template_refusal_error(message, "Choose something else: the template was not changed.") from error
 
 
 def _build_template_refusal_error(message: str, remedy: str) -> ReviewRefused:

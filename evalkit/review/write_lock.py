@@ -1,10 +1,10 @@
-"""One writer at a time.
+"""The write lock for packets, reviews and ground truth: one writer at a time for each document.
 
-Creating a review file decides who wins (that is the compare-and-swap). What follows from it (ground truth, the
-packet's mirror of the status) is several files, and a run may rewrite a packet just while an expert submits: the lock
-keeps those in step. It is of one document, so that experts on different ones never wait for each other's disk, or of the
-whole folder. It is held for milliseconds, and given back by the system, or by PostgreSQL if the output folder is in a
-bucket, if its holder dies.
+The exclusive creation of a review file decides which of two reviews is saved. Several other files follow from a review
+(ground truth, the status in the packet), and a run may rewrite a packet while an expert submits: the lock keeps all these
+files consistent. The lock covers one document, so that experts on different documents never wait for each other, or the
+whole folder. It is held for milliseconds. If its holder dies, the operating system releases it, or PostgreSQL if the
+output folder is in a bucket.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from contextlib import AbstractContextManager
 
 from evalkit.store import OutputFolder
 
-#: The suffix that distinguishes documents of one stem, and attention checks of a document.
+#: The hexadecimal endings of ids by which documents of the same file name, and a document's attention checks, differ.
 _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 
 def hold_case_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
-    """Hold the lock for changes of packets, reviews and ground truth.
+    """Hold the write lock for packets, reviews and ground truth while the context is open.
 
-    Other threads and processes wait. It covers the document or statement template that the case is about, or all
-    cases if none is named. Not reentrant: do not nest. StoreError if the output folder cannot be written.
+    Other threads and processes wait. The lock covers the document or statement template that the case is about, or all cases
+    if ``case_id`` is None. Not reentrant: do not nest. StoreError if the output folder cannot be written.
     """
     return output_folder.hold_write_lock(None if case_id is None else get_write_lock_key(case_id))
 
 
 def get_write_lock_key(case_id: str) -> str:
-    """Get the key that all cases share whose reviews affect each other.
+    """Get the lock key of a case; cases whose reviews affect each other share one key.
 
     >>> {get_write_lock_key(one) for one in ("scan", "scan.second", "scan.extraction", "scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b")}
     {'scan'}

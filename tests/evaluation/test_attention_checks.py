@@ -154,7 +154,7 @@ def test_noticed_is_what_was_planted_and_nothing_else(
 ) -> None:
     review = said(before, answer(dominant, *segments))
     assert is_fault_corrected(fault, review) is noticed
-    assert ("You saw it" in format_attention_check_feedback(fault, review)) is noticed
+    assert ("You noticed it" in format_attention_check_feedback(fault, review)) is noticed
     assert describe_fault(fault) in format_attention_check_feedback(fault, review)
 
 

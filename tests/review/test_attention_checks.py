@@ -213,7 +213,7 @@ def test_who_corrects_it_is_thanked(workspace: Workspace, seeded: Any, open_tab:
     draft = (
         draft.toggle_boundary(4).set_segment_type(0, DocumentType(PATHOLOGY)).set_segment_type(1, DocumentType(NOTE))
     )
-    assert "You saw it" in mine.submit_review(seeded.packet.case_id, draft).feedback
+    assert "You noticed it" in mine.submit_review(seeded.packet.case_id, draft).feedback
 
 
 def test_a_colleague_is_never_asked_about_it(workspace: Workspace, seeded: Any, open_tab: Any) -> None:

@@ -209,7 +209,7 @@ def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"segment_index": 2, "flag": "duplicate"}, "segment_flags.0: the review has no such segment"),
+        ({"segment_index": 2, "flag": "duplicate"}, "segment_flags.0: the review has no segment with this number"),
         ({"segment_index": 0, "flag": "duplicate"}, "no such segment"),
         ({"segment_index": 1, "start_page": 1, "end_page": 3, "flag": "duplicate"}, "no such segment"),
         ({"segment_index": 1, "start_page": 2, "flag": "duplicate"}, "no such segment"),

@@ -319,7 +319,7 @@ def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: An
         partial(lee.renew_claim, case),
         partial(lee.submit_review, case, Draft.from_packet(packet), undeterminable_reason="x"),
     ):
-        with pytest.raises(ReviewConflict, match="run anew"):
+        with pytest.raises(ReviewConflict, match="run again"):
             call()
     assert not lee.open_and_claim_case(case).is_completed
     lee.release_case(case)

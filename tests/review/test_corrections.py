@@ -68,7 +68,7 @@ def test_validating_is_refused_with_a_reason_per_fault(build: Any, five: Any) ->
 
 
 def test_nothing_to_agree_with(five: Any) -> None:
-    with pytest.raises(ReviewRefused, match="nothing to agree with"):
+    with pytest.raises(ReviewRefused, match="nothing to validate"):
         repair_validated_classification(None, [], five, DEFAULT)
 
 

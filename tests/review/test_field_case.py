@@ -144,7 +144,7 @@ def test_unaccepted_fields_become_one_complete_case(office: Office) -> None:
     office.extracted(w2(issue()), nec())
     packet = office.packet()
     assert (packet.kind, packet.case_id, packet.doc_id) == ("extraction", CASE, "doc2_6")
-    assert packet.decision_reason == "W-2 on page 1: amounts on it do not fit together"
+    assert packet.decision_reason == "W-2 on page 1: amounts on it contradict each other"
     assert (packet.classification, packet.total_issues, packet.v5_decision.value) == (None, 1, "ESCALATE_TO_SME")
     assert [one.document_type for one in packet.extractions] == ["W-2", "1099-NEC"]
     (row,) = office.index.list_cases_worst_first("pending")
@@ -156,13 +156,13 @@ def test_unaccepted_fields_become_one_complete_case(office: Office) -> None:
     ("made", "words"),
     [
         (w2(issue(code="READER-NO-TEXT")), "not every page could be read"),
-        (w2(issue(code="GRADER-AGENT-FAILED")), "a program that should read or check it gave no answer"),
+        (w2(issue(code="GRADER-AGENT-FAILED")), "a step that reads or checks it gave no answer"),
         (w2(issue(code="GRADER-WRONG-YEAR")), "it is for another tax year"),
-        (w2(issue(code="EXTRACTION-NOT-ON-PAGE")), "a value that was claimed is not on the page"),
-        (w2(issue(code="EXTRACTION-NONE")), "it has none of the fields of such a document"),
-        (w2(issue(), met_threshold=False), "the programs are not sure enough of what it says"),
-        (w2(issue(code="GRADER-UNCERTAIN")), "some of its fields have to be looked at"),
-        (w2(issue().model_copy(update={"status": "repaired"})), "some of its fields have to be looked at"),
+        (w2(issue(code="EXTRACTION-NOT-ON-PAGE")), "a value that the program gave is not on the page"),
+        (w2(issue(code="EXTRACTION-NONE")), "none of the usual fields was found on it"),
+        (w2(issue(), met_threshold=False), "the program is not sure enough of its values"),
+        (w2(issue(code="GRADER-UNCERTAIN")), "some of its fields need a person to check them"),
+        (w2(issue().model_copy(update={"status": "repaired"})), "some of its fields need a person to check them"),
     ],
 )
 def test_the_reason_is_a_sentence_for_whoever_looks_at_it(office: Office, made: Extraction, words: str) -> None:
@@ -174,7 +174,7 @@ def test_the_reason_is_a_sentence_for_whoever_looks_at_it(office: Office, made: 
 def test_several_that_go_to_a_person_are_counted(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue()), nec(issues=(issue(2),), decision="ESCALATE_TO_SME"))
     packet = office.packet()
-    assert packet.decision_reason.endswith(", and 1 more to look at")
+    assert packet.decision_reason.endswith("; 1 more to check")
     (row,) = open_tab().load_queue_page().rows
     assert (row.dominant_type, row.agents, row.source) == ("several", ("grader",), "embedded")
 
@@ -300,7 +300,7 @@ def test_queue_and_show_print_it(office: Office) -> None:
     words = ["--output", str(office.desk.root)]
     assert CASE in CliRunner().invoke(app, ["queue", *words]).output
     shown = CliRunner().invoke(app, ["show", CASE, *words]).output
-    assert "amounts on it do not fit together" in shown
+    assert "amounts on it contradict each other" in shown
     assert "78819.40" in shown
     assert "[MAJOR] GRADER-0001" in shown
     as_json = json.loads(CliRunner().invoke(app, ["show", CASE, "--json", *words]).stdout)
@@ -405,10 +405,10 @@ def test_fields_are_no_correction_of_a_classification(build: Any, workspace: Any
 
 def test_failed_extraction_cannot_be_agreed_with(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue(code="EXTRACTOR-AGENT-FAILED"), history=(), score=None, met_threshold=False))
-    with pytest.raises(ReviewRefused, match="nothing to agree with"):
+    with pytest.raises(ReviewRefused, match="nothing to validate"):
         office.desk.helper().save_review(CASE, agrees=True)
     case = open_tab().open_and_claim_case(CASE)
-    assert "nothing to agree with" in (case.explain_permanent_validation_block() or "")
+    assert "nothing to validate" in (case.explain_permanent_validation_block() or "")
     office.desk.helper().save_review(CASE, corrected_fields={"wages_tips": "78,819.40"}, base_revision=0)
 
 

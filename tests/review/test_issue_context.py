@@ -93,13 +93,13 @@ def test_an_absent_quote_is_not_pretended(build: Any) -> None:
     assert context.paragraphs_matched == context.paragraphs_before == ()
     assert texts(context.paragraphs_after) == [(3, "gamma one"), (3, "gamma two"), (3, "gamma three")]
     assert (context.page_found, context.boxes, context.verdict) == (None, (), "ABSENT")
-    assert context.note == "The quote was not found on any page; shown is the start of page 3."
+    assert context.note == "The quote was not found on any page; below is the start of page 3."
 
 
 def test_the_nearest_passage_is_called_so(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="BRCA2 variant c.68_69delAG was detected"))
     assert (context.page_found, context.verdict) == (2, "ALTERED")
-    assert context.note.startswith("The quote is not on page 2 as it is quoted; shown is the passage nearest")
+    assert context.note.startswith("The quote is not on page 2 in these words; below is the most similar passage")
     assert "% alike" in context.note
 
 
@@ -112,21 +112,21 @@ def test_a_page_outside_the_file(build: Any) -> None:
 def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="zebra crossing"), [["alpha"], [], ["gamma"]])
     assert (
-        context.note == "The quote could not be searched for, as the page is not readable; page 2 has no text to show."
+        context.note == "The quote could not be searched for, because the page is not readable; page 2 has no text to show."
     )
 
 
 def test_issue_without_quote_shows_the_agents_evidence(build: Any) -> None:
     context = context_of(build, build.issue(document_type="Genomic Report"))
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
-    assert context.note == "The issue itself quotes nothing; the agent's evidence is on page 2."
+    assert context.note == "The issue quotes nothing; the program's quote is on page 2."
 
 
 def test_issue_without_any_quote_shows_start_of_its_page(build: Any) -> None:
     answer = build.single("Genomic Report", pages=3)
     context = context_of(build, build.issue(page=2), answer=answer)
     assert texts(context.paragraphs_after)[0] == (2, "beta one")
-    assert context.note == "Nothing is quoted; shown is the start of page 2."
+    assert context.note == "The issue quotes nothing; below is the start of page 2."
     assert context.verdict is None
 
 
@@ -150,7 +150,7 @@ def test_named_segment_wins_over_the_issues_page(build: Any) -> None:
 def test_evidence_of_another_page_is_not_shown(build: Any) -> None:
     context = context_of(build, build.issue(document_type="Genomic Report", page=1))
     assert context.paragraphs_matched == ()
-    assert context.note == "Nothing is quoted; shown is the start of page 1."
+    assert context.note == "The issue quotes nothing; below is the start of page 1."
 
 
 def test_a_case_without_a_classification_still_has_text(build: Any) -> None:

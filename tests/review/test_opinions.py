@@ -151,7 +151,7 @@ def test_where_nobody_can_validate_words_are_a_correction(build: Any, workspace:
 def test_asking_needs_a_reason(base: Any, workspace: Any, open_tab: Any, reason: str) -> None:
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case(BASE)
-    with pytest.raises(ReviewRefused, match="needs a reason"):
+    with pytest.raises(ReviewRefused, match="has no reason"):
         lee.submit_and_request_second_opinion(BASE, answered(case, GENOMIC), reason)
     assert (find_newest_revision(workspace.files, BASE), cases(workspace)) == (0, {BASE: "in_review"})
 
@@ -160,7 +160,7 @@ def test_only_base_cases_can_be_asked_about(base: Any, workspace: Any, open_tab:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
     case = kim.open_and_claim_case(SECOND)
-    with pytest.raises(ReviewRefused, match="itself a further opinion"):
+    with pytest.raises(ReviewRefused, match="itself a second opinion"):
         kim.submit_and_request_second_opinion(SECOND, answered(case, OTHER), WHY)
     assert cases(workspace) == {BASE: "completed", SECOND: "in_review"}
 
@@ -202,7 +202,7 @@ def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_
         partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True),
         partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
     ):
-        with pytest.raises(ReviewRefused, match="you have answered case 'doc2_6' already") as refused:
+        with pytest.raises(ReviewRefused, match="you have already given or seen an answer to case 'doc2_6'") as refused:
             call()
         assert refused.value.remedy == "Leave it to a colleague, and take the next case."
     assert cases(workspace)[SECOND] == "pending"
@@ -328,7 +328,7 @@ def test_a_third_expert_decides_and_that_is_true(base: Any, workspace: Any, open
         update={
             "case_id": ADJUDICATION,
             "review_reason": "requested",
-            "decision_reason": "two colleagues gave different answers, and a third decides",
+            "decision_reason": "two colleagues gave different answers; a third expert decides between them",
             "created_at": "2025-02-01T10:41:00+00:00",
         }
     )

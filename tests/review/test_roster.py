@@ -67,7 +67,7 @@ def test_who_is_removed_has_no_code_and_no_role_any_more(roster: ReviewerRoster)
         roster.find_reviewer_by_code(kept),
         roster.get_code_digest("dr_lee"),
     ) == (None, "dr_kim", None)
-    with pytest.raises(UsageError, match="is not a reviewer here"):
+    with pytest.raises(UsageError, match="no reviewer of this output folder is named"):
         roster.remove_reviewer("dr_lee")
     roster.remove_reviewer("dr_kim")
     assert (roster.read_roles(), roster.get_permissions("dr_kim").role) == ({}, "analyst"), (

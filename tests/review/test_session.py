@@ -204,7 +204,7 @@ def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, open_t
     found = today.open_and_claim_case("doc2_6")
     assert (found.is_completed, found.draft_saved_at, found.draft) == (True, None, Draft.from_packet(two))
     assert [review.outcome for review in found.reviews] == ["corrected"]
-    assert found.explain_permanent_validation_block() == "This case is closed already."
+    assert found.explain_permanent_validation_block() == "This case is already closed."
 
 
 def test_draft_keeps_decisions_after_a_new_run(build: Any, two: Any, workspace: Any, open_tab: Any) -> None:
@@ -502,7 +502,7 @@ def test_undeterminable_needs_no_looking_but_a_reason(two: Any, workspace: Any, 
     draft = lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("page 3 is upside down")
     with pytest.raises(ReviewRefused, match="reason"):
         lee.submit_review("doc2_6", draft, undeterminable_reason=" ")
-    with pytest.raises(ReviewRefused, match="at once"):
+    with pytest.raises(ReviewRefused, match="both"):
         lee.submit_review("doc2_6", draft, validate=True, undeterminable_reason="illegible scan")
     review = lee.submit_review("doc2_6", draft, undeterminable_reason="illegible scan").review
     assert (review.outcome, review.after, review.vouched) == ("undeterminable", None, ())

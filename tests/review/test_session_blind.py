@@ -85,7 +85,7 @@ def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspac
     for draft in (case.draft, drawn(case.draft), drawn(case.draft, at=3, kinds=(OTHER, OTHER))):
         assert case.describe_changes(draft) == ()
         assert case.explain_permanent_validation_block() is None
-        assert case.explain_validation_block(draft) == "Give your own answer: the agent's is shown after it."
+        assert case.explain_validation_block(draft) == "Give your own answer first: the program's answer is shown afterwards."
     shares = dict(case.compute_mixture_after_review(drawn(case.draft, at=5)))
     assert (shares[GENOMIC], shares[NOTE]) == (0.5, 0.5)
     assert sum(share for _, share in case.compute_mixture_after_review(case.draft)) == 0
@@ -328,14 +328,14 @@ def test_undo_reverts_only_the_last_submission_of_the_tab(
     workspace.publish(build.single("Other"), doc_id="plain")
     lee = open_tab("dr_lee")
     for one in (lee, open_tab("dr_lee", "second tab")):
-        with pytest.raises(ReviewRefused, match="nothing was submitted here"):
+        with pytest.raises(ReviewRefused, match="no case that you submitted in this tab"):
             one.undo_last_submission_and_get_case_id()
     submitted(lee)
-    with pytest.raises(ReviewRefused, match="nothing was submitted here"):
+    with pytest.raises(ReviewRefused, match="no case that you submitted in this tab"):
         open_tab("dr_lee", "second tab").undo_last_submission_and_get_case_id()
     lee.submit_review("plain", lee.open_and_claim_case("plain").draft, undeterminable_reason="illegible")
     assert lee.undo_last_submission_and_get_case_id() == "plain"
-    with pytest.raises(ReviewRefused, match="nothing was submitted here"):
+    with pytest.raises(ReviewRefused, match="no case that you submitted in this tab"):
         lee.undo_last_submission_and_get_case_id()
     assert workspace.truth() is not None
 

@@ -128,7 +128,7 @@ def mended(case: TemplateReviewCase, draft: Draft, one: Spoilt) -> Draft:
 def test_the_packet_ranks_what_reviewers_said_and_keeps_it_whole(bank: Bank, open_tab: Any) -> None:
     packet = read_packet(bank.files, bank.case_id)
     assert (packet.kind, packet.case_id, packet.doc_id) == ("statement_template", "one_bank.statement_template", "one")
-    assert packet.decision_reason == "after all attempts a reviewer still finds faults in the template"
+    assert packet.decision_reason == "the automatic checks still find faults in the template after its last revision"
     assert packet.template_case == bank.one.case
     assert {one.agent for one in packet.issues} == {"layout_geometry", "semantic_financial"}
     assert not packet.is_first_review_blind
@@ -315,8 +315,8 @@ def test_approval_needs_seen_pages_and_reason_for_unmet_sums(bank: Bank, open_ta
     with pytest.raises(ReviewRefused, match="not yet seen"):
         lee.submit_review(bank.case_id, mended(case, case.draft, bank.one))
     case, draft = opened(lee, bank.case_id)
-    assert case.explain_approval_block(draft) == "2 of 4 sums are not met: say why it may be approved, or correct it."
-    with pytest.raises(ReviewRefused, match="2 of 4 sums are not met"):
+    assert case.explain_approval_block(draft) == "2 of 4 sums do not add up: say why the template may be approved, or correct it."
+    with pytest.raises(ReviewRefused, match="2 of 4 sums do not add up"):
         lee.submit_review(bank.case_id, draft, validate=True)
     assert case.explain_approval_block(draft.set_unmet_sums_reason("a stamp hides the row")) is None
     assert case.explain_approval_block(mended(case, draft, bank.one)) is None
@@ -327,7 +327,7 @@ def test_a_template_that_reads_nothing_cannot_be_approved(bank: Bank, open_tab: 
     case, draft = opened(open_tab(), bank.case_id)
     draft = case.move_edge(draft, "region.0.bottom", 0).set_unmet_sums_reason("no reason is good enough")
     assert case.apply_template(draft).statement.transactions == ()
-    assert case.explain_approval_block(draft) == "The template reads no transaction: correct it, or reject it."
+    assert case.explain_approval_block(draft) == "The template reads no row of this statement: correct it, or reject it."
 
 
 def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, open_tab: Any) -> None:
@@ -432,7 +432,7 @@ def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> No
 
 def test_from_python_the_same_rules_hold(bank: Bank) -> None:
     helper = bank.desk.helper()
-    with pytest.raises(ReviewRefused, match="sums are not met"):
+    with pytest.raises(ReviewRefused, match="sums do not add up"):
         helper.save_review(bank.case_id, agrees=True)
     with pytest.raises(ReviewRefused, match="not about fields"):
         helper.save_review(bank.case_id, corrected_fields={"x": "1"})
@@ -442,7 +442,7 @@ def test_from_python_the_same_rules_hold(bank: Bank) -> None:
         helper.save_review(bank.case_id, corrected_template=bank.mended.model_copy(update={"template_id": "other"}))
     with pytest.raises(ReviewRefused, match="Expected '='"):
         helper.save_review(bank.case_id, corrected_template="nonsense")
-    with pytest.raises(ReviewRefused, match="all sums are met"):
+    with pytest.raises(ReviewRefused, match="all sums add up"):
         helper.save_review(bank.case_id, corrected_template=bank.mended, unmet_sums="why not")
     assert bank.stored() == bank.draft, "nothing was written"
     helper.save_review(bank.case_id, corrected_template=render_template_toml(bank.mended), correction_notes="by hand")

@@ -87,7 +87,7 @@ def test_the_fields_come_with_their_values(
 def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
     first, second = screen.panels["extraction"].case["forms"]
     assert (first["title"], second["title"]) == ("W-2", "1099-NEC")
-    assert first["decision"] == "You are asked because amounts on it do not fit together."
+    assert first["decision"] == "You are asked because amounts on it contradict each other."
     assert second["decision"] == "Accepted by the program."
     (attempt,) = first["history"]
     assert attempt["title"].startswith("Reading 1: as Form W-2 (Wage and Tax Statement); 99")
@@ -156,7 +156,7 @@ def test_statuses_are_said_and_undone(screen: Workbench) -> None:
 def test_a_field_that_stands_nowhere_says_so(screen: Workbench) -> None:
     press(screen, "select", issue_id=TIPS)
     assert screen.page_pane.marks == []
-    assert screen.panels["extraction"].place == "It was not found on page 1; nothing is highlighted."
+    assert screen.panels["extraction"].place == "The program found no value on page 1; nothing is highlighted."
     press(screen, "field_value", field=TIPS, text="12")
     assert "nothing is highlighted" in screen.panels["extraction"].place
 

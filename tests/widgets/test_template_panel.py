@@ -170,7 +170,7 @@ def test_all_of_it_is_approved_and_the_next_case_opens(
     assert not screen.draft.unmet_sums
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "unmet_sums", reason="there is nothing to explain")
-    assert "All sums are met" in screen.segment_editor.problem
+    assert "All sums add up" in screen.segment_editor.problem
     assert screen.segment_editor.can_correct
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
@@ -228,8 +228,8 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
     (issue,) = screen.panels["statement_template"].case["issues"]
-    assert issue["by"] == "layout reviewer and finance reviewer"
-    assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
+    assert issue["by"] == "layout check and finance check"
+    assert issue["arbitrator"] == "Arbitrator: sides with the layout check, high, 85% sure: the row is there"
 
 
 def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt], tmp_path: Path) -> None:

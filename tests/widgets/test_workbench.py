@@ -115,7 +115,7 @@ def test_case_removed_while_open_is_reported_in_plain_words(screen: Workbench, t
     token = screen.page_pane.version
     screen.dispatch_message({"action": "dominant", "token": token, "type": "Other"})
     screen.dispatch_message({"action": "correct", "token": token})
-    assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen.segment_editor.problem)
+    assert re.fullmatch(r"This case no longer exists\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
 def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +255,7 @@ def test_undo_reverts_the_last_change_and_keeps_seen_pages(screen: Workbench) ->
     assert 2 in screen.draft.pages_seen
     assert screen.segment_editor.undo == ""
     screen.dispatch_message({"action": "undo", "token": token})
-    assert "nothing was submitted here" in screen.segment_editor.problem
+    assert "no case that you submitted in this tab" in screen.segment_editor.problem
 
 
 def test_an_applied_repair_confirms_what_it_mends(screen: Workbench) -> None:
@@ -336,7 +336,7 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     )
     screen.dispatch_message({"action": "correct", "token": screen.page_pane.version})
     assert told in screen.queue_panel.notice
-    assert "You saw it" in screen.queue_panel.notice
+    assert "You noticed it" in screen.queue_panel.notice
     assert "corrected" in screen.bar.notice
     assert screen.content_box.children == (screen.queue_panel,), "it is read before the next case takes its place"
     assert not screen.review_session.can_undo
@@ -377,7 +377,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "second", "reason": "look"},
     ):
         analyst.dispatch_message(page | press)
-        assert "not an analyst's to decide" in analyst.segment_editor.problem, press
+        assert "your role is analyst" in analyst.segment_editor.problem, press
     analyst.dispatch_message({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = open_index(tmp_path / "output")
     (row,) = [row for row in index.list_cases_worst_first() if row["case_id"] == "quest_genomic"]

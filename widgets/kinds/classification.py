@@ -1,4 +1,4 @@
-"""A case about the documents in a file: boundaries, types, patients."""
+"""Controller of a classification case on the screen: boundaries, types, patients."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evalkit.review.draft import Draft
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message
 
-#: First and last page of a segment, and its type.
+#: Key of a segment: its first page, its last page and its type.
 _SegmentKey = tuple[int, int, DocumentType | None]
 
 
 class ClassificationController(CaseController):
-    """An open case about the documents in a file."""
+    """Controller of an open classification case."""
 
     kind = "classification"
     panel_class = CasePanel
@@ -78,10 +78,10 @@ class ClassificationController(CaseController):
         ]
 
     def show_quote_location(self, message: Message) -> Draft | None:
-        """Highlight a quote of the program's claims where it really is."""
+        """Find a quote of the program's claims in the file, show its page and highlight it."""
         quote_location = self.case.quote_locator.locate(str(message["snippet"]), int(message["page"]))
         if quote_location.page_number is None:
-            self.screen.show_notice("This quote appears nowhere in the file.")
+            self.screen.show_notice("This quote was not found in the file.")
         page = quote_location.page_number or int(message["page"])
         if not 1 <= page <= self.case.packet.total_pages:
             return None
@@ -90,7 +90,7 @@ class ClassificationController(CaseController):
         return self.draft
 
     def set_mixture(self, message: Message) -> Draft | None:
-        """Set the shares of the whole file, scaled so that they add up to 100 %."""
+        """Set the expert's shares of the file, scaled so that they add up to 100 %."""
         percent_by_type = {
             DocumentType(document_type): max(float(percent), 0.0)
             for document_type, percent in message["percent"].items()
@@ -102,7 +102,7 @@ class ClassificationController(CaseController):
         return self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True)))
 
     def toggle_repairable_issues_confirmed(self, _: Message) -> Draft:
-        """Confirm the issues that validating will repair; pressed again, take it back."""
+        """Confirm all issues that validating repairs; if all are confirmed, remove the verdicts."""
         draft = self.draft
         verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
         for issue_id in self._list_repairable_issue_ids():
@@ -110,7 +110,7 @@ class ClassificationController(CaseController):
         return draft
 
     def separate_patient_pages(self, message: Message) -> Draft:
-        """Make another patient's pages documents of their own; with ``rest`` all of them."""
+        """Separate another patient's pages as flagged segments; with ``rest``, all of their pages."""
         page, draft = int(message["page"]), self.draft
         for ranges in self._page_ranges_by_person:
             if any(first <= page <= last for first, last in ranges):
@@ -148,7 +148,7 @@ class ClassificationController(CaseController):
         return bool(repairable_ids) and confirmed_ids >= repairable_ids
 
     def find_segment_index(self, message: Message) -> int:
-        """Find the position, from 0, of the document that has the page of the press."""
+        """Find the index (from 0) of the segment that contains the message's page."""
         page = int(message["page"])
         return next(
             segment_index
@@ -204,7 +204,7 @@ class ClassificationController(CaseController):
 
 
 def _index_confidence(classification: ClassificationOutput | None) -> dict[_SegmentKey, dict[str, Any]]:
-    """Index the program's confidence by pages and type of a segment."""
+    """Map each of the program's segments to its confidence (0..1) and presence level."""
     confidence_by_segment: dict[_SegmentKey, dict[str, Any]] = {}
     for segment in classification.segments if classification else ():
         presence = next(

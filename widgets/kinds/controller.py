@@ -1,4 +1,4 @@
-"""What the screen asks of a kind of case, and what it may use of the screen."""
+"""Interfaces between the workbench and the kinds of case: ``CaseController``, ``CaseScreen``, ``Action``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OwnerT = TypeVar("OwnerT")
 
 @dataclass(frozen=True)
 class Action(Generic[OwnerT]):
-    """The answer to one message of the browser.
+    """Handler of one message of the browser, with the rules that apply before it is called.
 
-    ``handle`` gives the changed draft, to be saved and shown, or None. ``is_change``: it changes the expert's answer, is
-    ignored in a locked case, and Undo takes it back. ``clears_problem``: it is a press, before which the sentence about
-    the last problem goes away. ``ends_edit``: it would lose a value that is being typed, and is refused until that is
-    kept or left. ``needs_session``: it is ignored until the page has told which browser tab it is.
+    ``handle`` returns the changed draft, which the workbench saves and shows, or None. ``is_change``: the message changes
+    the expert's answer, is ignored in a locked case, and can be undone. ``clears_problem``: the sentence about the last
+    problem is removed first. ``ends_edit``: the message is refused while a value is being typed that would be lost.
+    ``needs_session``: the message is ignored until the browser has sent the id of its tab.
     """
 
     handle: Callable[[OwnerT, Message], Draft | None]
@@ -34,26 +34,27 @@ class Action(Generic[OwnerT]):
 
 
 class CaseScreen(Protocol):
-    """The part of the workbench that a kind of case may use."""
+    """Part of the workbench that the controller of a case may use."""
 
     page_pane: PagePane
 
     def save_and_show_draft(self, draft: Draft) -> None:
-        """Save the draft, then show it."""
+        """Save the draft and show it."""
 
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
-        """Show a page with a place; ``target_id`` counts as seen once it is painted."""
+        """Show a page with highlighted boxes; the target counts as seen once the page is painted."""
 
     def show_notice(self, sentence: str) -> None:
-        """Show a sentence where the expert is looking."""
+        """Show a sentence to the expert as the last problem."""
 
 
 class CaseController(Protocol):
-    """One open case on the screen; each kind has a subclass with these methods.
+    """Controller of one open case on the screen; each kind of case has a subclass.
 
     ``kind`` is the ``packet.kind`` of its cases, ``panel_class`` the widget that lists their targets, ``actions`` the
-    messages that only they have. ``has_segments``: the expert draws documents and their types. ``labels`` and
-    ``outcome_words`` name what is called otherwise than in ``segment_editor.DECISION_LABELS`` and in the record.
+    handlers of messages that only this kind has. ``has_segments``: the expert answers with segments and their types.
+    ``labels`` replaces entries of ``segment_editor.DECISION_LABELS``; ``outcome_words`` replaces the words for a review's
+    outcome.
     """
 
     kind: ClassVar[str]
@@ -72,46 +73,46 @@ class CaseController(Protocol):
         self.screen, self.case, self.draft, self.panel = screen, case, case.draft, panel
 
     def render_case(self) -> dict[str, Any]:
-        """Build ``panel.case``: all that stays as it is while the case is open."""
+        """Build ``panel.case``: everything that does not change while the case is open."""
 
     def render_draft(self) -> None:
-        """Show in the panel and on the page what follows from the draft and its page."""
+        """Update the panel and the page viewer from the draft and the page on screen."""
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target that is open first: the draft's last one, else the worst."""
+        """Choose the target selected on opening: the one in the draft or, without it, the worst."""
 
     def locate_target(self, target_id: str) -> HighlightedPlace:
-        """Find the page and the boxes of a target. NotFound."""
+        """Find the page and the boxes to highlight for a target. NotFound if there is none."""
 
     def open_target(self, target_id: str) -> None:
-        """Show in the panel what belongs to the target that has just been selected."""
+        """Show the details of the target that was just selected in the panel."""
 
     def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Mark a target as seen that was painted together with that page."""
+        """Return the draft with a page, and the target painted with it, recorded as seen."""
 
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
-        """Build ``PagePane.segments``: all pages as runs."""
+        """Build ``PagePane.segments``: runs of pages that together cover the file."""
 
     def explain_block(self) -> str | None:
-        """Explain why the case cannot be validated, or a blind one submitted, now."""
+        """Explain why the case cannot be validated (if blind: submitted) now; None if it can."""
         if self.case.is_blind:
             return self.case.explain_submission_block(self.draft)
         return self.case.explain_validation_block(self.draft)
 
     def can_correct(self) -> bool:
-        """Whether there is something to submit as a correction, or as a blind answer."""
+        """True if the draft can be submitted as a correction or as a blind answer."""
         if self.case.is_blind:
             return self.explain_block() is None
         is_note_enough = bool(self.case.explain_permanent_validation_block() and self.draft.notes.strip())
         return self.case.has_expert_changes(self.draft) or is_note_enough
 
     def describe_unmet(self) -> str:
-        """Describe what must be explained before a decision; empty for nothing."""
+        """Describe what the expert must give a reason for before deciding; empty for nothing."""
         return ""
 
     def get_open_issue_id(self) -> str:
-        """Return the issue that a note would be about; empty for none."""
+        """Return the id of the issue to which a new note would belong; empty for none."""
         return self.panel.selected
 
     def require_finished_edit(self) -> None:
-        """Raise UsageError while something is being typed that a decision would lose."""
+        """Raise UsageError while a value is being typed that the next action would lose."""

@@ -1,4 +1,4 @@
-"""A case about the fields of reports and forms."""
+"""Controller of a case about the fields of reports and forms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from widgets.kinds.controller import Action, CaseController, Message
 
 
 class FieldsController(CaseController):
-    """An open case about fields."""
+    """Controller of an open case about fields."""
 
     kind = "extraction"
     panel_class = FieldPanel
@@ -72,19 +72,19 @@ class FieldsController(CaseController):
     def require_finished_edit(self) -> None:
         if self._unfinished_key:
             raise UsageError(
-                "a value that you have typed is not kept yet",
+                "a value that you have typed is not saved yet",
                 code="FIELD-UNFINISHED",
-                remedy="Press Enter in its line, or Esc to leave the field as it was.",
+                remedy="Press Enter in the value's line to save it, or Esc to leave the field as it was.",
             )
 
     def mark_edit_begun_or_ended(self, message: Message) -> None:
-        """Remember that a value begins to be typed, or is given up."""
+        """Remember which field's value is being typed, or that typing was given up."""
         self.case.get_agent_value(str(message["field"]))
         self._unfinished_key = str(message["field"]) if message.get("is_open") else ""
         self.panel.checked = {}
 
     def show_typed_value_check(self, message: Message) -> None:
-        """Show whether the text typed so far has the field's format."""
+        """Check the text typed so far against the field's format, and show the result."""
         field_key, text = str(message["field"]), str(message["text"])
         self.case.get_agent_value(field_key)
         form_index, field_name = split_field_key_to_index_and_name(field_key)
@@ -98,7 +98,7 @@ class FieldsController(CaseController):
         }
 
     def set_field_value(self, message: Message) -> None:
-        """Save the value that was typed; text in a wrong format stays in its line."""
+        """Save a typed value; a text in a wrong format is not saved and stays in its line."""
         field_key, text = str(message["field"]), str(message["text"])
         self.show_typed_value_check(message)
         self._unfinished_key = field_key if self.panel.checked["problem"] else ""
@@ -107,7 +107,7 @@ class FieldsController(CaseController):
             self.panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> Draft:
-        """Answer that the field is as it was read, not present, or ambiguous."""
+        """Set a field's status: found (with the value that was read), not present, or ambiguous."""
         field_key, status, draft = str(message["field"]), str(message["status"]), self.draft
         read_value, current_value = self.case.get_agent_value(field_key), self.case.get_current_value(draft, field_key)
         new_value = None if status == "not_present" else current_value.value or read_value.value

@@ -1,4 +1,4 @@
-"""A case about a template that reads bank statements."""
+"""Controller of a case about a template that reads bank statements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from widgets.template_panel import (
 
 
 class TemplateController(CaseController):
-    """An open case about a statement template."""
+    """Controller of an open case about a statement template."""
 
     kind = "statement_template"
     panel_class = TemplatePanel
@@ -46,7 +46,7 @@ class TemplateController(CaseController):
 
     case: TemplateReviewCase
     panel: TemplatePanel
-    _shown_template: StatementTemplate | None = None  # whose rows are on screen
+    _shown_template: StatementTemplate | None = None  # the template that read the rows on screen
 
     @override
     def render_case(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class TemplateController(CaseController):
         case, panel, pane = self.case, self.panel, self.screen.page_pane
         applied_template = case.apply_template(self.draft)
         if self._shown_template not in (None, applied_template.template) and not case.is_issue_id(panel.selected):
-            panel.selected = pane.issue_id = ""  # the rows are others now
+            panel.selected = pane.issue_id = ""  # the rows were read anew, so the selected row may no longer exist
             pane.marks = []
         self._shown_template = applied_template.template
         pane.frames = render_template_frames(case, self.draft, self.draft.page, is_locked=self.panel.is_locked)
@@ -106,10 +106,10 @@ class TemplateController(CaseController):
         return self.panel.selected if self.case.is_issue_id(self.panel.selected) else ""
 
     def save_unmet_sums_reason(self, message: Message) -> Draft | None:
-        """Save why the template may be approved although sums are not met."""
+        """Save the reviewer's reason for approving the template although its sums do not add up."""
         if self.describe_unmet():
             return self.draft.set_unmet_sums_reason(str(message["reason"]))
-        self.screen.show_notice("All sums are met: there is nothing to explain.")
+        self.screen.show_notice("All sums add up: there is nothing to explain.")
         return None
 
     actions: ClassVar[dict[str, Action[TemplateController]]] = {

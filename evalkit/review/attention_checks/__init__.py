@@ -1,7 +1,8 @@
-"""Attention checks: cases whose known answer is shown with a fault, to measure how often experts notice it.
+"""Attention checks: cases that show a known answer with a planted fault, to measure how often experts notice faults.
 
-What others need to know of them is here; ``planting`` makes them. ``review.attention_check_queue`` puts them into the queue
-and ``evaluation.attention_outcomes`` says what became of each: both also know opinions, which know this package.
+This package exports what reads their records; ``planting`` creates attention checks. ``review.attention_check_queue``
+queues them and ``evaluation.attention_outcomes`` reports the outcome of each. These two modules are outside the package
+because they import ``opinions``, which imports this package.
 """
 
 from evalkit.review.attention_checks.records import (

@@ -1,7 +1,7 @@
-"""Planting attention checks: a known answer, one deliberate fault in it, and the issues that the checks raise.
+"""Creation of attention checks: plant one deliberate fault in a known answer and raise the issues that fit it.
 
-A fault is planted where no computed check sees it, so that nobody but the expert can. The case must have come to a
-person anyway: a planted answer that the arbiter would have accepted is not used, because that would give it away.
+A fault is planted only where no rule-based check detects it, so that only the expert can. A faulty answer that the
+arbiter would have accepted is not used, because such a case would not be in the queue and so would give itself away.
 Nothing is invented: quotes are on their pages, and the reasoning is the agent's own, with the types' names swapped.
 """
 
@@ -66,10 +66,10 @@ from evalkit.store import (
     result_file_name,
 )
 
+#: The confidence shown for a segment if the agent stated no confidence anywhere in its answer.
 _DEFAULT_CONFIDENCE = 0.9
-"""Confidence of an agent that states none anywhere."""
+#: The number of quotes selected for a segment for which the agent quoted nothing.
 _MAX_QUOTES = 2
-"""So many quotes support a segment that nobody has quoted anything for."""
 
 _FAILURE_CODES = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4"))
 _TEXT_CODES = frozenset(TEXT_FINDING_CODES.values())
@@ -81,9 +81,11 @@ _FaultyVariant = tuple[_SegmentTuple, PlantedFault]
 def plant_and_save_attention_check(
     output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str
 ) -> AttentionCheck | None:
-    """Plant and record a fault in a document's known answer; None if impossible.
+    """Plant a fault in a document's known answer and record it as an attention check.
 
-    It is impossible if no fault fits or a file is damaged. The caller holds the write lock.
+    Return None if no fault fits, if a file is missing or damaged, if no expert vouched for the type and segments, or if
+    the same check exists already. ``seed`` and ``drawn_at`` (ISO 8601, UTC) determine the choice of the fault. The caller
+    holds the write lock.
     """
     try:
         stored_truth = output_folder.read_json(ground_truth_file_name(doc_id))
@@ -95,7 +97,7 @@ def plant_and_save_attention_check(
         )
     except (EvalkitError, ValueError):
         return None
-    # Read again, because a review may have come since the study was.
+    # The study that chose this document may be older than its newest review: check again.
     if not isinstance(result, DocumentResult) or not {"dominant_type", "segments"} <= {*ground_truth.vouched}:
         return None
     salt = f"{seed}:{drawn_at}:{bundle.sha256}"
@@ -144,14 +146,15 @@ def plant_and_save_attention_check(
 def plant_answer_fault(
     true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
 ) -> tuple[ClassificationOutput, PlantedFault, tuple[Issue, ...]] | None:
-    """Plant one fault into the known answer.
+    """Build a faulty variant of a known answer that only an expert can notice.
 
-    The answer, the fault and its issues, or None. No computed check of V1 to V4 raises anything about the planted
-    answer that it does not raise about the known one, the answer can be validated, and V5 sends it to a person.
+    Return the faulty answer, the planted fault and the issues to show, or None if no variant qualifies. For a variant that
+    qualifies, the rule-based checks of V1 to V4 raise nothing that they do not raise for the true answer, the answer can
+    be validated, and V5 escalates it.
     """
     true_segments = _restore_evidence(true_answer, packet, bundle)
     agent_answer = packet.classification
-    # A wrong count is the agent's own fault, brought the case to a person, and is fixed by arithmetic.
+    # The agent's own miscount of segments is kept: it may be why the case was escalated, and validating repairs it.
     count_error = agent_answer.number_of_segments - len(agent_answer.segments) if agent_answer else 0
     honest_answer = _build_answer_if_valid(true_answer, true_segments, bundle)
     if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
@@ -274,10 +277,7 @@ def _swap_type_names(text: str, first_type: DocumentType | None, second_type: Do
 def _build_answer_if_valid(
     true_answer: ClassificationOutput, segments: Sequence[Segment], bundle: DocumentBundle
 ) -> ClassificationOutput | None:
-    """Build the whole answer that follows from these segments.
-
-    None if it breaks a rule.
-    """
+    """Build the classification that follows from these segments; None if it breaks a rule."""
     numbered_segments = tuple(
         part.model_copy(update={"segment_index": index, "segment_page_count": part.end_page - part.start_page + 1})
         for index, part in enumerate(segments, 1)
@@ -367,10 +367,7 @@ def _iterate_boundary_faults(
 
 
 def _keep_quotes_of_own_pages(segment: Segment, bundle: DocumentBundle) -> Segment:
-    """Keep the quotes of the segment's own pages.
-
-    A type that loses all gets new ones from there.
-    """
+    """Remove a segment's quotes from pages outside it; reselect if a type has none left."""
 
     def select_own_quotes(presence: TypePresence) -> tuple[Evidence, ...]:
         own_quotes = tuple(
@@ -414,9 +411,9 @@ _FAULT_ITERATORS: Mapping[
 
 
 def _run_rule_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-    """Run the checks that ask no model, without V2's questions about boundaries.
+    """Run the checks that call no model, and drop V2's questions about boundaries.
 
-    They are left out of the planted case: it is to show whether an expert looks where no question points.
+    An attention check measures whether an expert looks where no question points, so it shows none of these questions.
     """
     issues = [
         *V1SchemaValidator().validate(answer, bundle),
@@ -434,7 +431,7 @@ def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
 def _iterate_issues_unrelated_to_fault(
     packet: SMEPacket, answer: ClassificationOutput, fault: PlantedFault
 ) -> Iterator[Issue]:
-    """Repeat the earlier issues that are about the text and not about the fault."""
+    """Yield the case's earlier issues that still hold and do not concern the fault."""
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_keys, answer_keys = (
         {segment.segment_index: _get_segment_key(segment) for segment in segments}
@@ -448,7 +445,7 @@ def _iterate_issues_unrelated_to_fault(
             if segment_index is None
             else segment_index in answer_keys and agent_keys.get(segment_index) == answer_keys[segment_index]
         )
-        is_own = issue.agent not in ISSUE_GROUP_BY_AGENT  # of a site's verifier, which is not run here
+        is_own = issue.agent not in ISSUE_GROUP_BY_AGENT  # raised by a site's own verifier, which does not run here
         is_seen = (issue.code in _TEXT_CODES or is_own) and still_fits
         is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure_issue(issue))
         if issue.agent == "reader" or is_seen or is_failure:

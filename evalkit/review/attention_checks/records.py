@@ -1,10 +1,10 @@
-"""Attention checks: cases whose shown answer is wrong on purpose, to measure how often experts notice.
+"""Records of attention checks: the planted fault, the document whose pages are shown, and the feedback afterwards.
 
-``seeded/{case_id}.json`` records the document of a case, what was planted in it and where; it is written once,
-before the case's packet, so that the packet can be made again. The packet shows the document's pages under a name of its
-own (``SMEPacket.is_attention_check``): for its expert it is a case like any other, and no answer to it counts for the
-document.
-Source: threat image projection in airport screening: faults whose place is known, mixed into the daily work so that
+``seeded/{case_id}.json`` is written once, before the case's packet, so that the packet can be rebuilt from it. The packet
+shows the document's pages under another case_id (``SMEPacket.is_attention_check``): to its expert it looks like any other
+case, and an answer to it never changes the document's ground truth.
+
+Source: threat image projection in airport screening: faults whose place is known are mixed into the daily work so that
 attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
 """
 
@@ -43,67 +43,67 @@ class PlantedFault(StrictRecord):
     """The fault that was planted in a shown answer."""
 
     kind: FaultKind
-    """A segment of another type, a document that begins on another page, two documents as one."""
+    """``type``: wrong type shown; ``boundary``: wrong first page shown; ``joined``: two documents shown as one."""
     start_page: int
-    """The first page that the fault is about, from 1."""
+    """The first page that is shown wrongly, from 1."""
     end_page: int
-    """The last one."""
+    """The last page that is shown wrongly, itself included."""
     shown_type: DocumentType | None = None
-    """Of ``type``: what these pages are shown as …"""
+    """The wrong type shown for these pages; only for ``type``."""
     true_type: DocumentType | None = None
-    """… and what they are."""
+    """The true type of these pages; only for ``type``."""
     true_dominant: DocumentType | None = None
-    """Of ``type``: what the whole file is."""
+    """The true type of the whole file; only for ``type``."""
     shown_start: int | None = None
-    """Of ``boundary``: the page on which the answer lets a document begin."""
+    """The page on which a document is wrongly shown to begin; only for ``boundary``."""
     true_start: int | None = None
-    """Of ``boundary`` and ``joined``: the page on which it begins."""
+    """The page on which that document really begins; only for ``boundary`` and ``joined``."""
 
 
 class AttentionCheck(StrictRecord):
-    """One seeded case: ``seeded/{case_id}.json``."""
+    """Record of one attention check, stored as ``seeded/{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
-    """The document whose pages are shown; the case has another name."""
+    """The document whose pages are shown; the case_id is a different one."""
     fault: PlantedFault
-    """The planted fault."""
+    """The fault in the shown answer."""
     truth_sha256: str
-    """SHA-256 of the ground truth (canonical JSON) that it was planted in; if that has changed, the truth that the fault
-    hides must be unchanged."""
+    """SHA-256 (hex) of the canonical JSON of the ground truth from which the faulty answer was made. If the ground truth
+    changes later, the check stays valid only while the true answer that the fault hides is the same."""
     drawn_at: str
-    """When (ISO 8601, UTC)."""
+    """Time at which the document was drawn for the check (ISO 8601, UTC)."""
     packet: ClassificationPacket
-    """The case, as it is put into the queue."""
+    """The packet that is put into the queue."""
 
     @model_validator(mode="after")
     def _require_other_document(self) -> Self:
         if not self.packet.is_attention_check or self.packet.bundle_doc_id != self.doc_id:
-            raise ValueError("the packet does not show that document's pages under another name")
+            raise ValueError("the packet must show the pages of doc_id under a different case_id")
         return self
 
 
 def get_attention_check_file_name(case_id: str) -> str:
-    """Get the name of the file that records what was planted in an attention check."""
+    """Get the output folder's file name for the record of an attention check."""
     return f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json"
 
 
 def read_attention_check(output_folder: OutputFolder, case_id: str) -> AttentionCheck:
-    """Read what was planted in a case.
+    """Read the record of an attention check.
 
-    NotFound; StoreError if it is unreadable or another case's.
+    NotFound if there is no record of this case; StoreError if the record is unreadable or belongs to another case.
     """
     name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
     attention_check = parse_stored_record(
         AttentionCheck, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
-        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
+        raise StoreError(f"{name} records another case than its name says", code="STORE-TORN", remedy=remedy)
     return attention_check
 
 
 def iterate_check_case_and_doc_ids(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
-    """List case_id and doc_id of every attention check, in order."""
+    """Yield case_id and doc_id of every attention check, sorted by case_id."""
     for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER):
         if match := _RECORD_PATTERN.fullmatch(name):
             yield match[1], match[2]
@@ -115,42 +115,45 @@ def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[
 
 
 def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
-    """List the files in the folder of attention checks that are none."""
+    """List files in the folder ``seeded`` that are no record of an attention check."""
     return [
         name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
     ]
 
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
-    """Decide by packet or record whether a case is an attention check."""
+    """Return True if the packet or a stored record marks the case as an attention check."""
     return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 
 def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
-    """Compare an attention check with its record; return the damaged file, and how."""
+    """Find the first damaged file of an attention check, with what is wrong with it.
+
+    None if the packet agrees with its record.
+    """
     record_name = get_attention_check_file_name(packet.case_id)
     if not output_folder.has_file(record_name):
-        return record_name, "it is gone, and its case is there"
+        return record_name, "the file is gone, but its case still exists"
     recorded_packet = read_attention_check(output_folder, packet.case_id).packet
     if serialise_packet(recorded_packet) == serialise_packet(packet) | {"review_status": recorded_packet.review_status}:
         return None
-    return packet_file_name(packet.case_id), f"it is not what {record_name} says"
+    return packet_file_name(packet.case_id), f"the packet differs from the one in {record_name}"
 
 
 def is_attention_check_review(stored_review: Mapping[str, Any]) -> bool:
-    """Decide whether a review was of an attention check, and so not about a document."""
+    """Return True if a stored review answers an attention check, not a real case."""
     return stored_review.get("seeded") is True
 
 
 def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> bool:
-    """Decide whether an attention check is in the queue and not answered yet."""
+    """Return True if an attention check is in the queue and nobody has answered it."""
     return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
-    """Decide whether the truth that the fault hides is unchanged.
+    """Return True if the true answer that the planted fault hides is still the ground truth.
 
-    Other parts may differ.
+    Other parts of the ground truth may have changed since the fault was planted.
     """
     record = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(attention_check.doc_id))
     if record is None or hash_canonical_json(record) == attention_check.truth_sha256:
@@ -175,10 +178,11 @@ def _is_hidden_answer_true(fault: PlantedFault, truth: ClassificationOutput) -> 
 
 
 def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
-    """Decide whether the answer corrects the planted fault; the rest does not matter.
+    """Return True if the review corrects the planted fault, whatever else it says.
 
-    A type counts as corrected if none of its pages has the planted one any more, or if the file's type alone was
-    corrected to the true one; a beginning if the answer has the true one, and not the planted one.
+    A wrong type counts as corrected if none of the pages concerned still has it, or if only the type of the whole file was
+    corrected, to the true one. A wrong boundary counts as corrected if the answer begins a document on the true page and
+    none on the planted page.
     """
     before, after = review.before, review.after
     if (
@@ -206,7 +210,7 @@ def _collect_types_on_fault_pages(
 
 
 def describe_fault(fault: PlantedFault) -> str:
-    """Describe in a sentence what was planted.
+    """Describe the planted fault and the truth in one sentence.
 
     >>> describe_fault(PlantedFault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
     'A document was shown to begin on page 5; it begins on page 6.'
@@ -222,11 +226,11 @@ def describe_fault(fault: PlantedFault) -> str:
 
 
 def format_attention_check_feedback(fault: PlantedFault, review: Review) -> str:
-    """Format what the expert learns about an attention check after answering it."""
+    """Format the feedback that an expert reads after answering an attention check."""
     result_sentence = (
-        "You saw it. Thank you."
+        "You noticed it. Thank you."
         if is_fault_corrected(fault, review)
-        else "You did not correct it this time, as happens to everyone now and then."
+        else "You did not correct it this time. This happens to everyone now and then."
     )
     return (
         f"This case had a planted fault, as announced. {describe_fault(fault)} {result_sentence} "
@@ -235,13 +239,10 @@ def format_attention_check_feedback(fault: PlantedFault, review: Review) -> str:
 
 
 def read_attention_check_feedback(output_folder: OutputFolder, packet: SMEPacket, review: Review) -> str:
-    """Read what the expert learns after answering a case.
-
-    Empty unless it is an attention check.
-    """
+    """Build the feedback on an answered case; empty if it is no attention check."""
     if not packet.is_attention_check:
         return ""
     try:
         return format_attention_check_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
-    except StoreError:  # the review is saved, and nobody may take the case for a true one
+    except StoreError:  # the review is saved, and the expert must still learn that the case was an attention check
         return "This case had a planted fault, as announced. The record of the fault can no longer be read."

@@ -1,4 +1,7 @@
-"""The kinds of case. A new kind is one file here, a row in ``CASE_KINDS`` and its packet in ``StoredPacket``."""
+"""The kinds of case: classification, extraction and statement template.
+
+To add a kind: one module here, one row in ``CASE_KINDS``, and its packet class in ``StoredPacket``.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +28,18 @@ CASE_KINDS: Mapping[str, CaseKind[Any, Any]] = {
 class StoredPacket(
     RootModel[Annotated[ClassificationPacket | ExtractionPacket | TemplatePacket, Field(discriminator="kind")]]
 ):
-    """A packet of any kind, as ``evalkit schema packet`` describes it."""
+    """A stored packet of any kind; the model behind ``evalkit schema packet``."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 def get_packet_class(stored_packet: Mapping[str, Any]) -> type[SMEPacket]:
-    """Get the class of a stored packet.
-
-    One without a known kind is read as a classification.
-    """
+    """Get the packet class for a stored packet's ``kind``; an unknown kind is classification."""
     return CASE_KINDS.get(str(stored_packet.get("kind")), CASE_KINDS["classification"]).packet_class
 
 
 def find_case_kind(case_id: str) -> CaseKind[Any, Any]:
-    """Find the kind of a case by its id."""
+    """Find the kind of a case by the longest kind suffix of its case_id."""
     base_case_id = get_base_case_id(case_id)
     return max(
         (kind for kind in CASE_KINDS.values() if base_case_id.endswith(kind.case_id_suffix)),
@@ -48,12 +48,12 @@ def find_case_kind(case_id: str) -> CaseKind[Any, Any]:
 
 
 def list_document_case_ids(doc_id: str) -> tuple[str, ...]:
-    """List the ids of all base cases that are named after a document."""
+    """List the ids that the base cases of a document have, whether or not they exist."""
     return tuple(doc_id + kind.case_id_suffix for kind in CASE_KINDS.values() if kind.is_named_after_document)
 
 
 def require_matching_corrections(packet: SMEPacket, submission: Submission) -> None:
-    """ReviewRefused if the submission corrects something that the case is not about."""
+    """Raise ReviewRefused if the submission contains a correction for another kind of case."""
     kind = CASE_KINDS[packet.kind]
     for other_kind in CASE_KINDS.values():
         if other_kind is not kind and submission.get_correction(other_kind.correction_class).is_given:

@@ -1,4 +1,4 @@
-"""Cases about a classification: the document types of a file, its segments and shares."""
+"""Cases about a classification: the overall type of a file, its segments and its shares by type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
 MAJOR = IssueSeverity.MAJOR
 
-#: The parts that a validation vouches for, unless the expert names others.
+#: The parts for which an expert vouches by validating, unless ``vouched`` names others.
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 _IssuePredicate = Callable[[Issue], bool]
@@ -68,7 +68,7 @@ def _is_unfixable_major(issue: Issue) -> bool:
 
 
 # fmt: off
-#: The open issues that each row of the arbiter's table counted when it won.
+#: For each rule of the arbiter's table, the open issues that made the rule apply.
 COUNTED_ISSUES_BY_RULE: dict[str, _IssuePredicate] = {
     "1":       lambda issue: issue.severity is IssueSeverity.BLOCKER,
     "2":       lambda issue: issue.severity is MAJOR,
@@ -85,7 +85,7 @@ COUNTED_ISSUES_BY_RULE: dict[str, _IssuePredicate] = {
 
 
 class ClassificationPacket(SMEPacket):
-    """A case about the types of a document."""
+    """Packet of a case about a document's classification."""
 
     has_attention_checks: ClassVar[bool] = True
     kind: Literal["classification"] = "classification"
@@ -101,10 +101,11 @@ class ClassificationPacket(SMEPacket):
         production_row: Mapping[str, Any] | None,
         created_at: str,
     ) -> ClassificationPacket:
-        """Build the case of one result.
+        """Build the packet about one document's result.
 
-        ``inclusion_probability`` is 0..1; ``production_row`` is the production classifier's row (``dominant_type`` as one
-        of the five or None, and perhaps ``label``, ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
+        ``inclusion_probability`` is 0..1. ``production_row`` is the production classifier's answer: ``dominant_type`` (one of
+        the five types or None) and optionally ``label``, ``confidence`` and ``segments``; None if there is no such answer.
+        ``created_at`` is ISO 8601 in UTC.
         """
         fields = {
             "case_id": result.doc_id,
@@ -123,9 +124,9 @@ class ClassificationPacket(SMEPacket):
     @property
     @override
     def is_first_review_blind(self) -> bool:
-        """True if the first reviewer answers before the agent's answer is shown.
+        """True if the first reviewer must answer before the agent's answer is shown.
 
-        Audits, samples, second opinions.
+        This applies to audits, samples and second opinions.
         """
         if self.case_id.endswith(ADJUDICATION_SUFFIX):
             return False
@@ -142,16 +143,13 @@ def _differs_from_production_type(
 ) -> bool | None:
     if production_row is None or production_row["dominant_type"] is None:
         return None
-    # No answer, or "cannot tell", differs from every type of production.
+    # A missing answer and "cannot tell" count as different from every type.
     return classification is None or classification.dominant_type_overall != production_row["dominant_type"]
 
 
 @dataclass(frozen=True)
 class ClassificationCorrection(Correction):
-    """The parts of a classification that an expert corrects.
-
-    None leaves a part as it is.
-    """
+    """An expert's corrections of a classification; a part that is None stays as it is."""
 
     dominant_type: str | None = None
     segments: Sequence[Any] | None = None
@@ -159,12 +157,12 @@ class ClassificationCorrection(Correction):
 
     @property
     def parts(self) -> tuple[ClassificationPart, ...]:
-        """The corrected parts."""
+        """Names of the parts that are corrected."""
         return list_corrected_parts(self.dominant_type, self.segments, self.mixture)
 
 
 class ClassificationReviewCase(ReviewCase):
-    """A case about a classification as it was opened."""
+    """An open case about a classification."""
 
     _changed_sentence = "You have changed the classification: submit it as a correction."
 
@@ -179,15 +177,16 @@ class ClassificationReviewCase(ReviewCase):
     @cached_property
     @override
     def viewing_requirements(self) -> ViewingRequirements:
-        """Each segment's first page, and the issues that decided the case.
+        """The first page of each segment, and the issues that made the arbiter escalate.
 
-        In a blind case, the segments that the expert had drawn on opening: ``find_unseen_requirements`` follows the draft.
+        In a blind case, only the first pages of the segments in the draft as it was opened; ``find_unseen_requirements`` uses
+        the current draft instead.
         """
         if self.is_blind:
             return _build_blind_requirements(self.draft)
         segments = self.packet.classification.segments if self.packet.classification else ()
         first_pages = {segment.start_page for segment in segments if 1 <= segment.start_page <= self.packet.total_pages}
-        # A row that the table does not have could have counted anything.
+        # For an unknown rule, every open issue is required.
         is_counted = COUNTED_ISSUES_BY_RULE.get(self.packet.decision_rule, COUNTED_ISSUES_BY_RULE["8"])
         issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
         return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
@@ -200,19 +199,18 @@ class ClassificationReviewCase(ReviewCase):
     @override
     def _unvalidatable_reason(self) -> str | None:
         if self.packet.classification is None:
-            return "The classifier gave no usable answer, so there is nothing to agree with."
+            return "The program gave no usable answer, so there is nothing to validate. Give your own answer."
         violations = self._find_violations_after_repair(DEFAULT_VOUCHED_PARTS)
         if not violations:
             return None
-        more = f" ({len(violations) - 1} more like this)" if len(violations) > 1 else ""
-        return f"This answer breaks a rule, so it can only be corrected: {violations[0].message}{more}."
+        more = f" ({len(violations) - 1} more problems)" if len(violations) > 1 else ""
+        return f"The program's answer cannot be right as it is, so it can only be corrected: {violations[0].message}{more}."
 
     @override
     def has_expert_changes(self, draft: Draft) -> bool:
-        """Decide whether ranges, types or shares differ from the agent's.
+        """Return True if the draft's page ranges, types or shares differ from the agent's.
 
-        Notes, flags and verdicts are no change. In a blind case: whether the expert has given every segment a
-        type.
+        Notes, flags and verdicts do not count. In a blind case, True if the expert has given every segment a type.
         """
         return not _list_untyped_segments(draft) if self.is_blind else bool(self._find_changed_parts(draft))
 
@@ -245,7 +243,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @cached_property
     def _classification_after_repair(self) -> ClassificationOutput | None:
-        """The classification that validating would make true."""
+        """The agent's classification after the automatic repairs that a validation applies."""
         answer = self.packet.classification
         return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
 
@@ -255,8 +253,8 @@ class ClassificationReviewCase(ReviewCase):
 
     def _choose_vouched_parts(self, draft: Draft) -> tuple[ClassificationPart, ...]:
         if self.is_blind:
-            return DEFAULT_VOUCHED_PARTS  # shares were neither shown nor stated
-        # Shares that break a rule must not block what does not depend on them.
+            return DEFAULT_VOUCHED_PARTS  # a blind expert neither sees nor states shares
+        # Shares that break a rule are not vouched for, so that they do not block the validation of type and segments.
         if draft.mixture_seen and not self._find_violations_after_repair(CLASSIFICATION_PARTS):
             return CLASSIFICATION_PARTS
         return DEFAULT_VOUCHED_PARTS
@@ -277,29 +275,29 @@ class ClassificationReviewCase(ReviewCase):
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
         if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
-            return "nothing was changed", "Change a range, a type or the shares, or validate what is there."
+            return "nothing was changed", "Change a document's pages, its type or the shares, or validate the answer as it is."
         if "segments" in parts and (untyped_segments := _list_untyped_segments(draft)):
             page_words = format_page_ranges([(segment.start_page, segment.end_page) for segment in untyped_segments])
             return f"{page_words} {'have' if page_words.startswith('pages') else 'has'} no type yet", "Choose a type."
         if draft.dominant_type is None and parts != {"mixture"}:
-            return "the file has no type yet", "Choose its type, or say why nobody can tell."
-        # An expert who adopts an answer, or gives one blind, must have looked where its documents begin.
+            return "the file has no type yet", "Choose the file's type, or submit “Cannot tell” with a reason."
+        # A blind answer, or one adopted from a colleague, counts only if its author saw the first page of each document.
         unseen_pages = [segment.start_page for segment in draft.segments if segment.start_page not in draft.pages_seen]
         if unseen_pages and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION_SUFFIX)):
-            return f"{format_page_numbers(unseen_pages)} not yet seen", "Look where each of your documents begins."
+            return f"{format_page_numbers(unseen_pages)} not yet seen", "Look at the first page of each of your documents."
         return None
 
     def _choose_corrected_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
-        """Choose the parts that the draft corrects.
+        """Choose the parts that a submission of the draft corrects.
 
-        The type goes with segments, and with words alone. None if a blind answer turns out to be the agent's,
-        and that can be validated.
+        A correction of the segments, or one of notes only, includes the overall type. The result is empty if a blind answer
+        equals the agent's answer and that answer can be validated.
         """
         parts = self._find_changed_parts(draft)
         if self.is_blind:
             if not parts and self._unvalidatable_reason is None:
                 return parts
-            return parts | set(DEFAULT_VOUCHED_PARTS)  # the expert has drawn it all
+            return parts | set(DEFAULT_VOUCHED_PARTS)  # a blind expert has given the whole answer
         return parts | {"dominant_type"} if not parts or "segments" in parts else parts
 
 
@@ -361,31 +359,34 @@ def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
 def _choose_vouched_parts(
     vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
 ) -> tuple[ClassificationPart, ...]:
-    """Choose the vouched parts, in the order of ``CLASSIFICATION_PARTS``."""
+    """Choose the parts for which the expert vouches, in the order of ``CLASSIFICATION_PARTS``.
+
+    ``vouched`` are the parts that the expert named, or None for the default. ReviewRefused for an unknown part.
+    """
     chosen_parts: set[ClassificationPart]
     if outcome == "undeterminable":
         chosen_parts = set()
     elif vouched is None:
-        # Segments imply the document's type, which is that of most pages.
+        # Segments determine the overall type, which is the type of most pages.
         implied_parts: Sequence[ClassificationPart] = ("dominant_type",) if "segments" in corrected_parts else ()
         chosen_parts = set(DEFAULT_VOUCHED_PARTS) if outcome == "validated" else {*corrected_parts, *implied_parts}
     else:
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
         raise build_incomplete_review_error(
-            f"{sorted(unknown_parts)!r} cannot be vouched for", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
+            f"vouched names unknown parts: {sorted(unknown_parts)!r}", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
 
 
 class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
-    """The classification of a document."""
+    """The kind of case about a document's classification."""
 
     packet_class = ClassificationPacket
     case_class = ClassificationReviewCase
     correction_class = ClassificationCorrection
     topic = "a document's types"
-    correction_remedy = "Give corrected_dominant_type or corrected_segments."
+    correction_remedy = "Pass corrected_dominant_type or corrected_segments."
 
     @override
     def reconstruct_draft(
@@ -456,9 +457,10 @@ class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
     def complete_ground_truth(
         self, output_folder: OutputFolder, packet: ClassificationPacket, record: GroundTruth
     ) -> GroundTruth:
-        """Add whom corrected page ranges are about.
+        """Add patient keys for the page ranges that the expert corrected.
 
-        Unchanged if bundle or salt is missing, until a reindex.
+        The record is returned unchanged if the document's text or the salt file is missing; a later ``evalkit reindex`` adds
+        the keys.
         """
         classification = record.ground_truth_classification
         known_patients = packet.classification.patient_keys_by_page_range if packet.classification else {}

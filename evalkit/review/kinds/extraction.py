@@ -1,6 +1,6 @@
-"""Cases about fields: what reports and forms of a document say, field by field.
+"""Cases about the fields that were extracted from a document's reports and forms.
 
-Source: contract, ruling 14, read for fields: an expert vouches for the fields that were on screen.
+Source: contract, ruling 14, applied to fields: an expert vouches for the fields that were on screen.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPac
 from evalkit.review.submission import Correction, Submission
 from evalkit.store import OutputFolder, extraction_file_name
 
-#: The verdicts of a quote that the document contains, on whichever page.
+#: Verdicts with which a passage counts as found in the document, whether or not on the claimed page.
 FOUND_VERDICTS = (None, QuoteVerdict.VERBATIM, QuoteVerdict.NOISY, QuoteVerdict.WRONG_PAGE)
 
 
 class ExtractionPacket(SMEPacket):
-    """A case about the fields of a document."""
+    """Packet of a case about a document's extracted fields."""
 
     kind: Literal["extraction"] = "extraction"
     extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
-    """The fields of the document's reports and forms, accepted ones too."""
+    """The extraction of each report and form of the document, including the accepted ones."""
 
     @classmethod
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
-        """Build the case of a document's fields that need a person."""
+        """Build the packet about a document of which at least one report or form was not accepted."""
         issues = [issue for extraction in extractions.extractions for issue in extraction.issues]
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
@@ -80,20 +80,20 @@ class ExtractionPacket(SMEPacket):
 
     @property
     def extracted_fields(self) -> tuple[ExtractedFields, ...]:
-        """The fields that the agent extracted, by report and form."""
+        """The fields that the agent extracted, one item per report or form."""
         return tuple(map(ExtractedFields.from_extraction, self.extractions))
 
 
-#: Why a report or form needs a person, in an expert's words: the first row that holds.
+#: Reasons, in a clinician's words, why a report or form needs a person; the first row whose test is true applies.
 _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
     (lambda extraction: _has_open_issue(extraction, "READER-NO-TEXT"),             "not every page could be read"),
-    (lambda extraction: _has_open_issue(extraction, "-AGENT-FAILED"),              "a program that should read or check it gave no answer"),
+    (lambda extraction: _has_open_issue(extraction, "-AGENT-FAILED"),              "a step that reads or checks it gave no answer"),
     (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
-    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that was claimed is not on the page"),
-    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "it has none of the fields of such a document"),
-    (lambda extraction: not extraction.met_threshold,                   "the programs are not sure enough of what it says"),
-    (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it do not fit together"),
-    (lambda extraction: True,                                    "some of its fields have to be looked at"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that the program gave is not on the page"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "none of the usual fields was found on it"),
+    (lambda extraction: not extraction.met_threshold,                   "the program is not sure enough of its values"),
+    (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it contradict each other"),
+    (lambda extraction: True,                                    "some of its fields need a person to check them"),
 )  # fmt: skip
 
 
@@ -102,7 +102,10 @@ def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
 
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
-    """Explain why a document's fields need a person, by the first form that does."""
+    """Explain in a clinician's words why the first report or form that was not accepted needs a person.
+
+    The number of further reports and forms that were not accepted is added. IndexError if all were accepted.
+    """
     escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
     first_extraction = escalated_extractions[0]
     page_words = (
@@ -110,34 +113,35 @@ def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
         if first_extraction.start_page == first_extraction.end_page
         else f"pages {first_extraction.start_page}–{first_extraction.end_page}"
     )
-    more = f", and {len(escalated_extractions) - 1} more to look at" if len(escalated_extractions) > 1 else ""
+    more = f"; {len(escalated_extractions) - 1} more to check" if len(escalated_extractions) > 1 else ""
     return f"{first_extraction.document_type} on {page_words}: {explain_extraction_escalation(first_extraction)}{more}"
 
 
 def explain_extraction_escalation(extraction: Extraction) -> str:
-    """Explain why a report or form needs a person."""
+    """Explain in a clinician's words why one report or form needs a person."""
     return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
 
 
 @dataclass(frozen=True)
 class ReviewTarget:
-    """A field with its issues, or an issue that is about no single field."""
+    """Item that an expert checks: a field with its issues, or an issue about the whole report or form."""
 
     target_id: str
     """The field's key, or the issue's id."""
     extraction_index: int
-    """The position of its report or form in the packet, from 0."""
+    """Index of the report or form in ``ExtractionPacket.extractions``, from 0."""
     field_name: str
-    """The field's name; empty of an issue."""
+    """The field's name; empty if the target is an issue."""
     issues: tuple[Issue, ...]
-    """Open ones, worst first."""
+    """The open issues about the field, worst first; if the target is an issue, only this issue."""
 
 
 @dataclass(frozen=True)
 class FieldsCorrection(Correction):
-    """An expert's answers to fields, by key or name; None: nothing was filled in."""
+    """An expert's answers to the fields of a case."""
 
     answers: Mapping[str, Any] | None = None
+    """The answers by field key or field name; None if the expert filled in nothing."""
 
     @property
     @override
@@ -146,21 +150,21 @@ class FieldsCorrection(Correction):
 
 
 class FieldReviewCase(ReviewCase):
-    """A case about fields as it was opened."""
+    """An open case about extracted fields."""
 
     packet: ExtractionPacket
     _changed_sentence = "You have changed fields: submit them as a correction."
 
     @cached_property
     def agent_extracted_fields(self) -> tuple[ExtractedFields, ...]:
-        """The fields that the agent extracted."""
+        """The fields that the agent extracted, one item per report or form."""
         return self.packet.extracted_fields
 
     @cached_property
     def targets(self) -> tuple[ReviewTarget, ...]:
-        """All fields and issues in the order of forms and templates.
+        """All items that an expert can check, form by form.
 
-        Of each form the issues without a field first.
+        For each report or form, first the issues that concern no single field, then the fields in the template's order.
         """
         return tuple(
             target
@@ -169,21 +173,22 @@ class FieldReviewCase(ReviewCase):
         )
 
     def get_target(self, target_id: str) -> ReviewTarget:
-        """Get a field or an issue. NotFound, with its id."""
+        """Get a target by its id. NotFound if the case has no such field or issue."""
         target = self._targets_by_id.get(target_id)
         if target is None:
             raise NotFound(
                 f"case {self.packet.case_id!r} has no field {target_id!r}",
                 code="FIELD-NOT-FOUND",
-                remedy="Its fields are in packet.extractions.",
+                remedy="The case's fields are listed in packet.extractions.",
             )
         return target
 
     def locate_target(self, target_id: str) -> HighlightedPlace:
-        """Find the place of a field or issue.
+        """Find the page and the boxes to highlight for a field or issue.
 
-        The value's own, else the passage that its issue names. NotFound. Without a place it is its form's first
-        page, and nothing is highlighted.
+        These are the place of the value or, if it has none, the passage that one of the issues names. If no place is known,
+        the result is a page without boxes: the page of the field or issue or, if unknown, the form's first page. NotFound if
+        the case has no such target.
         """
         target = self.get_target(target_id)
         form = self.packet.extractions[target.extraction_index]
@@ -199,9 +204,9 @@ class FieldReviewCase(ReviewCase):
         return HighlightedPlace(self._clamp_page_number(page or form.start_page), (), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose what to look at first.
+        """Choose the target that is selected when the case is opened; None if there is none.
 
-        The worst of what must be seen, else the first field.
+        This is the target with the worst issue that the expert must see; if there is none, the first target.
         """
         required_targets = [target for target in self.targets if self._is_required_target(target)]
         first_target = min(
@@ -211,20 +216,21 @@ class FieldReviewCase(ReviewCase):
         return first_target.target_id if first_target else None
 
     def get_agent_value(self, field_key: str) -> FieldValue:
-        """Get the agent's value of a field. NotFound."""
+        """Get the agent's value of a field. NotFound if the case has no such field."""
         target = self.get_target(field_key)
         if not target.field_name:
-            raise NotFound(f"{field_key!r} is no field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
+            raise NotFound(f"{field_key!r} is an issue, not a field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
         return self.packet.extractions[target.extraction_index].fields[target.field_name]
 
     def set_field_answer(self, draft: Draft, field_key: str, raw_answer: object) -> Draft:
-        """Set the expert's answer to a field; the agent's own value is no change.
+        """Set the expert's answer to a field; an answer equal to the agent's removes it.
 
-        ReviewRefused.
+        ``raw_answer`` is parsed by ``parse_field_answer``. ReviewRefused if it is not valid; NotFound if there is no such
+        field.
         """
         agent_value = self.get_agent_value(field_key)
         form_index, field_name = split_field_key_to_index_and_name(field_key)
-        # The agent's value may break the field's format; an expert can agree with it all the same.
+        # Compared before parsing: an expert may agree with an agent's value that does not have the field's format.
         if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
             return draft.set_field_answer(field_key, None)
         expert_answer = parse_field_answer(
@@ -235,13 +241,13 @@ class FieldReviewCase(ReviewCase):
         )
 
     def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
-        """Get the field's value now: the expert's answer, else the agent's. NotFound."""
+        """Get the expert's answer to a field or, if there is none, the agent's value. NotFound."""
         return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
     @cached_property
     @override
     def viewing_requirements(self) -> ViewingRequirements:
-        """Each form that needs a person, and its grave issues."""
+        """First page of each report or form that was not accepted, and its BLOCKER and MAJOR issues."""
         escalated_extractions = [
             extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
         ]
@@ -256,14 +262,14 @@ class FieldReviewCase(ReviewCase):
         return ViewingRequirements(page_numbers=tuple(sorted(page_numbers)), issue_ids=tuple(ordered_ids))
 
     def list_unseen_target_ids(self, draft: Draft) -> list[str]:
-        """List the fields and issues that must be looked at and were not yet, in order."""
+        """List the ids of the targets that the expert must still look at, in order."""
         unseen_ids = set(self.find_unseen_requirements(draft).issue_ids)
         return [
             target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)
         ]
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Mark a field or issue, and the page on screen, as seen."""
+        """Record that a page was on screen, and a target if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
         target = self.get_target(target_id)
         if self.locate_target(target_id).page != page:
@@ -307,16 +313,16 @@ class FieldReviewCase(ReviewCase):
     def _unvalidatable_reason(self) -> str | None:
         if any(extraction.history for extraction in self.packet.extractions):
             return None
-        return "No fields could be extracted, so there is nothing to agree with."
+        return "The program could not read any fields, so there is nothing to validate. Fill in the fields."
 
     @override
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
         if not draft.fields:
-            return "nothing was changed", "Change a field, or validate what is there."
+            return "nothing was changed", "Change a field, or validate the values as they are."
         unseen = self.find_unseen_requirements(draft)
         if self.packet.case_id.endswith(ADJUDICATION_SUFFIX) and unseen.page_numbers:
             page_words = format_page_numbers(unseen.page_numbers)
-            return f"{page_words} not yet seen", "Look at each report and form yourself."
+            return f"{page_words} not yet seen", "Look at the first page of each report and form."
         return None
 
     def _is_required_target(self, target: ReviewTarget) -> bool:
@@ -325,10 +331,7 @@ class FieldReviewCase(ReviewCase):
         )
 
     def _filter_displayable_boxes(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:
-        """Keep the boxes on pages that exist.
-
-        The screen must not claim a highlight that is not there.
-        """
+        """Keep the boxes on existing pages, so that the screen never announces an invisible highlight."""
         return tuple(box for box in boxes if self._clamp_page_number(box[0]) == box[0])
 
     def _clamp_page_number(self, page_number: int) -> int:
@@ -356,14 +359,14 @@ def _list_blocker_and_major_issues(target: ReviewTarget) -> list[Issue]:
 
 
 class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
-    """The fields of a document."""
+    """The kind of case about a document's extracted fields."""
 
     packet_class = ExtractionPacket
     case_class = FieldReviewCase
     correction_class = FieldsCorrection
     case_id_suffix = EXTRACTION_SUFFIX
     topic = "fields"
-    correction_remedy = "Give corrected_fields."
+    correction_remedy = "Pass corrected_fields."
 
     @override
     def reconstruct_draft(
@@ -382,9 +385,9 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
             return {"after": None, "vouched": vouched_keys}
         if outcome == "validated" and not any(extraction.history for extraction in packet.extractions):
             raise ReviewRefused(
-                "no fields could be extracted, so there is nothing to agree with",
+                "no fields could be extracted, so there is nothing to validate",
                 code="REVIEW-NOTHING-TO-VALIDATE",
-                remedy="Give corrected_fields, or say why it is undeterminable.",
+                remedy="Pass corrected_fields, or undeterminable with a reason.",
             )
         answers_by_key = parse_field_answers(packet.case_id, packet.extracted_fields, answers)
         return {
@@ -434,9 +437,10 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
 def _choose_vouched_fields(
     packet: ExtractionPacket, vouched: Iterable[str] | None, answers: Mapping[str, Any], outcome: ReviewOutcome
 ) -> tuple[str, ...]:
-    """Choose the keys that the expert vouches for, in the packet's order.
+    """Choose the keys of the fields for which the expert vouches, in the packet's order.
 
-    By default all, or the corrected ones.
+    These are the fields named in ``vouched``; if it is None, all fields for a validation and the corrected fields for a
+    correction. ReviewRefused for an unknown field.
     """
     keys = index_fields_by_key(packet.extracted_fields)
     if outcome == "undeterminable":

@@ -1,8 +1,8 @@
-"""Cases about a statement template: what it reads, where that is on the page, and what a press submits.
+"""Cases about a template that reads a bank's statements: the expert corrects, approves or rejects the template.
 
-Source: contract, ruling 14, read for templates: an expert who approves one has seen each page that it reads and each
-grave issue, and explains in words why sums may be unmet. Every reading follows from the draft's template and the
-statement's words.
+Source: contract, ruling 14, applied to templates: an expert who approves a template has seen each page that it reads and
+each critical or high issue, and gives a reason if the sums do not add up. The rows on screen are read anew from the
+statement whenever the template changes.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ from evalkit.statements.statement_template import StatementTemplate, parse_templ
 from evalkit.store import OutputFolder, template_file_name
 
 _TARGET_PATTERN = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")
-#: So many readings are kept: what undoing comes back to, and where an edge has just been.
+#: The number of templates whose reading is cached, so that Undo and moving an edge back are fast.
 _CACHED_READINGS = 8
 
-#: How a template's issues rank in the one queue (contract, ruling 19).
+#: The severity in the review queue for each severity of a template issue (contract, ruling 19).
 TEMPLATE_ISSUE_SEVERITIES: dict[TemplateIssueSeverity, IssueSeverity] = {
     "critical": IssueSeverity.BLOCKER,
     "high":     IssueSeverity.BLOCKER,
     "medium":   IssueSeverity.MAJOR,
     "low":      IssueSeverity.MINOR,
 }  # fmt: skip
-#: Why a template needs a person, in an expert's words.
+#: Reasons, in a clinician's words, why a template needs a person.
 TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
-    "max_retries_exceeded":  "after all attempts a reviewer still finds faults in the template",
-    "diverging":             "each attempt at the template made it worse",
-    "arbitration_uncertain": "the reviewers disagree about the template, and nobody could settle it",
-    "reviewer_failed":       "a reviewer of the template gave no answer",
-    "critical_disagreement": "only one of two reviewers finds a critical fault in the template",
-    "review_disabled":       "only one reviewer looks at templates, so a person approves each",
+    "max_retries_exceeded":  "the automatic checks still find faults in the template after its last revision",
+    "diverging":             "revising the template automatically made it worse",
+    "arbitration_uncertain": "the automatic checks disagree about the template, and the program could not settle it",
+    "reviewer_failed":       "an automatic check of the template gave no answer",
+    "critical_disagreement": "only one of the two automatic checks finds a critical fault in the template",
+    "review_disabled":       "only one of the two automatic checks is switched on, so a person approves each template",
 }  # fmt: skip
 
 
 def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
-    """Convert a fault to an issue.
+    """Convert a reported template fault to an issue of the packet.
 
-    One that an arbitrator dismissed stays open: no model takes back a finding.
+    A fault that the arbitrator dismissed stays open, because no model may withdraw a finding.
     """
     template_issue = reported_issue.issue
     return Issue.create(
@@ -86,15 +86,15 @@ def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
 
 
 class TemplatePacket(SMEPacket):
-    """A case about a statement template."""
+    """Packet of a case about a statement template."""
 
     kind: Literal["statement_template"] = "statement_template"
     template_case: Annotated[TemplateCase, SchemaByReference()]
-    """The template with all that its reviewers reported."""
+    """The template, the issues that the automatic reviewers reported, and the history of its revisions."""
 
     @classmethod
     def create(cls, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> TemplatePacket:
-        """Build the case of a template, with the statement that it was tried on."""
+        """Build the packet about a template; ``bundle`` is the statement that it was tried on."""
         return cls(
             case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule="statement_template",
@@ -112,16 +112,18 @@ class TemplatePacket(SMEPacket):
     @property
     @override
     def agent_answer(self) -> StatementTemplate:
-        """The template as it was when the case was made."""
+        """The template as the program built it, parsed from the packet."""
         return parse_template_toml(self.template_case.template, self.template_case.template_id)
 
 
 @dataclass(frozen=True)
 class TemplateCorrection(Correction):
-    """A corrected template, or its TOML text, and why sums may be unmet."""
+    """An expert's correction of a statement template."""
 
     template: StatementTemplate | str | None = None
+    """The corrected template or its TOML text; None if the template stays as it is."""
     unmet_sums: str = ""
+    """The expert's reason for approving the template although its sums do not add up; empty if none was given."""
 
     @property
     @override
@@ -130,26 +132,26 @@ class TemplateCorrection(Correction):
 
 
 class TemplateReviewCase(ReviewCase):
-    """A case about a statement template as it was opened."""
+    """An open case about a statement template."""
 
     packet: TemplatePacket
     _changed_sentence = "You have changed the template: approve it with your changes."
 
     @property
     def template_case(self) -> TemplateCase:
-        """The template with all that its reviewers reported."""
+        """The template, the issues that the automatic reviewers reported, and its history."""
         return self.packet.template_case
 
     @cached_property
     def agent_template(self) -> StatementTemplate:
-        """The template as it was when the case was made."""
+        """The template as the program built it."""
         return self.packet.agent_answer
 
     @cached_property
     def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
-        """The issues up to the cap of their category, worst first (contract, ruling 18).
+        """The issues to show, worst first, with a maximum per category (contract, ruling 18).
 
-        Nobody needs to read the same fault of thirty rows thirty times.
+        Without the maximum, the expert would read the same fault once for each row.
         """
         shown_ids = {
             issue.issue_id
@@ -163,24 +165,23 @@ class TemplateReviewCase(ReviewCase):
         return tuple(sorted(within_caps, key=lambda candidate: -SeverityRank[candidate.issue.severity]))
 
     def get_template(self, draft: Draft) -> StatementTemplate:
-        """Get the template as the expert has it."""
+        """Get the expert's changed template or, if unchanged, the program's template."""
         return draft.template or self.agent_template
 
     def apply_template(self, draft: Draft) -> AppliedTemplate:
-        """Read the statement with the draft's template, and check its sums."""
+        """Read the statement with the draft's template and check its sums; cached."""
         return self._cached_apply_template(draft.template) if draft.template else self._agent_applied_template
 
     def list_pages_with_region(self, draft: Draft) -> tuple[int, ...]:
-        """List the pages on which the template has a region."""
+        """List the pages on which the template reads a region, ascending from 1."""
         template, total_pages = self.get_template(draft), self.packet.total_pages
         return tuple(page for page in range(1, total_pages + 1) if template.find_region_indices(page, total_pages))
 
-    # Changes
-
+    # Edits of the draft's template
     def move_edge(self, draft: Draft, edge_name: str, page_fraction: float) -> Draft:
-        """Move an edge to ``page_fraction``, a fraction of the page.
+        """Move an edge of the template, see ``move_template_edge``; return the new draft.
 
-        ReviewRefused if there is no such edge.
+        ``page_fraction`` is the position as a fraction 0..1 of the page. ReviewRefused if there is no such edge.
         """
         return self._set_template(
             draft,
@@ -188,29 +189,38 @@ class TemplateReviewCase(ReviewCase):
         )
 
     def add_region_for_page_kind(self, draft: Draft, page: int) -> Draft:
-        """Add a box to a page without one. ReviewRefused if it has one."""
+        """Add a region to a page without one, see ``template_editing.add_region_for_page_kind``.
+
+        ReviewRefused if the page has a region already.
+        """
         return self._set_template(
             draft, add_region_for_page_kind(self.get_template(draft), page, self.packet.total_pages)
         )
 
     def rename_column_with_dependents(self, draft: Draft, column_index: int, name: str) -> Draft:
-        """Rename a column, counted from 0. ReviewRefused if no row could be read then."""
+        """Give a column (counted from 0) another meaning; return the new draft.
+
+        ReviewRefused if the template could not read any row afterwards.
+        """
         return self._set_template(draft, rename_column_with_dependents(self.get_template(draft), column_index, name))
 
     def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
-        """Make one of ``TEMPLATE_CHOICES``.
+        """Set one of the template properties in ``TEMPLATE_CHOICES``; return the new draft.
 
-        ReviewRefused for a value that cannot be chosen.
+        ReviewRefused if the property does not have this option.
         """
         return self._set_template(draft, apply_choice(self.get_template(draft), choice_name, value))
 
     def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
         return draft.set_template(None if template == self.agent_template else template)
 
-    # Places
-
+    # Places on the page
     def locate_target(self, target_id: str, draft: Draft) -> HighlightedPlace:
-        """Find an issue, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``. NotFound."""
+        """Find the page and the boxes to highlight for an issue, a row, a line or a sum.
+
+        ``target_id`` is an issue_id or, counted from 1, ``row.N`` (a transaction), ``left.N`` (a line in a box that no row
+        took), ``outside.N`` (a line outside every box) or ``sum.N`` (a sum check). NotFound if there is no such target.
+        """
         applied_template = self.apply_template(draft)
         if issue := self._issues_by_id.get(target_id):
             return self._locate_issue(issue)
@@ -222,9 +232,9 @@ class TemplateReviewCase(ReviewCase):
         }  # fmt: skip
         if match is None or not 0 <= index < len(targets_by_kind[match["what"]]):
             raise NotFound(
-                f"case {self.packet.case_id!r} has no {target_id!r}",
+                f"case {self.packet.case_id!r} has no issue, row, line or sum {target_id!r}",
                 code="TEMPLATE-ROW",
-                remedy="Choose what is listed.",
+                remedy="Choose one from the lists on screen.",
             )
         if match["what"] == "row":
             row = statement.transactions[index]
@@ -235,15 +245,15 @@ class TemplateReviewCase(ReviewCase):
         return HighlightedPlace(unread_line.page, _build_page_boxes(unread_line.page, [unread_line.box]), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose what to look at first: the worst issue."""
+        """Choose the target that is selected when the case is opened: the worst issue, or None."""
         return next((reported_issue.issue.issue_id for reported_issue in self.issues_within_caps), None)
 
     def is_issue_id(self, target_id: str) -> bool:
-        """Decide whether that is the id of an issue."""
+        """Return True if the target is an open issue, not a row, line or sum."""
         return target_id in self._issues_by_id
 
     def has_target(self, target_id: str, draft: Draft) -> bool:
-        """Decide whether there is anything of that name to look at."""
+        """Return True if the case has a target with this id."""
         try:
             self.locate_target(target_id, draft)
         except NotFound:
@@ -253,11 +263,11 @@ class TemplateReviewCase(ReviewCase):
     @property
     @override
     def viewing_requirements(self) -> ViewingRequirements:
-        """Each page that the template reads, and each critical or high issue shown."""
+        """Each page that the template reads, and each shown issue that is critical or high."""
         return self._get_viewing_requirements(self.draft)
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
-        """Mark an issue or row, and the page on screen, as seen."""
+        """Record that a page was on screen, and an issue if its place is on this page."""
         draft = draft.show_page_and_mark_seen(page)
         issue = self._issues_by_id.get(target_id)
         if issue is None or self._locate_issue(issue).page != page:
@@ -275,22 +285,19 @@ class TemplateReviewCase(ReviewCase):
         return tuple(describe_template_changes(self.agent_template, self.get_template(draft)))
 
     def describe_unmet_sums(self, draft: Draft) -> str:
-        """Describe in a sentence what is wrong with the sums; empty if they are met."""
+        """Describe which sums do not add up; empty if all do."""
         return describe_unmet_sums(self.apply_template(draft).reconciliation)
 
     def explain_approval_block(self, draft: Draft) -> str | None:
-        """Explain why the template, changed or not, may not be approved now.
-
-        None if it may.
-        """
+        """Explain why the draft's template, changed or not, cannot be approved now; None if it can."""
         if reason := self.explain_permanent_validation_block():
             return reason
         if not self.apply_template(draft).statement.transactions:
-            return "The template reads no transaction: correct it, or reject it."
+            return "The template reads no row of this statement: correct it, or reject it."
         if unseen_sentence := self._describe_unseen(draft):
             return unseen_sentence
         if (unmet_sentence := self.describe_unmet_sums(draft)) and not draft.unmet_sums:
-            return f"{unmet_sentence[:1].upper()}{unmet_sentence[1:]}: say why it may be approved, or correct it."
+            return f"{unmet_sentence[:1].upper()}{unmet_sentence[1:]}: say why the template may be approved, or correct it."
         return None
 
     @override
@@ -318,7 +325,7 @@ class TemplateReviewCase(ReviewCase):
         if not self.has_expert_changes(draft):
             return "nothing was changed", "Change the template, or approve it as it is."
         block_reason = self.explain_approval_block(draft)
-        return (block_reason.rstrip("."), "Look at what is missing first.") if block_reason else None
+        return (block_reason.rstrip("."), "Do first what the message names.") if block_reason else None
 
     @override
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
@@ -330,9 +337,9 @@ class TemplateReviewCase(ReviewCase):
         return ViewingRequirements(page_numbers=self.list_pages_with_region(draft), issue_ids=tuple(grave_ids))
 
     def _locate_issue(self, issue: Issue) -> HighlightedPlace:
-        """Find the issue's page.
+        """Find the page of an issue.
 
-        If it is about the edges of regions, also the lines outside of them there.
+        For an issue about the edges of regions, the boxes are the lines outside every region on this page.
         """
         page_numbers = self.list_pages_with_region(self.draft)
         page = min(max(issue.page or (page_numbers[0] if page_numbers else 1), 1), self.packet.total_pages)
@@ -369,7 +376,7 @@ def _build_page_boxes(page: int, boxes: Sequence[Box]) -> tuple[PageBox, ...]:
 
 
 class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
-    """A template by which a bank's statements are read."""
+    """The kind of case about a template that reads a bank's statements."""
 
     packet_class = TemplatePacket
     case_class = TemplateReviewCase
@@ -377,7 +384,7 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
     case_id_suffix = TEMPLATE_CASE_SUFFIX
     is_named_after_document = False
     topic = "a statement template"
-    correction_remedy = "Give corrected_template."
+    correction_remedy = "Pass corrected_template."
 
     @override
     def reconstruct_draft(self, packet: TemplatePacket, review: Review, answer: StatementTemplate | None) -> Draft:
@@ -399,14 +406,14 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
         applied_template, reason = AppliedTemplate.create(final_template, bundle), correction.unmet_sums
         if not applied_template.statement.transactions:
             raise build_incomplete_review_error(
-                "the template reads no transaction", "Correct it, or say why it cannot be used."
+                "the template reads no row of this statement", "Correct the template, or pass undeterminable with a reason."
             )
         if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
             raise build_incomplete_review_error(
-                unmet_sentence, "Say why the template may be approved all the same (unmet_sums), or correct it."
+                unmet_sentence, "Give a reason for approving the template all the same (unmet_sums), or correct it."
             )
         if not unmet_sentence and reason:
-            raise build_incomplete_review_error("all sums are met", "Leave unmet_sums out.")
+            raise build_incomplete_review_error("unmet_sums was given, but all sums add up", "Leave unmet_sums out.")
         approved_template = build_approved_template(agent_template, final_template)
         return {"after": approved_template, "vouched": ("template",), "unmet_sums": reason}
 
@@ -436,10 +443,10 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
         record: GroundTruthRecord | None,
         answers: Sequence[StatementTemplate | None],
     ) -> None:
-        """Write the template's file as the reviews leave it.
+        """Write the template's file in the state that follows from the reviews.
 
-        Stable once approved, else the draft that it was before. A version that was made since does not depend
-        on these reviews, and a draft that was edited elsewhere stays.
+        An approved template is written with the status stable; without approval, the draft from the packet is restored. A
+        newer version, and a draft that was edited elsewhere, are not overwritten.
         """
         draft_template = packet.agent_answer
         name = template_file_name(draft_template.template_id)

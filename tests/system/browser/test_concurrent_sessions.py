@@ -154,7 +154,7 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     screen.button("Genomic").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Genomic')")
     screen.button("Submit correction").click()
-    screen.page.wait_for_selector(".ek-queue-notice:has-text('You saw it')")
+    screen.page.wait_for_selector(".ek-queue-notice:has-text('You noticed it')")
     assert describe_fault(seeded.fault) in screen.page.locator(".ek-queue-notice").inner_text()
     screen.shot(shots, "planted-1440")
 

@@ -116,7 +116,7 @@ def test_altered_amount_is_highlighted_corrected_and_saved(
     review_server: Served, login: Login, case_queue: CaseQueue, shots: Path | None
 ) -> None:
     screen = login()
-    assert "W-2 on page 1: amounts on it do not fit together" in screen.row("a_altered.extraction").inner_text()
+    assert "W-2 on page 1: amounts on it contradict each other" in screen.row("a_altered.extraction").inner_text()
     screen.shot(shots, "fields-queue-1440")
     one = Form(screen, case_queue, "a_altered").open()
     assert_lit(screen, review_server, "a_altered", ALTERED)

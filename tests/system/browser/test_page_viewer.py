@@ -248,9 +248,9 @@ def test_what_is_looked_for_is_counted_and_outlined(screen: Screen, shots: Path 
     assert count.inner_text() == "4 of 19"
     screen.page.keyboard.press("Shift+Enter")
     at(screen, 3)
-    screen.page.get_by_label("find in the document").last.fill("zebra")
+    screen.page.get_by_label("find in the file").last.fill("zebra")
     screen.page.wait_for_function("() => document.querySelector('.ek-find-count').textContent === 'not found'")
-    screen.page.get_by_label("find in the document").last.fill(HOSTILE)
+    screen.page.get_by_label("find in the file").last.fill(HOSTILE)
     at(screen, 8)
     screen.page.keyboard.press("Escape")
     assert screen.page.locator(".ek-hit").count() == 0

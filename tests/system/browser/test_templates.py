@@ -152,7 +152,7 @@ def test_dragging_an_edge_meets_sums_and_reads_the_statement(
 ) -> None:
     screen = login()
     row = screen.row(cases[ESCALATED].case_id)
-    assert "after all attempts a reviewer still finds faults" in row.inner_text()
+    assert "the automatic checks still find faults" in row.inner_text()
     screen.shot(shots, "templates-queue-1440")
     one = Sheet(screen, case_queue, cases[ESCALATED]).open()
     assert_reads_all(one.one, one.one.sound)
@@ -272,7 +272,7 @@ def test_sums_that_are_not_met_need_a_reason_in_words(
 ) -> None:
     one = sheet("e_unmet")
     one.look()
-    one.page.wait_for_selector(".ek-state:has-text('say why it may be approved')")
+    one.page.wait_for_selector(".ek-state:has-text('say why the template may be approved')")
     one.page.keyboard.press("v")
     one.page.wait_for_timeout(700)
     assert one.waiting.outcomes(one.one.case_id) == []
@@ -328,7 +328,7 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
     one.screen.settle()
     assert one.page.evaluate(inside, name), "the sum stays where it was scrolled to"
     one.page.keyboard.press("1")
-    one.page.locator(".ek-list summary", has_text="What was tried before").click()
+    one.page.locator(".ek-list summary", has_text="Earlier versions of the template").click()
     one.page.locator(".ek-sums-table tbody tr").last.click()
     one.screen.settle()
     assert one.page.locator(".ek-list details[open]").count() == 1, "what was unfolded stays so"
