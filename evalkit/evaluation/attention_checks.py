@@ -169,7 +169,9 @@ def plant_and_queue_attention_checks(
                 if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
                     known_to_everybody += 1
                     continue
-                with hold_case_write_lock(output_folder):  # a review must not change the truth while the fault is planted
+                with hold_case_write_lock(
+                    output_folder
+                ):  # a review must not change the truth while the fault is planted
                     new_check = plant_and_save_attention_check(
                         output_folder, record.doc_id, seed=seed, drawn_at=drawn_at
                     )

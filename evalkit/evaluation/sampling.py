@@ -48,7 +48,9 @@ def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy
         )
     if draw_size < 1:
         raise UsageError(
-            f"cannot draw {draw_size} documents", code="SAMPLE-NUMBER", remedy="Give a number of documents of at least 1."
+            f"cannot draw {draw_size} documents",
+            code="SAMPLE-NUMBER",
+            remedy="Give a number of documents of at least 1.",
         )
     get_stratum, missing_label = _STRATUM_VALUES[stratify_by]
     documents_by_stratum = group_by(

@@ -78,7 +78,12 @@ class FormIssue:
         """Convert to an ``Issue``, with the field's page, words and boxes."""
         field_value = fields.get(self.field)
         field = template.get_field(self.field)
-        facts = {"field": field.description if field else "", "expected": self.expected, "actual": self.actual}
+        facts = {
+            "field": field.description if field else "",
+            "expected": self.expected,
+            "actual": self.actual,
+            "finding": self.text.rstrip("."),
+        }
         return Issue.create(
             "grader",
             f"GRADER-{self.type.upper().replace('_', '-')}",

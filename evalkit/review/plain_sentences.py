@@ -17,7 +17,7 @@ from evalkit.issue import Issue
 
 MAX_SENTENCE_LENGTH = 160
 #: Maximum lengths of a value filled into a sentence: the first one at which the sentence is short enough.
-_MAX_WORDS_LENGTHS = (64, 32, 16)
+_MAX_WORDS_LENGTHS = (110, 64, 32, 16)
 
 
 @cache

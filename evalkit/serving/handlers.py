@@ -80,7 +80,9 @@ _MAX_WRITE_BUFFER_BYTES = 64 << 20
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
 _LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
-_ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
+_ADD_REVIEWER_REMEDY = (
+    "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
+)
 
 
 def build_page_security_policy(nonce: str) -> str:

@@ -86,7 +86,9 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                 if used_mb > self.review_settings.page_memory_mb:
                     process.kill()  # NoProcess if the kernel has just ended by itself
                     self._kernels_ended_for_memory.append((kernel_id, session_id))
-                    log.warning("ended a page that used %d MB of memory: the limit is the setting page_memory_mb", used_mb)
+                    log.warning(
+                        "ended a page that used %d MB of memory: the limit is the setting page_memory_mb", used_mb
+                    )
             except (NoProcess, OSError):  # the kernel has ended or cannot be checked; go on with the others
                 continue
 
