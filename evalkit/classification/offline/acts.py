@@ -265,7 +265,7 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
         IssueSeverity.MAJOR,
         f"Segment {segment.segment_index} is called Other, but it reads like {ACT_DESCRIPTIONS[kind]}{sign}",
         location=f"segment {segment.segment_index} → dominant_type",
-        suggested_fix=f"Check whether it is a {kind.value}",
+        suggested_fix=f"Check whether the segment is a {kind.value}",
         segment_index=segment.segment_index,
         document_type=DocumentType.OTHER.value,
         page=page.page_num,
@@ -286,7 +286,7 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
         f"Segment {segment.segment_index} is called {claimed_type.value}, but {ACT_DESCRIPTIONS[claimed_type]} "
         f"was {'hardly' if likeliest_type is claimed_type else 'not'} found in it{instead}{sign}",
         location=f"segment {segment.segment_index} → dominant_type",
-        suggested_fix=f"Check whether it is a {claimed_type.value}",
+        suggested_fix=f"Check whether the segment is a {claimed_type.value}",
         segment_index=segment.segment_index,
         document_type=claimed_type.value,
         page=page.page_num,

@@ -234,7 +234,7 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
         if is_beginning
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         location="segments",
-        suggested_fix=f"Look whether page {page_number} goes on with the page before",
+        suggested_fix=f"Check whether page {page_number} continues the page before",
         segment_index=segment_index,
         page=page_number,
         quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
