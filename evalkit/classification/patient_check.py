@@ -32,7 +32,7 @@ class PatientExpectation:
     """Patients that a file is expected to be about, known before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
-    """If a file may be about one patient only, or about several."""
+    """Number of patients that a file may be about: "one" or "several"."""
     roster_identity: tuple[Identifier, ...] = ()
     """Identifiers of the patient whom the roster names for this file; empty if the roster names none."""
 

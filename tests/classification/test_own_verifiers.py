@@ -162,9 +162,18 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
         ),  # nothing in Python ends this
         ("return 5", "TypeError was raised"),
         ("return [5]", "the verifier returned something that is no issue"),
-        ("return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]", "only raise issues of agent ACME"),
-        ("return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]", "only raise issues of agent ACME"),
-        ("return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]", "only raise issues of agent ACME"),
+        (
+            "return [Issue.create('V2', 'V2-OVERLAP', IssueSeverity.BLOCKER, 'not mine')]",
+            "only raise issues of agent ACME",
+        ),
+        (
+            "return [Issue.create('ACME', 'V2-OVERLAP', IssueSeverity.MINOR, 'not mine')]",
+            "only raise issues of agent ACME",
+        ),
+        (
+            "return [Issue.create('ACME', 'ACME-John Doe', IssueSeverity.MINOR, 'words')]",
+            "only raise issues of agent ACME",
+        ),
         (
             "return [Issue.create('ACME', 'ACME-DB-AGENT-FAILED', IssueSeverity.MINOR, 'db')]",
             "the verifier may not raise ACME-DB-AGENT-FAILED",

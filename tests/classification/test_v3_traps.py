@@ -465,9 +465,17 @@ silent = ["exons"]
 @pytest.mark.parametrize(
     ("right", "wrong", "named"),
     [
-        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, but the row has only 1 different words"),
+        (
+            '["specimen", "ship to"]',
+            '["specimen"]',
+            r"\(orders\): at_least is 2, but the row has only 1 different words",
+        ),
         ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, but the row has only 1"),
-        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, but the row has only 1 different p"),
+        (
+            '["we sequence", "exons"]',
+            '["exons", "exons"]',
+            r"\(methods\): at_least is 2, but the row has only 1 different p",
+        ),
         ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: the name has no letter"),
     ],
 )

@@ -108,7 +108,7 @@ def load_act_weights() -> ActWeights:
 
 @dataclass(frozen=True)
 class ActReading:
-    """Probabilities of the acts that pages perform together as one document."""
+    """Reading of some pages as one document: which type's act do the pages perform?"""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -195,12 +195,12 @@ class ActReading:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Judge the act of a segment's pages; None if they have too little text."""
+    """Judge which type's act a segment's pages perform; None if too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Judge the act of pages as one document; None if they have too little text."""
+    """Judge which type's act the pages perform together; None if too little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
