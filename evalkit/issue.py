@@ -89,7 +89,7 @@ class Issue(BaseModel):
     suggested_fix: str = ""
     """Suggestion how to fix the answer; empty if only a person can tell."""
     auto_fixable: bool = False
-    """If the repair table has a lossless repair for the issue; never set by a model."""
+    """True if the repair table has a lossless repair for the issue; never set by a model."""
     segment_index: int | None = None
     """Segment that the issue is about, as the answer numbers it; None: the whole document."""
     document_type: str | None = None
@@ -105,7 +105,7 @@ class Issue(BaseModel):
     found_page: int | None = None
     """Page of the passage that was found for the quote, from 1."""
     boxes: tuple[PageBox, ...] = ()
-    """Rectangles of the found passage, or of what the issue is about."""
+    """Rectangles of the found passage, or of the words that the issue is about."""
     facts: Mapping[str, int | float | str] = Field(default_factory=dict)
     """Values for the screen's sentence (``plain_sentences.toml``), by name."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"

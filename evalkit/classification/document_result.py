@@ -108,11 +108,11 @@ class DocumentResult(StrictRecord):
     """Issues of the last attempt, and repaired issues of earlier attempts."""
     attempts: tuple[Attempt, ...]
     evidence_quality_score: float | None
-    """1 − 0.30 / 0.15 / 0.05 per open BLOCKER / MAJOR / MINOR of V4, at least 0; None if V4 had nothing to judge or failed."""
+    """1 − 0.30 / 0.15 / 0.05 per open BLOCKER / MAJOR / MINOR of V4, at least 0; None if nothing was judged."""
     grounded_ratio: float | None
     """Share of the claimed quotes that are on the claimed page; None if nothing was quoted."""
     unanswered: tuple[str, ...] = ()
-    """Verifiers that failed on this document, including those for which ``on_agent_failure = "ignore"`` raised no issue."""
+    """Verifiers that failed on this document, including failures that ``on_agent_failure = "ignore"`` leaves out."""
     usage: UsageReport
     model: str
     reader: str

@@ -130,9 +130,9 @@ _HIGH_CONFIDENCE = 0.7
 
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """Answer V4's question: find PRIMARY types whose quotes show no such type.
+    """Answer V4's question: find PRIMARY types whose quotes do not show the type.
 
-    MAJOR if all quotes of the type are weak; MINOR if only a generic reference stands beside better quotes.
+    MAJOR if all quotes of the type are weak; MINOR if a generic reference is quoted beside better quotes.
     """
     for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
@@ -164,7 +164,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 document_type=kind.value,
                 page=evidence.page,
                 quote=evidence.snippet,
-                suggested_fix="Quote a finding",
+                suggested_fix="Quote a finding, a value or a diagnosis",
             )
 
 

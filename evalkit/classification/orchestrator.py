@@ -265,7 +265,7 @@ class RetryOrchestrator:
                 )
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
-        # an issue about patients says nothing about the answer's consistency, so it does not keep V2's model from being asked
+        # issues about patients say nothing about the answer's consistency, so V2's model is asked all the same
         blocked_agents = {
             issue.agent
             for issue in rule_issues

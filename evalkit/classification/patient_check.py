@@ -32,7 +32,7 @@ class PatientExpectation:
     """Patients that a file is expected to be about, known before it is read."""
 
     patients_per_file: PatientsPerFile = "one"
-    """If a file may be about one patient only, or about several."""
+    """Number of patients that a file may be about: "one" or "several"."""
     roster_identity: tuple[Identifier, ...] = ()
     """Identifiers of the patient whom the roster names for this file; empty if the roster names none."""
 
@@ -139,7 +139,7 @@ def _build_mixed_patients_issue(
         f"{pages[0].upper()}{pages[1:]} {'is' if len(foreign_pages) == 1 else 'are'} about another patient than page "
         f"{own_page.page_num} of the same document: {_describe_differences(comparison)}",
         location=f"segment {segment.segment_index}",
-        suggested_fix="Look whose pages these are, and take another patient's out",
+        suggested_fix="Check whose pages these are, and remove pages of another patient",
         segment_index=segment.segment_index,
         page=foreign_page.page_num,
         boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),

@@ -78,7 +78,7 @@ MAX_EMBEDDED_SHARE = 0.15
 MIN_QUOTE_WORDS, MAX_QUOTE_WORDS, QUOTE_WINDOW_WORDS = 3, 60, 40
 MAX_SNIPPETS_BY_LEVEL = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
 MAX_ANCHORS = 5
-#: Minimum number of words of a document with a type; a shorter one is a divider or a stamp, which may only name a report.
+#: Minimum number of words of a document with a type; a shorter document is a divider or a stamp.
 MIN_DOCUMENT_WORDS = 8
 
 # A ruled or dotted line ends a passage, because both sides of a blank belong to different fields. A sentence over two

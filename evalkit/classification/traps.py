@@ -108,7 +108,7 @@ class Trap(_TrapModel):
     remedy: _MessageTemplate = ""
     """Suggested fix of the issue; empty: the default one."""
     replaces: bool = False
-    """If a site's row replaces the shipped row with the same id."""
+    """True if a site's row replaces the shipped row with the same id."""
     fires: _TrapExamples
     silent: _TrapExamples
 

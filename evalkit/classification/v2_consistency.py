@@ -409,7 +409,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
                 f"The mixture calls {kind.value} {level.value}, but "
                 + ("a segment calls it PRIMARY" if is_denied else "no segment has any of it"),
                 location=f"{MIXTURE_LOCATION} → {kind.value}",
-                suggested_fix="Decide which of the two is right",
+                suggested_fix="Decide whether the mixture or the segments are right",
                 document_type=kind.value,
                 facts={"conflict": "denied" if is_denied else "unfounded"},
             )
@@ -433,7 +433,7 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
             f"The classifier itself is unsure whether a document begins on page {page}"
             + (f" ({probability:.0%})" if has_probability else ""),
             location="segments",
-            suggested_fix=f"Look whether page {page} goes on with the page before",
+            suggested_fix=f"Check whether page {page} continues the page before",
             segment_index=next(
                 (
                     segment.segment_index
@@ -473,7 +473,7 @@ def _check_stated_type_is_primary(
         MAJOR,
         f"{subject} is called {stated_type.value}, which is only {level} in it",
         location="dominant_type_overall" if segment_index is None else f"segment {segment_index} → dominant_type",
-        suggested_fix="Decide whether it is that type",
+        suggested_fix="Decide whether this type is right",
         segment_index=segment_index,
         document_type=stated_type.value,
         facts=describe_scope(segment),

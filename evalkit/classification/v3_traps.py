@@ -348,7 +348,7 @@ def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterat
             )
 
 
-_INSTRUCTION_REMEDY = "Decide without what any model said of this document, and ask where it comes from"
+_INSTRUCTION_REMEDY = "Decide without any model's answer about this document, and ask where the file comes from"
 _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -376,7 +376,7 @@ def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[
                 page=page.page_num,
             ),
             location=f"page {page.page_num}",
-            suggested_fix=row.render_remedy("Find out who wrote what nobody can see, and why", page=page.page_num),
+            suggested_fix=row.render_remedy("Find out who wrote the hidden text, and why", page=page.page_num),
             page=page.page_num,
             facts={"count": new_word_count},
         )
@@ -449,7 +449,7 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
             yield Finding(
                 reasoning="A letterhead says who made the report; this laboratory's everyday product is blood panels.",
                 severity=_limit_severity(MAJOR, vendor.severity),
-                message=f"{vendor.name} stands in the letterhead of page {page.page_num}, is missing in "
+                message=f"{vendor.name} is in the letterhead of page {page.page_num}, is missing in "
                 "vendor_signals, and Genomic Report is marked PRIMARY",
                 document_type=GENOMIC.value,
                 page=page.page_num,
@@ -517,7 +517,7 @@ def _check_boilerplate(
             f"Segment {segment.segment_index} says how a test is done and no result, but is claimed as {kind.value}"
         )
         yield Finding(
-            reasoning="The text speaks of a method or a service; nothing in it is a patient's result.",
+            reasoning="The text describes a method or a service and has no patient's result.",
             severity=boilerplate.severity,
             message=boilerplate.render_message(default_message, **placeholders),
             segment_index=segment.segment_index,
@@ -525,7 +525,7 @@ def _check_boilerplate(
             page=page.page_num,
             quote=phrases[0],
             suggested_fix=boilerplate.render_remedy(
-                "Reclassify as 'Other', or join it to the report that it belongs to", **placeholders
+                "Reclassify as 'Other', or join the segment with the report that it belongs to", **placeholders
             ),
         )
 
@@ -592,7 +592,7 @@ def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
             continue
         page, quote = reader_phrases[0]
         yield Finding(
-            reasoning="The text speaks to its reader, and names neither a patient nor a day.",
+            reasoning="The text addresses its reader, and names neither a patient nor a date.",
             severity=MAJOR,
             message=f"Segment {segment.segment_index} seems to explain a test or an illness to patients, "
             f"but is claimed as {kind.value}",
@@ -600,5 +600,5 @@ def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
             document_type=kind.value,
             page=page.page_num,
             quote=quote,
-            suggested_fix=f"Check whether it is a leaflet, which is '{DocumentType.OTHER.value}'",
+            suggested_fix=f"Check whether the segment is a leaflet, whose type is '{DocumentType.OTHER.value}'",
         )

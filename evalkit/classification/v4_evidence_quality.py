@@ -175,7 +175,7 @@ def _find_evidence_issues(
                 BLOCKER,
                 f"Evidence for {claimed_quote.document_type.value} is claimed on page {claimed_quote.evidence.page}, "
                 f"but the document has {bundle.total_pages} pages",
-                suggested_fix="Find out where the evidence really stands",
+                suggested_fix="Find the page on which the evidence is",
                 facts={"total": bundle.total_pages},
             )
             continue
@@ -236,7 +236,7 @@ def _check_presence_support(
                     f"{kind.value} is said to be {presence.segment_share:.0%} of segment {segment.segment_index} "
                     f"({presence.presence_level.value}), and no quote from its pages shows it",
                     location=f"segment {segment.segment_index} → {kind.value}",
-                    suggested_fix="Quote what shows the type, or take it away",
+                    suggested_fix="Quote words that show the type, or remove the type",
                     segment_index=segment.segment_index,
                     document_type=kind.value,
                     facts={"pages": segment.page_range_text, "percent": to_percent(presence.segment_share)},
@@ -269,7 +269,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
     page, snippet = claimed_quote.evidence.page, _shorten_text(claimed_quote.evidence.snippet)
     absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
     where_text = "there" if quote_location.page_number == page else f"on page {quote_location.page_number}"
-    present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page_number}"
+    present_text = f"Evidence snippet '{snippet}' is on page {quote_location.page_number}"
     is_whole = quote_location.similarity >= 100  # all words match, so the difference is in the words around the quote
     issue_fields = {
         "verdict": quote_location.verdict,
@@ -289,7 +289,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                     if quote_location.closest_page
                     else ""
                 ),
-                suggested_fix="Check the page; if nothing there says it, the claim has no support",
+                suggested_fix="Check the page; if it does not say what is quoted, the claim has no support",
                 **issue_fields,
             )
         case QuoteVerdict.ALTERED:
@@ -298,11 +298,11 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
                 MINOR if is_turned_paper else BLOCKER,
-                f"{present_text}, but the document turns it: {quote_location.difference_text}"
+                f"{present_text}, but the words around it change its meaning: {quote_location.difference_text}"
                 if is_whole
                 else f"{absent_text}; the nearest passage {where_text} ({quote_location.similarity:.0f} % alike) says something else: "
                 f"{quote_location.difference_text}",
-                suggested_fix="Read the passage: what it says decides, not the quote",
+                suggested_fix="Read the passage on the page; the page decides, not the quote",
                 **issue_fields,
             )
         case QuoteVerdict.WRONG_PAGE:
@@ -317,7 +317,7 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
             if quote_location.page_number is None:
                 message = f"Page {page} has no readable text, so evidence snippet '{snippet}' cannot be checked"
             elif is_whole:
-                message = f"{present_text}, but it may not say so there: {quote_location.difference_text}"
+                message = f"{present_text}, but may not mean the same there: {quote_location.difference_text}"
             else:
                 message = (
                     f"Evidence snippet '{snippet}' is not on page {page} as quoted; the nearest passage {where_text} "

@@ -41,7 +41,7 @@ class PatternFeature(NamedTuple):
     description: str
     pattern: re.Pattern[str]
     is_case_sensitive: bool
-    """If the pattern is matched against the original text instead of lower-case text."""
+    """True if the pattern is matched against the original text instead of lower-case text."""
 
 
 class ActFeatures(NamedTuple):

@@ -108,7 +108,7 @@ def load_act_weights() -> ActWeights:
 
 @dataclass(frozen=True)
 class ActReading:
-    """Probabilities of the acts that pages perform together as one document."""
+    """Reading of some pages as one document: which type's act do the pages perform?"""
 
     pages: Sequence[Page]
     weights: ActWeights
@@ -195,12 +195,12 @@ class ActReading:
 def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
-    """Judge the act of a segment's pages; None if they have too little text."""
+    """Judge which type's act a segment's pages perform; None if too little text."""
     return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
 
 
 def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
-    """Judge the act of pages as one document; None if they have too little text."""
+    """Judge which type's act the pages perform together; None if too little text."""
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
@@ -265,7 +265,7 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
         IssueSeverity.MAJOR,
         f"Segment {segment.segment_index} is called Other, but it reads like {ACT_DESCRIPTIONS[kind]}{sign}",
         location=f"segment {segment.segment_index} → dominant_type",
-        suggested_fix=f"Check whether it is a {kind.value}",
+        suggested_fix=f"Check whether the segment is a {kind.value}",
         segment_index=segment.segment_index,
         document_type=DocumentType.OTHER.value,
         page=page.page_num,
@@ -286,7 +286,7 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
         f"Segment {segment.segment_index} is called {claimed_type.value}, but {ACT_DESCRIPTIONS[claimed_type]} "
         f"was {'hardly' if likeliest_type is claimed_type else 'not'} found in it{instead}{sign}",
         location=f"segment {segment.segment_index} → dominant_type",
-        suggested_fix=f"Check whether it is a {claimed_type.value}",
+        suggested_fix=f"Check whether the segment is a {claimed_type.value}",
         segment_index=segment.segment_index,
         document_type=claimed_type.value,
         page=page.page_num,

@@ -73,7 +73,7 @@ _Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)],
 
 
 class CueGroup(StrictRecord):
-    """Entry of the lexicon: words of one type and one weight."""
+    """Entry of the lexicon: words and patterns that show one type, with their weight."""
 
     id: str
     document_type: DocumentType = Field(alias="type")
@@ -133,7 +133,7 @@ class Lexicon(StrictRecord):
 
     @cached_property
     def phrase_index(self) -> dict[str, tuple[tuple[tuple[str, ...], CueGroup], ...]]:
-        """First word → the phrases that begin with it, each with its group."""
+        """First word → the phrases that begin with this word, each with its group."""
         return _index_by_first_word((phrase, group) for group in self.groups for phrase in group.phrases)
 
     @cached_property
@@ -187,7 +187,7 @@ class LexiconReading:
     record_numbers: frozenset[str]
     """Accession, case, specimen, order and document numbers on the page, in lower case."""
     is_signed_off: bool
-    """If the last lines look like the end of a document."""
+    """True if the last lines look like the end of a document."""
     vendors: tuple[str, ...]
     """Canonical names of the laboratories on the page, in order of appearance."""
 
@@ -509,7 +509,7 @@ def _find_beginning_signs(
         signs.append(
             BeginningSign("title", _TITLE_SIGN_WEIGHT, _mask_running_numbers(_get_line(text, title.start), False))
         )
-    # Headers are searched too: a letterhead that repeats on other first pages counts as a header, but begins a document.
+    # headers are searched too, because a repeated letterhead counts as a header, but begins a document
     top_spans = list(islice(_split_line_spans(text), _TOP_LINE_COUNT))
     end = min(top_spans[-1][1], _MAX_TOP_LENGTH) if top_spans else 0
     for cue in lexicon.boundary_cues:

@@ -56,7 +56,7 @@ class TermWeights(StrictRecord):
 
     @cached_property
     def second_words_by_first(self) -> dict[str, frozenset[str]]:
-        """First word of a word pair → all second words that follow it in a term."""
+        """First word of a word pair → second words of all pairs with this first word."""
         seconds_by_first: dict[str, set[str]] = defaultdict(set)
         for term in self.weights_by_term:
             first, space, second = term.partition(" ")

@@ -119,7 +119,7 @@ class PageSegmentation:
     document_index_ranges: tuple[tuple[int, int], ...]
     """Page indices (first, end exclusive) of each document; every page is in exactly one."""
     transitions: tuple[PageTransition, ...]
-    """One for each informative page except the first."""
+    """Page break before each informative page except the first."""
     readability_change_pages: tuple[int, ...]
     """Numbers of the pages on which the text changes between readable and unreadable for the model."""
 

@@ -234,7 +234,7 @@ def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[Boundary
         if is_beginning
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         location="segments",
-        suggested_fix=f"Look whether page {page_number} goes on with the page before",
+        suggested_fix=f"Check whether page {page_number} continues the page before",
         segment_index=segment_index,
         page=page_number,
         quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
@@ -494,7 +494,8 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
     }
     head_lines = _split_lines(page.text)[:_HEAD_LINES]
     new_lines = [line for line in head_lines if _normalise_line(line) not in known_lines]
-    # An address on the page before is a running header; the address of the document's first page may begin another document.
+    # an address that the page before has is a running header; one that only the document's first page has may begin
+    # another document
     last_head_lines = {_normalise_line(line) for line in _split_lines(previous_pages[-1].text)[:_HEAD_LINES]}
     address = next(
         (

@@ -30,12 +30,12 @@ class TypeSign:
     name: str
     """Name of the form for the expert, in the plural."""
     prefilter_substrings: str
-    """Lower-case strings separated by ", ", one of which is in every match, so that most texts need no search; empty: none."""
+    """Lower-case strings separated by ", "; texts with none of them are not searched. Empty: all texts are searched."""
     expression: str
     weight: float = 1.0
     is_case_sensitive: bool = False
     is_in_reports: bool = False
-    """If this form of notes is also found at the beginning or end of reports, so that it shows no note around a report."""
+    """True if this form of notes also begins or ends reports, so that it shows no note around a report."""
 
     # compiled at the first search, because a process that searches nothing then needs half a megabyte less
     @cached_property

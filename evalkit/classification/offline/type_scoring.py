@@ -111,7 +111,7 @@ class ClassificationScores:
 
     @cached_property
     def damping(self) -> float:
-        """Factor of the scores, 0 to 1; small for little evidence or many unknown words."""
+        """Damping of the scores, 0 to 1; small for little evidence or unknown words."""
         known_word_count = sum(" " not in term for term in self.terms)
         familiarity = compute_familiarity(
             known_word_count, known_word_count + self.unknown_word_count, self.model_weights.min_known_share
@@ -170,7 +170,7 @@ def compute_damping_factor(lexicon_score_sum: float) -> float:
 
 
 def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
-    """Compute the factor, 0 to 1, for texts with few known words.
+    """Compute the factor, 0 to 1, that reduces scores of texts with few known words.
 
     Below 1 only if the share of known words is below ``min_known_share``.
 
