@@ -105,7 +105,9 @@ class BucketOutputFolder(OutputFolder):
         try:
             return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
-            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first.") from None
+            raise NotFound(
+                f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first."
+            ) from None
         except StoreError:
             if max_bytes is None:
                 raise

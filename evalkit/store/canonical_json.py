@@ -48,4 +48,8 @@ def parse_stored_record(
         return record_type.model_validate(stored_json)
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(f"{file_name} lacks fields that such a file must have, or has invalid ones", code="STORE-TORN", remedy=remedy) from None
+        raise StoreError(
+            f"{file_name} lacks fields that such a file must have, or has invalid ones",
+            code="STORE-TORN",
+            remedy=remedy,
+        ) from None

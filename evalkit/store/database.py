@@ -338,7 +338,11 @@ _KNOWN_REFUSALS = (
         "there is no such user, or the password is wrong",
         "Correct the password in ~/.pgpass (write `\\` before a `:` or `\\`), or create the user: createuser --pwprompt USER.",
     ),
-    _ConnectionRefusal("does not exist", "there is no such database or user", "Create the database (createdb --owner USER NAME) or the user (createuser --pwprompt USER)."),
+    _ConnectionRefusal(
+        "does not exist",
+        "there is no such database or user",
+        "Create the database (createdb --owner USER NAME) or the user (createuser --pwprompt USER).",
+    ),
     _ConnectionRefusal(
         "no pg_hba.conf entry",
         "the server does not allow this connection",

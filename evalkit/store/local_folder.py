@@ -106,7 +106,9 @@ class LocalOutputFolder(OutputFolder):
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(max_bytes)
         except FileNotFoundError as error:
-            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first.") from error
+            raise NotFound(
+                f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first."
+            ) from error
         except (NotARegularFile, FileTooLarge) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",

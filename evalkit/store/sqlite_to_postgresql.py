@@ -30,7 +30,9 @@ def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[
     local_folder = require_local_folder(output_folder)
     sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
-    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # otherwise an earlier move was killed just before its last step
+    if not output_folder.has_file(
+        DATABASE_SCHEMA_FILE
+    ):  # otherwise an earlier move was killed just before its last step
         source_engine = sqlite.open_or_create_sqlite_engine(local_folder.root)
         try:
             row_counts = _copy_database(source_engine, local_folder, url)

@@ -129,7 +129,7 @@ def test_storage_error_fails_only_its_own_document(
 @pytest.mark.parametrize("option", ["model", "reader", "workers", "profile", "executor"])
 def test_an_option_beside_settings_is_not_passed_over_in_silence(samples: Path, tmp_path: Path, option: str) -> None:
     given: dict[str, Any] = {option: 1 if option == "workers" else "local"}
-    with pytest.raises(UsageError, match=f"and also {option}"):
+    with pytest.raises(UsageError, match=f"cannot be combined with `settings`: {option}"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output", settings=Settings(), **given)
     assert not (tmp_path / "output").exists()
 

@@ -381,7 +381,7 @@ def test_denied_access_logs_no_key_and_no_names(bucket: str, faults: Faults, cap
 def test_no_bucket_is_told(bucket: str) -> None:
     files = open_folder(bucket.replace("hospital", "nobodys"))
     for use in (partial(files.write_json, REVIEW, ONE), partial(files.create_json_if_absent, REVIEW, ONE)):
-        with pytest.raises(StoreError, match="there is no bucket of") as refused:
+        with pytest.raises(StoreError, match="the bucket of") as refused:
             use()
         assert refused.value.code == "STORE-BUCKET"
     if bucket.startswith("s3:"):  # Google, and S3 of one object, say only that it is not there
