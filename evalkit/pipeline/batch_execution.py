@@ -38,7 +38,7 @@ class BatchSummary(Generic[DocumentT]):
     documents: tuple[DocumentT, ...]
     """The outcomes of the documents, sorted by path."""
     problems: tuple[str, ...]
-    """Problems of inputs that belong to no processed document: one line each."""
+    """Problems of inputs, such as paths and rows of tables, that belong to no processed document: one line each."""
     copies: tuple[str, ...]
     """Files with the same bytes as another document: one line each."""
     output: str

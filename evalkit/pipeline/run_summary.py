@@ -35,7 +35,7 @@ class DocumentSummary:
     blocker: int
     major: int
     minor: int
-    """The number of open issues of this severity, as ``blocker`` and ``major``."""
+    """The number of open MINOR issues; ``blocker`` and ``major`` count the open issues of these severities."""
     raised_by: tuple[str, ...]
     """The agents of the open BLOCKER and MAJOR issues."""
     attempts: int
@@ -47,9 +47,9 @@ class DocumentSummary:
     error: str | None = None
     """The reason why the document failed, and the remedy; None if it did not fail."""
     tokens: int = 0
-    """The input and output tokens of these calls."""
+    """The input and output tokens of this run's calls."""
     cost_usd: str | None = "0"
-    """The cost of these calls in US dollars, as decimal text; None if a price is unknown."""
+    """The cost of this run's calls in US dollars, as decimal text; None if a price is unknown."""
     has_unexpected_patients: bool = False
     """True if the file has several patients' documents although the setting ``patients`` allows one."""
 

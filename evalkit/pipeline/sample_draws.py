@@ -59,7 +59,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
             Draw,
             output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
             file_name,
-            "Restore it from a backup.",
+            "Restore the file from a backup.",
         )
         for file_name in list_numbered_files_or_raise_on_gap(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]

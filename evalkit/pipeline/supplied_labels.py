@@ -187,7 +187,7 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
 
 
 def _describe_error(error: Exception) -> str:
-    """Describe an error: one of the system in its words, any other by its type alone.
+    """Describe an error of the system by its message, and any other by its type.
 
     The message of any other error would quote the text.
     """
@@ -271,7 +271,7 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
     stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
-    parse_stored_record(StoredProductionLabels, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
+    parse_stored_record(StoredProductionLabels, stored_json, PRODUCTION_LABELS_FILE, "Restore the file from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
     return labels
 

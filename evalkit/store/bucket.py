@@ -106,7 +106,9 @@ class BucketOutputFolder(OutputFolder):
             return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(
-                f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first."
+                f"{name} does not exist",
+                code="STORE-NOT-FOUND",
+                remedy="Process the document with `evalkit run` first.",
             ) from None
         except StoreError:
             if max_bytes is None:

@@ -31,7 +31,7 @@ class Database:
     """Database of an output folder: ``evalkit.sqlite`` or a schema in PostgreSQL."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or create it.
+        """Open the output folder's database, creating it if missing.
 
         UsageError if the folder belongs to another database than the configured one; StoreError if the database cannot
         be opened.

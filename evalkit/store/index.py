@@ -37,7 +37,10 @@ class OutputIndex:
     """Entry point to an output folder's database; rows are dicts by column name."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or create it. UsageError, StoreError."""
+        """Open the output folder's database, creating it if missing.
+
+        UsageError, StoreError.
+        """
         self._database = Database(output_folder)
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database)

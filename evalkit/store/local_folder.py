@@ -107,13 +107,15 @@ class LocalOutputFolder(OutputFolder):
                 return file.read(max_bytes)
         except FileNotFoundError as error:
             raise NotFound(
-                f"{name} is not there", code="STORE-NOT-FOUND", remedy="Process the document with `evalkit run` first."
+                f"{name} does not exist",
+                code="STORE-NOT-FOUND",
+                remedy="Process the document with `evalkit run` first.",
             ) from error
         except (NotARegularFile, FileTooLarge) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",
                 code="STORE-TORN",
-                remedy="Restore it from a backup.",
+                remedy="Restore the file from a backup.",
             ) from error
         except OSError as error:
             raise _build_store_error(name, error) from error

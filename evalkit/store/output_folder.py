@@ -196,7 +196,9 @@ def parse_stored_json(
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
-            f"{file_name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+            f"{file_name} is not one of evalkit's JSON files",
+            code="STORE-TORN",
+            remedy="Restore the file from a backup.",
         ) from error
     if type(stored_version) is not int or not 0 <= stored_version <= max_schema_version:
         shown_version = (

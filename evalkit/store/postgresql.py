@@ -39,7 +39,7 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
         raise StoreError(
             f"{DATABASE_SCHEMA_FILE} names no valid schema",
             code="STORE-TORN",
-            remedy="Restore it from a backup of the output folder.",
+            remedy="Restore the file from a backup of the output folder.",
         )
     return schema
 

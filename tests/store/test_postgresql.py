@@ -439,7 +439,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     before = path.read_bytes()
     (found,) = (one for one in run_doctor_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert not found.is_fine
-    assert ("schema 99" if is_newer else "cannot be opened") in found.found
+    assert ("version 99" if is_newer else "cannot be opened") in found.found
     assert path.read_bytes() == before
 
 

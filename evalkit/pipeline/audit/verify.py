@@ -111,8 +111,8 @@ class IntegrityReport:
 
     count_by_kind: Mapping[str, int]
     """The numbers of reviews, cases, results …; ``chains_without_head`` counts cases whose newest review the database
-    does not know, so that a change of that review is not noticed: `evalkit reindex` records such reviews as they are
-    then."""
+    does not know, so that a change of that review is not noticed. `evalkit reindex` records such reviews as it finds
+    them."""
     faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:

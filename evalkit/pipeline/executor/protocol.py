@@ -21,11 +21,12 @@ class ReaderConfig(NamedTuple):
     """Configuration of the PDF reader: its engine and its limits."""
 
     timeout_seconds: int
-    """Time limit in seconds for one file; it starts again with each page that OCR recognises and each portion sent."""
+    """Time limit in seconds for one file; it starts again with each page that OCR recognises and each part sent to
+    Document AI."""
     ocr_engine: OcrEngineName = "none"
     """The OCR engine for scanned pages."""
     ocr_page_seconds: int = 30
-    """Time limit in seconds for recognising one page once."""
+    """Time limit in seconds for one attempt to recognise a page."""
     documentai: DocumentAiReader | None = None
     """The Document AI reader that reads instead of this machine; None to read here."""
     memory_limit_mb: int = 0
@@ -56,7 +57,7 @@ class Executor(Protocol):
 
     @property
     def max_in_flight(self) -> int:
-        """Number of documents to process at once to keep it busy; the number may change."""
+        """Number of documents to process at once so that no worker is idle; it may change."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         """Read a PDF. DocumentError if the PDF cannot be read, or crashes the reader."""

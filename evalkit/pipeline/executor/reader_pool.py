@@ -122,7 +122,7 @@ class WorkerReadResult(NamedTuple):
     total_seconds: float
     """Seconds from the start to the end of reading."""
     ocr_seconds: float
-    """Seconds of these that the OCR engine took."""
+    """Seconds that the OCR engine took, which are part of ``total_seconds``."""
 
 
 async def await_read_result(
@@ -134,7 +134,7 @@ async def await_read_result(
         worker_result = await pending_read
     except BrokenProcessPool as error:
         raise DocumentError(
-            f"{file_name} ended the process that read it, or took longer than {timeout_seconds} s",
+            f"{file_name} crashed the process that read it, or took longer than {timeout_seconds} s",
             code="READER-CRASHED",
             remedy="Print the file to a new PDF, and run the new PDF.",
         ) from error

@@ -95,7 +95,7 @@ def purge(
 def _purge_documents(
     contents: FolderContents, expiry_limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
 ) -> Iterator[PurgedDocument]:
-    """Purge these documents; one with a limit only if it is finished and older."""
+    """Purge documents; a document with a time limit only if it is finished and older."""
     output_folder = contents.output_folder
     registries, record_number = ProductionLabelsAndDraws(output_folder), len(read_purge_records(output_folder))
     unregistered_ids: list[str] = []

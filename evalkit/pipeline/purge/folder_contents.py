@@ -48,14 +48,14 @@ class FolderContents:
     output_folder: OutputFolder
     index: OutputIndex
     row_by_doc_id: Mapping[str, Mapping[str, Any]]
-    """The index's rows as they were when read: purged documents stay in here."""
+    """The index's rows by doc_id, as they were when read: purged documents are not removed from here."""
     case_ids_by_stem: Mapping[str, list[str]]
     """The case_ids by the part before the first dot: the name of a document or of an attention check."""
     check_case_ids_by_doc_id: Mapping[str, list[str]]
     """The case_ids of attention checks, by the doc_id of the document that they show."""
     template_case_ids_by_doc_id: Mapping[str, list[str]]
-    """The case_ids of templates, by the doc_id of the statement that the template was tried on: they have the
-    template's name."""
+    """The case_ids of templates, by the doc_id of the statement that the template was tried on: such a case is named
+    after the template."""
 
     @classmethod
     def read(cls, output_folder: OutputFolder, index: OutputIndex) -> FolderContents:

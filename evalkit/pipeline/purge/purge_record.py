@@ -24,7 +24,8 @@ class PurgedReview(StrictRecord):
     sha256: str
     """The SHA-256 of the bytes of the review's file."""
     prev_sha256: str | None
-    """The SHA-256 of the review before it, as the file has it; None for the first, or if the file could not be read."""
+    """The SHA-256 of the case's previous review, as this review's file states it; None for the first review, or if the
+    file could not be read."""
     packet_sha256: str | None = None
     reviewer: str | None = None
     submitted_at: str | None = None
@@ -75,7 +76,7 @@ class PurgeIntent(StrictRecord):
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str | None
-    """The document; None if its files are deleted, and only the database's file is still to be rewritten."""
+    """The document being purged; None if its files are deleted, and only the database's file is still to be rewritten."""
     sha256: str | None = None
     cases: tuple[str, ...] = ()
     number: int = 0
@@ -121,5 +122,8 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
 def read_purge_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
     """Read the purge record in this file. StoreError if it is damaged or missing."""
     return parse_stored_record(
-        PurgeRecord, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
+        PurgeRecord,
+        output_folder.read_json(name, max_schema_version=SCHEMA_VERSION),
+        name,
+        "Restore the file from a backup.",
     )

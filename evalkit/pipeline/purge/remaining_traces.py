@@ -44,9 +44,9 @@ class PurgedDocument:
     digested_review_count: int
     """The number of reviews of which only digests are kept."""
     open_case_notes: tuple[str, ...]
-    """A sentence for each person who had a case of the document open; they get a message when they save."""
+    """A sentence for each person who had a case of the document open; that person gets a message when saving."""
     remaining_traces: tuple[str, ...]
-    """A sentence for each thing that was left and may be about the document."""
+    """A sentence for each file or copy that was left and may be about the document."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

@@ -32,14 +32,14 @@ _EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ExpiredDocuments:
-    """Documents that are old enough to be purged, by whether a purge may remove them."""
+    """Documents old enough to be purged, by state: finished, waiting or unreadable."""
 
     finished: tuple[str, ...]
     """Documents without a pending case, sorted."""
     waiting: tuple[str, ...]
-    """Documents with a pending case, sorted: they stay until it is decided, or until a purge names them."""
+    """Documents with a pending case, sorted: they stay until the case is decided, or until a purge names them."""
     unreadable: tuple[str, ...] = ()
-    """Documents with an unreadable review, sorted: they stay until it is restored, or until a purge names them."""
+    """Documents with an unreadable review, sorted: they stay until the review is restored, or until a purge names them."""
 
 
 def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
@@ -206,7 +206,10 @@ def _parse_aware_datetimes(times_by_name: object) -> Iterator[datetime]:
 
 
 def _read_newest_reviews(output_folder: OutputFolder, case_ids: Iterable[str]) -> list[Review | None]:
-    """Read the newest review of each existing case; None if it has none. StoreError."""
+    """Read the newest review of each existing case; None for a case without reviews.
+
+    StoreError if a review cannot be read.
+    """
     existing_case_ids = [case_id for case_id in case_ids if output_folder.has_file(packet_file_name(case_id))]
     return [
         read_review(output_folder, case_id, revision)
