@@ -88,7 +88,7 @@ def _read_rows_in_parallel(
         yield from chain.from_iterable(map(read_chunk, chunks))
         return
     try:
-        # Two for each processor: one of them waits for the disk.
+        # Two processes per processor, since one of them usually waits for the disk.
         with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
             yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
     except BrokenProcessPool as error:
@@ -147,5 +147,5 @@ def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[st
         "sha256": result.sha256,
         "processed_at": result.times.get("finished_at"),
         "fingerprint": result.fingerprint,
-        "replaced": False,  # changed below if a newer document has the same path
+        "replaced": False,  # `OutputIndex.rebuild` changes it if a newer document has the same path
     }

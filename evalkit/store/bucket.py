@@ -303,7 +303,7 @@ def _open_s3() -> AsyncFileSystem:
         config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
         max_concurrency=1,  # with more, the client asks for the size before each read
     )
-    filesystem.retries = 1  # botocore retries
+    filesystem.retries = 1  # s3fs itself does not retry, because botocore does
     return filesystem
 
 

@@ -542,7 +542,7 @@ def _check_against_export(
                 f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # By reviewer and time: a purge renames the case.
+    # Openings are compared by reviewer and time, because a purge changes the case_id.
     missing_views = Counter(
         (exported_event.who, exported_event.at)
         for exported_event in exported_events

@@ -223,7 +223,7 @@ class DaskCluster(Executor):
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
-        ):  # before it is loaded into this machine's memory
+        ):  # waited for before a large file is loaded into this machine's memory
             file_bytes = await asyncio.to_thread(read_source_file, path)
             document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
@@ -248,7 +248,7 @@ class DaskCluster(Executor):
     ) -> OutcomeT:
         # On a worker, or here if a language model is asked: its journal is here.
         if self._decides_on_workers:
-            with suppress(BrokenProcessPool):  # then here, as without a cluster
+            with suppress(BrokenProcessPool):  # after a crash, the step runs here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
         return await function(bundle, argument)
 
@@ -261,9 +261,9 @@ class DaskCluster(Executor):
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
-        if self._client.status != "running":  # its tasks are lost, even if it reconnects
+        if self._client.status != "running":  # the client's tasks are lost, even if it reconnects
             raise self._record_loss("the connection to the scheduler was lost")
-        # Never the same key twice: to Dask that would be one task, also of two runs.
+        # A key is never used twice, not even in two runs: Dask would take both tasks for the same.
         task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(
             run_task,
@@ -481,7 +481,7 @@ def parse_scheduler_address(executor_url: str) -> str:
     """
     try:
         url_parts = urlsplit(executor_url)
-        _ = url_parts.port  # which has a range
+        _ = url_parts.port  # raises ValueError if the port is out of range
     except ValueError:
         raise UsageError(
             f"{executor_url} is not an address",

@@ -74,7 +74,7 @@ class ReaderPool(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # In this process, which has the model's journal.
+        # Steps run in this process, which has the model's journal.
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
@@ -95,12 +95,12 @@ class ReaderPool(Executor):
             if self._process_pool is process_pool:
                 self._process_pool = create_process_pool(self._worker_count)
                 process_pool.shutdown(wait=False)  # the old pool finishes the files that it is reading
-        # All running reads fail together; alone, only the file that crashed the process fails again.
+        # A crash fails all running reads; read alone, only the file that crashed the process fails again.
         single_process_pool = create_process_pool(1)
         try:
             return await _submit_to_pool(single_process_pool, function, *arguments)
         finally:
-            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait
+            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait for it
 
     def close(self) -> None:
         """End the processes without waiting for the files that they are reading."""
@@ -138,7 +138,7 @@ async def await_read_result(
             code="READER-CRASHED",
             remedy="Print the file to a new PDF, and run the new PDF.",
         ) from error
-    # Two machines' clocks differ, but agree on durations.
+    # The clocks of two machines differ, but agree on durations.
     waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
         "waiting": waiting_seconds,

@@ -178,7 +178,7 @@ def _execute_purge(
         for affected_case in case_ids
         if affected_case in claim_by_case
     )
-    # Without packets no further review can come: the record is complete.
+    # Once the packets are removed, no review can be added: the purge record is complete.
     removed_files = [
         name
         for name in (*map(get_attention_check_file_name, case_ids), *map(packet_file_name, case_ids))

@@ -157,7 +157,7 @@ def assess_expiry(
     try:
         newest_reviews = _read_newest_reviews(output_folder, case_ids)
     except StoreError:
-        return "unreadable"  # nobody knows when it was closed
+        return "unreadable"  # the time at which the case was closed is unknown
     if any(datetime.fromisoformat(review.submitted_at) >= expired_before for review in newest_reviews if review):
         return "young"
     return "finished" if all(derive_review_status(review) == "completed" for review in newest_reviews) else "waiting"
