@@ -18,7 +18,7 @@ PRODUCTION_LABELS_FILE = "production.json"
 PURGE_RECORDS_FOLDER = "purged"
 #: The purge in progress; removed when the purge is finished.
 PURGE_INTENT_FILE = "purging.json"
-#: The reviewers, their roles, and the digests of their access codes.
+#: The reviewers, their roles, and the digests of their login codes.
 ROSTER_FILE = "reviewers.json"
 
 #: The salt from which patients' keys are computed. It leaves the folder only in a backup.
