@@ -1,4 +1,4 @@
-"""Format stored moments: ISO 8601, UTC, in one of two precisions."""
+"""Timestamps of stored files and logs: ISO 8601 in UTC, in one of two precisions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ Precision = Literal["milliseconds", "seconds"]
 
 
 def utc_now() -> datetime:
-    """Return the present moment: the default clock."""
+    """Return the current time in UTC, the clock that the program uses by default."""
     return datetime.now(UTC)
 
 
 def format_iso_seconds(moment: datetime) -> str:
-    """Format a moment of a review or packet to the second: it compares as text.
+    """Format a time in UTC to the second, so that sorting as text sorts by time.
+
+    Reviews and packets store times in this format.
 
     >>> format_iso_seconds(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
     '2026-03-01T09:30:05+00:00'
@@ -23,7 +25,7 @@ def format_iso_seconds(moment: datetime) -> str:
 
 
 def format_zulu(moment: datetime, precision: Precision = "milliseconds") -> str:
-    """Format a moment of a run or log, which is in UTC.
+    """Format a UTC time with ``Z`` as its time zone, as runs and logs store it.
 
     >>> format_zulu(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
     '2026-03-01T09:30:05.250Z'
@@ -32,5 +34,5 @@ def format_zulu(moment: datetime, precision: Precision = "milliseconds") -> str:
 
 
 def format_zulu_now(precision: Precision = "milliseconds") -> str:
-    """Format this moment, as a run writes it."""
+    """Format the current time as ``format_zulu`` does."""
     return format_zulu(utc_now(), precision)

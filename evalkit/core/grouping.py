@@ -1,4 +1,4 @@
-"""Split sequences into groups and runs."""
+"""Functions that split sequences into groups and runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def group_pairs(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
-    """Group values by their key, keys and values in their original order.
+    """Map each key to the list of its values, both in their original order.
 
     >>> group_pairs([("a", 1), ("b", 2), ("a", 3)])
     {'a': [1, 3], 'b': [2]}
@@ -23,14 +23,14 @@ def group_pairs(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
 
 
 def group_by(items: Iterable[_Item], get_key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Group values by what ``get_key`` returns for them, as :func:`group_pairs`."""
+    """Map each key that ``get_key`` returns to the list of its items, in order."""
     return group_pairs((get_key(item), item) for item in items)
 
 
 def split_into_runs(items: Iterable[_Item], is_continuation: Callable[[list[_Item], _Item], bool]) -> list[list[_Item]]:
-    """Split a sequence into runs.
+    """Split a sequence into runs of neighbours that belong together.
 
-    ``is_continuation`` tells, of the run so far and the next value, whether the run goes on.
+    ``is_continuation(run, item)`` returns True if the item continues the run, and False if it starts a new one.
 
     >>> split_into_runs([1, 2, 3, 7, 8], lambda run, number: number == run[-1] + 1)
     [[1, 2, 3], [7, 8]]

@@ -1,11 +1,11 @@
-"""Optional features are installed as extras of ``pyproject.toml``."""
+"""Installation command for optional features (extras of ``pyproject.toml``)."""
 
 from __future__ import annotations
 
 
 def format_install_hint(extra: str) -> str:
-    """Format the command that installs an extra, and where to run it, for a remedy.
+    """Format the command that installs an extra, for the remedy of an error.
 
-    From the clone and its lock file: PyPI's evalkit is another project.
+    The command installs from evalkit's source and lock file, because ``evalkit`` on PyPI is another project.
     """
     return f'pip install --constraint requirements.lock --editable ".[{extra}]" in the folder of evalkit\'s source'

@@ -1,4 +1,4 @@
-"""Log what happened to which document and how long it took, without a word of it."""
+"""Log lines about documents: what happened, how long it took, no document text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evalkit.core.clocks import format_zulu
 LogLineFormat = Literal["text", "json"]
 
 _FIELDS_ATTRIBUTE = "evalkit_fields"
+#: Digits of a document's SHA-256 in a log line: enough to find the document, and they reveal no patient.
 _SHA256_DIGITS = 12
-"""Digits of a document's SHA-256: enough to find it, and they reveal no patient."""
 
 
 def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256: str, **fields: float | str) -> None:
-    """Log that ``event`` happened to the document of that SHA-256.
+    """Log an event of the document with this SHA-256, together with its fields.
 
-    ``fields`` are numbers, codes and names of steps. They are words of the message, for loggers of others, and fields
-    of the JSON object.
+    ``fields`` are numbers, codes and names of steps. They appear in the message and, if log lines are JSON, as fields
+    of the object.
     """
     event_fields = {"document": document_sha256[:_SHA256_DIGITS], **fields}
     logger.log(
@@ -33,24 +33,27 @@ def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256
 
 
 class EventFormatter(logging.Formatter):
-    """A formatter of lines for people, or of JSON objects for programs."""
+    """Formatter of log lines: text for people, or JSON objects for programs."""
 
     def __init__(self, line_format: LogLineFormat) -> None:
-        """Choose the format.
+        """Choose lines of text or, with ``json``, one JSON object per line.
 
-        ``json`` has at, level, logger, message, and an event's fields.
+        An object has at, level, logger, message, and the fields of the event.
         """
         super().__init__("%(levelname)s %(name)s: %(message)s")
         self.is_json = line_format == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record. Objects have no traceback: its message may quote a document."""
+        """Format a log record as one line; JSON objects leave out the traceback.
+
+        The message of a traceback may quote a document.
+        """
         if not self.is_json:
             return super().format(record)
         return json.dumps(self.build_log_fields(record), ensure_ascii=False)
 
     def build_log_fields(self, record: logging.LogRecord) -> dict[str, float | str]:
-        """Build the fields of a record's object."""
+        """Build the JSON object of a log record: time, level, logger, message, fields."""
         event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
         message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
         timestamp = format_zulu(datetime.fromtimestamp(record.created, UTC))

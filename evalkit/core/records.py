@@ -1,4 +1,4 @@
-"""Base classes of checked records, and errors that do not quote their input."""
+"""Base classes of validated records, and error texts that never quote the input."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class StrictRecord(BaseModel):
-    """A checked record: frozen, without unknown fields, NaN or infinity."""
+    """Immutable validated record that rejects unknown fields, NaN and infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class LazyStrictRecord(StrictRecord):
-    """A record compiled on first use, which most commands do without."""
+    """``StrictRecord`` that is compiled on first use, because few commands need it."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 def describe_first_error(error: ValidationError, *location: str) -> str:
-    """Describe the first error as ``path: problem``, below ``location``.
+    """Describe the first validation error as ``path: problem``.
 
-    Never quotes the input: it may be a patient's.
+    The path begins with ``location``. The input is never quoted, because it may be a patient's.
     """
     first_error = error.errors(include_url=False, include_input=False)[0]
     path = ".".join(map(str, [*location, *first_error["loc"]]))
@@ -30,7 +30,10 @@ def describe_first_error(error: ValidationError, *location: str) -> str:
 
 
 def describe_first_row_error(error: ValidationError, validated_input: Any) -> str:
-    """Describe the first error as ``table → 3 (row-id) → key: problem``."""
+    """Describe the first validation error as ``table → 3 (row-id) → key: problem``.
+
+    The row's id or name comes from ``validated_input``.
+    """
     first_error = error.errors(include_url=False, include_input=False)[0]
     steps, node = [], validated_input
     for step in first_error["loc"]:

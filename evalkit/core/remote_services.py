@@ -1,4 +1,4 @@
-"""Retry delays, private hosts, loggers and HTTP clients of remote services."""
+"""Helpers for remote services: retry delays, private hosts, loggers, HTTP clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRIVATE_NETWORKS = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16
 def parse_retry_after(text: str) -> float | None:
     """Parse ``Retry-After`` or Google's ``retryDelay`` to seconds; None if malformed.
 
-    ``12``, ``1.5s``, or an HTTP date.
+    The text is ``12``, ``1.5s``, or an HTTP date.
 
     >>> parse_retry_after("12"), parse_retry_after("1.5s"), parse_retry_after("-5"), parse_retry_after("soon")
     (12.0, 1.5, 0.0, None)
@@ -31,13 +31,13 @@ def parse_retry_after(text: str) -> float | None:
     except ValueError:
         try:
             seconds = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError, OverflowError):  # no date; one without a time zone; one beyond all years
+        except (ValueError, TypeError, OverflowError):  # not a date, a date without a time zone, or a year out of range
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def is_local_host(host: str, *, allow_private_network: bool) -> bool:
-    """Tell whether a host is this computer, or in a private network if allowed.
+    """Return True if a host is this computer or, if allowed, in a private network.
 
     >>> [is_local_host(host, allow_private_network=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
     [True, True, True, False, False]
@@ -46,30 +46,30 @@ def is_local_host(host: str, *, allow_private_network: bool) -> bool:
         return True
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # a name: DNS decides where it leads
+    except ValueError:  # a host name: DNS decides which address it means
         return False
     return address.is_loopback or (allow_private_network and any(address in network for network in _PRIVATE_NETWORKS))
 
 
 def mute_loggers(package_names: Collection[str]) -> None:
-    """Switch off the loggers of these packages and all below them for good.
+    """Disable the loggers of these packages and of their submodules for good.
 
-    For libraries that log requests and answers: document text and keys must not be logged.
+    Some libraries log requests and answers, but document text and keys must not be logged.
     """
     for logger_name in (*package_names, *logging.getLogger().manager.loggerDict):
         if any(f"{logger_name}.".startswith(f"{library}.") for library in package_names):
             logger = logging.getLogger(logger_name)
             logger.disabled = True
-            # For loggers below it that do not exist yet.
+            # Loggers of submodules that are created later inherit this level.
             logger.setLevel(logging.CRITICAL + 1)
 
 
 def create_no_redirect_http_client(
     destination_url: str, *, on_response: Callable[[Response], Awaitable[None]] | None = None
 ) -> AsyncClient:
-    """Create a client that sends documents to ``destination_url`` and nowhere else.
+    """Create an HTTP client for ``destination_url`` that never follows redirects.
 
-    ``on_response`` gets every response.
+    ``on_response`` is called with every response.
     """
     from httpx2 import AsyncClient, Limits
 
@@ -79,6 +79,6 @@ def create_no_redirect_http_client(
         # A redirect could send the document to any host.
         follow_redirects=False,
         event_hooks={"response": [on_response] if on_response else []},
-        # Without TLS, the environment's proxies would see everything.
+        # Proxies of the environment are used only with TLS: without TLS they could read the documents.
         trust_env=destination_url.startswith("https:"),
     )

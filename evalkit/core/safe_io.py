@@ -1,6 +1,6 @@
-"""Read untrusted files safely: regular files only, non-blocking open, size limit.
+"""Safe reading of untrusted files: regular files, non-blocking open, size limit.
 
-Any name may lead to a pipe, which waits for a writer, or to a device, which has no end.
+A file name may lead to a pipe, where opening waits for a writer, or to a device, which never ends.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import stat
 from io import BufferedReader, FileIO
 from pathlib import Path
 
+#: Maximum bytes of an input file that is not a document; a file with a million labels is smaller.
 MAX_FILE_BYTES = 256 * 1024**2
-"""Bytes of a file other than a document: a million labels have fewer."""
 
 
 class NotARegularFile(OSError):
-    """The file is a pipe, a socket or a device."""
+    """Error for a file that is a pipe, a socket or a device."""
 
 
 class FileTooLarge(OSError):
-    """The file is larger than the caller allows."""
+    """Error for a file that is larger than the caller allows."""
 
 
 def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
-    """Open a file without a buffer.
+    """Open a regular file of at most ``max_bytes`` for reading, without a buffer.
 
-    OSError as of ``open``; NotARegularFile; FileTooLarge by the size that the file system reports.
+    Raise OSError as ``open`` does; NotARegularFile; FileTooLarge if the file system reports a larger size.
     """
     file = FileIO(path, opener=_open_nonblocking)
     file_status = os.fstat(file.fileno())
@@ -37,9 +37,9 @@ def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
 
 
 def read_regular_file(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Read a whole file. OSError as for ``open_regular_file``.
+    """Read a whole regular file of at most ``max_bytes``.
 
-    FileTooLarge also for a file that reports no size, or grows.
+    Raise OSError as ``open_regular_file`` does; FileTooLarge also if the file reports no size, or grows.
     """
     with BufferedReader(open_regular_file(path, max_bytes)) as file:
         content = file.read(max_bytes + 1)
@@ -52,7 +52,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a device that is not there
+        if error.errno == errno.ENXIO:  # a socket, or a device that does not exist
             raise _build_not_regular_error() from error
         raise
 

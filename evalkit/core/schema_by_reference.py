@@ -1,4 +1,4 @@
-"""Compile a nested model's schema once instead of inlining it into each parent."""
+"""Annotation by which a nested model's schema is compiled once, not per parent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class SchemaByReference:
-    """An annotation: ``Annotated[StatementTemplate, SchemaByReference()]``.
+    """Annotation for a field whose model's schema is compiled once, not per parent.
 
-    Otherwise pydantic compiles the whole model into each model with such a field: each expert's kernel, of which there
-    are many, would hold some ten of them, for cases that it never opens.
+    Use it as ``Annotated[StatementTemplate, SchemaByReference()]``. Without it, pydantic compiles the whole model into
+    each model that has such a field: the kernel of each expert would hold some ten copies, for cases that the expert
+    never opens.
     """
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

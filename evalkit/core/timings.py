@@ -1,4 +1,4 @@
-"""The clocks of stored results."""
+"""Start time, end time and step durations that are stored in results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ def _require_time_zone(timestamp: str) -> str:
     return timestamp
 
 
+#: ISO 8601 text that must contain a time zone.
 ZonedTimestamp = Annotated[str, AfterValidator(_require_time_zone)]
-"""ISO 8601."""
 
 
 class Times(TypedDict, total=False):
-    """The clocks of a stored result; results of an earlier evalkit lack some."""
+    """Times of a stored result; results of an earlier evalkit lack some of them."""
 
     run_started_at: ZonedTimestamp
-    """The start of the run."""
+    """The time at which the run started."""
     started_at: ZonedTimestamp
     finished_at: ZonedTimestamp
     seconds: dict[str, NonNegativeFloat]
-    """Of each step, by its name in ``evalkit.pipeline.run_timings``."""
+    """The seconds of each step, by the step's name in ``evalkit.pipeline.run_timings``."""
 
 
+#: The step of an unreadable document, which lasts from the start of its processing to the error.
 FAILED_STEP = "failing"
-"""The step of an unreadable document: from its start to the error."""

@@ -1,4 +1,4 @@
-"""Process many documents: find them, decide about each, resume interrupted runs."""
+"""Runs over many documents: find and read files, decide, resume if interrupted."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _DEFINING_MODULE = {"DocumentSummary": "run_summary", "RunSummary": "run_summary
 
 
 def __getattr__(name: str) -> Any:
-    # A process that only reads documents needs little of this package, and starts in a third of the time without the rest.
+    # Imported on first use: a process that only reads documents starts in a third of the time without these modules.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit.pipeline' has no attribute {name!r}")
     attribute = getattr(import_module(f"evalkit.pipeline.{_DEFINING_MODULE.get(name, 'api')}"), name)

@@ -1,4 +1,4 @@
-"""The doors of the pipeline: run, evaluate, extract, and two asynchronous twins."""
+"""Public functions of the pipeline: run, arun, evaluate, aevaluate, extract."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from evalkit.settings import read_patient_salt
 
 @accept_options(RunOptions)
 def run(options: RunOptions) -> RunSummary:
-    """Read, classify, verify and decide PDFs.
+    """Process PDFs: read, classify and verify each, and accept or escalate it.
 
-    Write bundles, results, packets, ground truth. Works inside Jupyter too. Documents that fail are named in the
-    summary; the others are finished. UsageError if nothing could be started.
+    Bundles, results, packets and ground truth are written. Works inside Jupyter too. Documents that fail are named in
+    the summary; the others are finished. UsageError if nothing could be started.
     """
     return run_sync(run_documents(options))
 
 
 @accept_options(RunOptions)
 async def arun(options: RunOptions) -> RunSummary:
-    """Do the same as :func:`run`, on the caller's event loop."""
+    """Process PDFs as :func:`run` does, on the caller's event loop."""
     return await run_documents(options)
 
 
 @accept_options(EvaluateOptions)
 def evaluate(options: EvaluateOptions) -> DocumentResult:
-    """Read, classify, verify and decide one PDF without writing anything.
+    """Read, classify and verify one PDF; return its result without writing anything.
 
-    DocumentError if it cannot be read.
+    DocumentError if the PDF cannot be read.
     """
     return run_sync(_evaluate_document(options))
 
 
 @accept_options(EvaluateOptions)
 async def aevaluate(options: EvaluateOptions) -> DocumentResult:
-    """Do the same as :func:`evaluate`, on the caller's event loop."""
+    """Evaluate one PDF as :func:`evaluate` does, on the caller's event loop."""
     return await _evaluate_document(options)
 
 
 @accept_options(ExtractOptions)
 def extract(options: ExtractOptions) -> ExtractSummary:
-    """Extract the fields of reports and forms in PDFs.
+    """Extract the fields of the reports and forms in PDFs.
 
-    Write ``extractions/{doc_id}.json``. Works inside Jupyter too. Documents that fail are named in the summary; the
-    others are finished. UsageError if nothing could be started.
+    ``extractions/{doc_id}.json`` is written. Works inside Jupyter too. Documents that fail are named in the summary;
+    the others are finished. UsageError if nothing could be started.
     """
     return run_sync(extract_documents(options))
 

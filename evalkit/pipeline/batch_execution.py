@@ -1,4 +1,4 @@
-"""Process documents with bounded concurrency and summarise the outcome."""
+"""Processing of documents with bounded concurrency, and the summary of a batch."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from evalkit.pipeline.document_discovery import DiscoveredDocuments, SourceDocum
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.store import OutputFolder
 
+#: Seconds between checks whether the executor can take more documents.
 _CAPACITY_POLL_SECONDS = 1.0
-"""Seconds between checks for more room in an executor."""
 
 
 class HasError(Protocol):
-    """The outcome of one document."""
+    """Protocol of a document's outcome, which has an ``error``."""
 
     @property
     def error(self) -> str | None:
-        """The reason of its failure, and the remedy."""
+        """Reason why the document failed, and the remedy; None if it did not fail."""
 
 
 DocumentT = TypeVar("DocumentT", bound=HasError)
@@ -33,12 +33,12 @@ OutcomeT = TypeVar("OutcomeT")
 
 @dataclass(frozen=True)
 class BatchSummary(Generic[DocumentT]):
-    """The outcome of a batch."""
+    """Summary of a batch: the outcome of each document, problems and duration."""
 
     documents: tuple[DocumentT, ...]
-    """Sorted by path."""
+    """The outcomes of the documents, sorted by path."""
     problems: tuple[str, ...]
-    """Further problems of the input: one line each."""
+    """Problems of inputs, such as paths and rows of tables, that belong to no processed document: one line each."""
     copies: tuple[str, ...]
     """Files with the same bytes as another document: one line each."""
     output: str
@@ -57,7 +57,10 @@ class BatchSummary(Generic[DocumentT]):
         by_agent: Mapping[str, Usage],
         further_problems: Iterable[object] = (),
     ) -> Self:
-        """Summarise a batch that began at ``monotonic_start`` of ``time.monotonic``."""
+        """Build the summary of a batch that has just ended.
+
+        ``monotonic_start`` is ``time.monotonic()`` at the batch's start.
+        """
         return cls(
             documents=tuple(documents),
             problems=tuple(map(str, (*discovered.problems, *further_problems))),
@@ -76,11 +79,11 @@ class BatchSummary(Generic[DocumentT]):
 
     @property
     def exit_status(self) -> int:
-        """0: all done; 1: something failed, and is named."""
+        """Exit status of the command: 0 if all succeeded, 1 if there is any problem."""
         return 1 if self.failed or self.problems else 0
 
     def to_json(self, document_to_json: Callable[[DocumentT], dict[str, Any]]) -> dict[str, Any]:
-        """Return the summary for a program; ``document_to_json`` converts each document."""
+        """Return the summary as a JSON object; ``document_to_json`` converts each outcome."""
         return {
             "documents": [document_to_json(outcome) for outcome in self.documents],
             "problems": list(self.problems),
@@ -99,10 +102,11 @@ async def process_documents(
     extra_in_flight: int = 0,
     on_progress: Callable[[OutcomeT, int, int], None] | None,
 ) -> list[OutcomeT]:
-    """Process documents concurrently, and return the outcomes in their order.
+    """Process documents concurrently; return the outcomes in the order of ``sources``.
 
-    ``extra_in_flight`` documents more than the executor has room for are in flight, because they wait for a language
-    model. ``on_progress`` gets each outcome, how many are done, how many there are. If one raises, all end.
+    ``extra_in_flight`` documents more than the executor has room for are processed at a time, because they wait for a
+    language model. ``on_progress`` is called with each outcome, the number of finished documents, and the number of
+    all. If ``process_document`` raises, all others are cancelled.
     """
     outcome_by_number: dict[int, OutcomeT] = {}
 
@@ -115,7 +119,7 @@ async def process_documents(
         running_tasks: set[asyncio.Task[None]] = set()
         try:
             for number in range(len(sources)):
-                # Started one by one, so that ten thousand documents do not wait in memory.
+                # Tasks are started one by one, so that ten thousand documents do not wait in memory.
                 while len(running_tasks) >= active_executor.max_in_flight + extra_in_flight:
                     running_tasks = await _wait_and_list_pending_tasks(running_tasks)
                 running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
@@ -129,7 +133,7 @@ async def process_documents(
 
 
 async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """List the pending tasks once some have ended, or after a poll interval."""
+    """Wait until a task ends or the poll interval is over; return the pending tasks."""
     finished_tasks, pending_tasks = await asyncio.wait(
         running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
@@ -143,7 +147,7 @@ async def run_uninterrupted_storage_operation(
 ) -> OutcomeT:
     """Run an operation on the output folder to its end, even if cancelled.
 
-    A disk answers at once. A request to a bucket takes a round trip, during which the other documents go on.
+    On a disk the operation runs at once. On a bucket it runs in a thread, and other documents go on meanwhile.
     """
     if not isinstance(output_folder.root, str):
         return operation(*arguments)
@@ -151,5 +155,5 @@ async def run_uninterrupted_storage_operation(
     try:
         return await asyncio.shield(storage_task)
     except asyncio.CancelledError:
-        await asyncio.wait({storage_task})  # the folder's lock is still needed
+        await asyncio.wait({storage_task})  # the operation still needs the folder's lock
         raise

@@ -1,7 +1,7 @@
-"""Find the documents of a run and name them.
+"""Discovery of a run's documents, and the names (doc_ids) that they get.
 
-A document is its SHA-256. It gets its ``doc_id`` once, with the inputs sorted: the file's stem in safe characters,
-followed by eight hex digits of the hash if another document has that stem already.
+A document is identified by the SHA-256 of its bytes. It gets its ``doc_id`` once, with the inputs sorted: the file's
+stem in safe characters, followed by eight hex digits of the hash if another document has that stem already.
 """
 
 from __future__ import annotations
@@ -17,47 +17,49 @@ from evalkit.documents.input_files import list_input_files
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
+#: Maximum characters of a file's stem in a doc_id, which becomes part of case ids and file names.
 _MAX_STEM_LENGTH = 120
-"""Characters of a stem that a doc_id keeps: case ids and file names contain it."""
 
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """One document of a run."""
+    """Input document of a run: its doc_id, path and SHA-256."""
 
     doc_id: str
     path: Path
-    """Absolute."""
+    """The absolute path of the file."""
     sha256: str | None
-    """None if the bytes cannot be read; ``read_error`` has the reason."""
+    """The SHA-256 of the file's bytes; None if they cannot be read, for the reason in ``read_error``."""
     read_error: DocumentError | None = None
 
 
 @dataclass(frozen=True)
 class DiscoveredDocuments:
-    """The documents under the paths of a run."""
+    """Documents found at the paths of a run, with problems and duplicates."""
 
     sources: tuple[SourceDocument, ...]
     problems: tuple[EvalkitError, ...]
-    """Paths without a document."""
+    """The errors of the paths at which no document was found."""
     duplicate_paths_and_doc_ids: tuple[tuple[Path, str], ...]
-    """Files with the same bytes as another: path, doc_id of that one."""
+    """Files with the same bytes as another document: the file's path, and the doc_id of that document."""
 
 
 def discover_documents(
     paths: Iterable[Path | str], doc_id_by_sha256: Mapping[str, str], reserved_ids: Iterable[str] = ()
 ) -> DiscoveredDocuments:
-    """Find the documents under these paths.
+    """Find the documents at these paths, and give each of them a doc_id.
 
-    ``doc_id_by_sha256`` has the documents of earlier runs. No new document gets one of the ``reserved_ids``. UsageError
-    if no path is given, or none contains a document.
+    ``doc_id_by_sha256`` has the documents of earlier runs, which keep their doc_ids. No new document gets one of the
+    ``reserved_ids``. UsageError if no path is given, or if none of the paths contains a document.
     """
     paths_of_files, problems = _find_files(paths)
     if not paths_of_files:
         raise (
             problems[0]
             if problems
-            else UsageError("no file was named", code="READER-NO-PDFS", remedy="Name files, or folders that hold them.")
+            else UsageError(
+                "no input file was named", code="READER-NO-PDFS", remedy="Name PDF files, or folders that contain them."
+            )
         )
     id_by_hash = dict(doc_id_by_sha256)
     taken_ids = {*doc_id_by_sha256.values(), *reserved_ids}
@@ -87,7 +89,7 @@ def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
         return None, DocumentError(
             f"the name of {name} or of its folder is not valid text",
             code="READER-NAME",
-            remedy="Rename it and run it again.",
+            remedy="Rename the file or folder, and run the document again.",
         )
     except DocumentError as error:
         return None, error
@@ -109,7 +111,7 @@ def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
     stem = sanitise_file_stem(path)
     if stem not in taken_ids:
         return stem
-    # A file may be named like another one's stem and hash: then more of the hash.
+    # Another file may be named like this stem with eight digits: then more digits of the hash are used.
     return next(
         candidate for digits in range(8, 65, 8) if (candidate := f"{stem}-{document_hash[:digits]}") not in taken_ids
     )
@@ -118,7 +120,7 @@ def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
 def sanitise_file_stem(path: Path | str) -> str:
     """Reduce a file's stem to letters, digits, ``-`` and ``_``.
 
-    Any other run becomes one ``_``.
+    Each run of other characters becomes one ``_``; a stem without letters and digits becomes ``document``.
 
     >>> sanitise_file_stem("Müller, Jane (2).pdf"), sanitise_file_stem("….pdf")
     ('M_ller_Jane_2_', 'document')
@@ -128,8 +130,5 @@ def sanitise_file_stem(path: Path | str) -> str:
 
 
 def encode_path_as_text(path: Path | str) -> str:
-    """Encode a path as text that can be written.
-
-    A file name may contain undecodable bytes.
-    """
+    """Return a path as valid Unicode text; undecodable bytes become ``?``."""
     return str(path).encode(errors="replace").decode()

@@ -1,7 +1,4 @@
-"""Read one document, or load an earlier run's bundle of it.
-
-Wrap unexpected errors.
-"""
+"""Reading of one document, or reuse of the bundle of an earlier run."""
 
 from __future__ import annotations
 
@@ -34,7 +31,10 @@ def map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> di
 def load_bundle_if_current(
     output_folder: OutputFolder, source: SourceDocument, reader_version: str
 ) -> DocumentBundle | None:
-    """Load an earlier run's bundle of the same bytes by the same reader, if any."""
+    """Load the stored bundle; None if the file, its path or the reader changed.
+
+    None also if the bundle is incomplete.
+    """
     bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
@@ -43,7 +43,7 @@ def load_bundle_if_current(
         reader_version,
         str(source.path),
     )
-    # An engine that reached its time limit may succeed now.
+    # An OCR engine that reached its time limit may succeed now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if is_same_input and is_complete else None
 
@@ -51,16 +51,16 @@ def load_bundle_if_current(
 async def read_document_and_save_bundle(
     output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
 ) -> BundleWithTimings:
-    """Read a document and write its bundle.
+    """Read a document and save its bundle; return the bundle with the seconds taken.
 
-    DocumentError if that fails, or if the file changes meanwhile.
+    DocumentError if the document cannot be read, or if the file changes meanwhile.
     """
     read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(
             f"{source.path.name} changed while it was being read",
             code="READER-CHANGED",
-            remedy="Run it again when nobody writes to it.",
+            remedy="Run the document again when nothing writes to the file.",
         )
     log_event(
         log,
@@ -80,12 +80,12 @@ async def read_document_and_save_bundle(
 
 
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
-    """Log a defect that one document met, without a word of the document, and wrap it."""
+    """Log an unexpected error without any document text; return it as DocumentError."""
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
-    log_id = source.sha256[:12] if source.sha256 else "without bytes"  # never its name, which may be a patient's
+    log_id = source.sha256[:12] if source.sha256 else "without bytes"  # never the file's name, which may be a patient's
     log.error("document %s: %s in %s", log_id, type(error).__name__, last_frame.name)
     return DocumentError(
         f"{source.path.name} failed unexpectedly ({type(error).__name__} in {last_frame.name})",
         code="UNEXPECTED",
-        remedy="Run it again; if it happens again, report it with this line.",
+        remedy="Run the document again; if the error happens again, report it with this line.",
     )

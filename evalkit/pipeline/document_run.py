@@ -1,4 +1,4 @@
-"""Run many documents: read each, decide about it, store what follows."""
+"""Run over many documents: read each, decide about it, store the results."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ from evalkit.store import (
 
 log = logging.getLogger(__name__)
 
-#: Errors that may not occur the next time.
+#: Codes of errors that may not occur again when the document is processed again.
 _TRANSIENT_ERROR_CODES = frozenset(
     {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
 ) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
@@ -87,7 +87,7 @@ def create_result(
     times: Times,
     patient_salt: bytes | None,
 ) -> DocumentResult:
-    """Convert a document's outcome to the stored form.
+    """Build the record that is stored as a document's result.
 
     Without a salt, segments get no patient keys.
     """
@@ -120,17 +120,18 @@ def create_result(
 
 
 async def run_documents(options: RunOptions) -> RunSummary:
-    """Process these documents as :func:`evalkit.run` does.
+    """Process documents as :func:`evalkit.run` does, on the caller's event loop.
 
     A finished document stays finished: its files are written first and its row of the index last, so a killed run
-    repeats only what was under way. A document with an unchanged fingerprint is neither read nor asked about again.
+    repeats only the documents that were in progress. A document with an unchanged fingerprint is neither read again,
+    nor is a model asked about it.
     """
     monotonic_start = time.monotonic()
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        # The index can be rebuilt from the files, and is if it was lost.
+        # If the database was lost, the index is rebuilt from the files.
         if not index.list_documents() and output_folder.list_json_files(RESULTS_FOLDER):
             rebuild_and_count_documents_and_cases(output_folder, index)
         earlier_rows = index.list_documents()
@@ -212,8 +213,8 @@ class _DocumentRun:
         )
 
     async def process_sources(self, sources: tuple[SourceDocument, ...]) -> list[DocumentSummary]:
-        """Process all documents, several at a time."""
-        # Calls wait for the provider, not for this machine: as many more documents as calls are in flight.
+        """Process all documents, several at a time; return their summaries in order."""
+        # While a call waits for the provider, this machine can process another document.
         extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
         executor = open_executor(
             self._settings,
@@ -306,7 +307,7 @@ class _DocumentRun:
         if row["replaced"]:
             self._index_document(
                 source, result_fingerprint, result.decision.value, None
-            )  # an earlier version came back
+            )  # the path has this earlier version of the file again
         return summarise_result(result, source, bundle, None)
 
     async def _read_decide_and_save_document(
@@ -321,7 +322,7 @@ class _DocumentRun:
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
-        # The calls of one document overlap: only its waiting time counts.
+        # The calls of one document overlap: the time that it waited counts, not the sum of its calls.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
         self.timings.add(source.doc_id, seconds_by_step)
@@ -343,9 +344,9 @@ class _DocumentRun:
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
-        """Load an earlier run's bundle, if current.
+        """Load the bundle of an earlier run; None if outdated, or if ``--fresh`` is given.
 
-        StoreError if the result is a newer evalkit's.
+        StoreError if a newer evalkit wrote the document's result.
         """
         load_if_intact(read_result, self._output_folder, source.doc_id)
         return (
@@ -357,16 +358,16 @@ class _DocumentRun:
     def _save_publish_and_index_result(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Write the result and what follows from it; the row of the index last."""
+        """Write the result, then its packet or silver truth, and last its index row."""
         self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
 
     def _is_packet_or_silver_truth_written(self, result: DocumentResult) -> bool:
-        """Tell whether the last file that ``_write_packet_or_silver_truth`` writes exists.
+        """Return True if the last file of ``_write_packet_or_silver_truth`` exists.
 
-        An earlier run may have ended, or lost its database, before. The index alone does not tell: rebuilt from the
-        files, it has the result.
+        An earlier run may have ended, or lost its database, before it wrote that file. The index alone does not show
+        this: an index rebuilt from the files has the result.
         """
         inclusion_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
@@ -387,7 +388,7 @@ class _DocumentRun:
             created_at=result.times["finished_at"],
         )
         if result.decision is Decision.AUTO_ACCEPT:
-            # A document that was accepted before keeps the probability of that moment.
+            # A document that was accepted by an earlier run keeps its probability.
             earlier_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
             audit_probability = (
                 get_inclusion_probability(self._settings, self._completed_audits)
@@ -423,9 +424,10 @@ class _DocumentRun:
             remove_mismatched_silver_fields(self._output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
-        """Write a failure result, with the seconds since ``monotonic_start``.
+        """Save that a document failed, and return the summary of the failure.
 
-        A transient failure (a crash, a time limit, missing rights) is retried by the next run and removes nothing.
+        The seconds since ``monotonic_start`` are saved too. A transient failure (a crash, a time limit, missing
+        permissions) is retried by the next run and removes nothing.
         """
         seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
         self.timings.add(source.doc_id, seconds_by_step)
@@ -474,9 +476,9 @@ class _DocumentRun:
 
 
 def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
-    """Tell whether a model failed to answer then, and may answer now.
+    """Return True if a model failed to answer a question of this document.
 
-    The journal has the other answers.
+    Asked again, the model may answer now; the journal has the other answers.
     """
     codes = {issue.code for issue in result.open_issues}
     has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)

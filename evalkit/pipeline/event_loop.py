@@ -1,4 +1,4 @@
-"""Run coroutines for synchronous callers, also in Jupyter."""
+"""Execution of coroutines for synchronous callers, also in Jupyter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ log = logging.getLogger(__name__)
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on an event loop in a thread of its own.
+    """Run a coroutine to its end in another thread, and return its outcome.
 
-    Jupyter's loop is already running.
+    In Jupyter, the loop of the caller's thread is already running.
     """
     loop = asyncio.new_event_loop()
     task = loop.create_task(coroutine)
@@ -29,7 +29,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
             # interrupt considers the thread ended (Python 3.11).
             finished_event.wait(0.2)
         except KeyboardInterrupt as error:
-            # The first one starts nothing new and lets paid calls finish; the next one drops those too.
+            # The first interrupt starts nothing new and lets paid calls finish; the next one drops these calls too.
             if interruption is None:
                 log.warning("interrupted: waiting for running calls; press Ctrl-C again to drop them")
             interruption = error

@@ -1,4 +1,4 @@
-"""Extract the fields of one document's forms and reports, or reuse them."""
+"""Field extraction from one document's forms and reports, or reuse of fields."""
 
 from __future__ import annotations
 
@@ -47,33 +47,33 @@ from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_
 log = logging.getLogger(__name__)
 
 AUTO_TEMPLATE = "auto"
-#: Increase it with every change that alters the fields extracted from the same words.
+#: Version of the extraction rules. Increase it with every change that alters the fields extracted from the same words.
 _RULES_VERSION = 2
 
 
 @dataclass(frozen=True)
 class FieldExtractor:
-    """The reader of a document's fields.
+    """Extractor of the fields of one document's reports and forms.
 
-    Without a language model it can run in another process.
+    Without a language model the extractor can run in another process.
     """
 
     model: Model
     ensemble: tuple[Model, ...]
     loop_config: ReliabilityLoopConfig
     window_characters: int | None
-    """Characters of a document per question; None: all."""
+    """Maximum characters of a document in one question; None for the whole document."""
     template: FieldTemplate | None
-    """The template of the whole document; None: templates by content."""
+    """The template for the whole document; None to choose templates by content."""
     tax_year: int | None
 
     async def extract(
         self, bundle: DocumentBundle, classification: ClassificationOutput | None
     ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """Extract the fields of each report and form, in page order, and report usage.
+        """Extract the fields of all reports and forms in page order; return usage, too.
 
-        Without a ``classification``, the classifier is asked about pages that are not forms. StoreError if an answer
-        could not be stored.
+        Without a ``classification``, the classifier is asked about pages that are not forms. StoreError if a model's
+        answer could not be stored.
         """
         model = _UsageCountingModel(self.model)
         fixed_template_name = self.template.name if self.template else None
@@ -136,7 +136,7 @@ class FieldExtractor:
 
 
 class FieldExtractionPipeline:
-    """The extraction of documents' fields; it keeps nothing between them."""
+    """Field extraction for a run; it keeps no state between documents."""
 
     def __init__(
         self,
@@ -147,9 +147,9 @@ class FieldExtractionPipeline:
         template_name: str = AUTO_TEMPLATE,
         tax_year: int | None = None,
     ) -> None:
-        """Set up the extraction with the template for whole documents.
+        """Prepare the extraction with one template, or with ``auto`` to choose by content.
 
-        ``auto``: templates by content. ``versions`` of all that reads and asks. UsageError if the template is unknown.
+        ``versions`` are those of ``collect_versions``. UsageError if the template is unknown.
         """
         self._settings = settings
         self._model_session = model_session
@@ -173,7 +173,7 @@ class FieldExtractionPipeline:
         times: Times,
         classification: ClassificationOutput | None = None,
     ) -> Extractions:
-        """Extract a document's fields.
+        """Extract a document's fields, and return the record that is stored.
 
         ``classification`` and StoreError as for ``FieldExtractor.extract``. ``times`` has the start time, and the
         seconds of earlier steps.
@@ -207,7 +207,7 @@ class FieldExtractionPipeline:
         )
 
     def compute_fingerprint(self, bundle: DocumentBundle, classification: ClassificationOutput | None) -> str:
-        """Hash everything that determines the extraction."""
+        """Return the hash of everything that determines the extracted fields."""
         return hash_canonical_json(
             {
                 "sha256": bundle.sha256,
@@ -225,9 +225,9 @@ class FieldExtractionPipeline:
 
 
 def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerprint: str) -> Extractions | None:
-    """Load an earlier extraction with this fingerprint, if no agent failed.
+    """Load stored extractions with this fingerprint; None if missing or incomplete.
 
-    StoreError if a newer evalkit wrote it.
+    Incomplete: an agent failed. StoreError if a newer evalkit wrote them.
     """
     stored_extractions = load_if_intact(read_extractions, output_folder, doc_id)
     if stored_extractions is None:
@@ -241,7 +241,7 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
 
 
 def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
-    """Load the classification that an earlier run made of the same bytes, if any."""
+    """Load an earlier run's classification of the same bytes; None if there is none."""
     try:
         result = read_result(output_folder, bundle.doc_id)
     except StoreError:
@@ -260,9 +260,9 @@ async def load_or_extract_and_publish_fields(
     *,
     fresh: bool,
 ) -> tuple[Extractions, bool]:
-    """Load or extract a document's fields, store them, update case and truth.
+    """Load or extract a document's fields, and update its case or ground truth.
 
-    Returns the fields, and whether an earlier run had extracted them. ``times`` as for
+    Returns the fields, and True if an earlier run had extracted them. New fields are stored. ``times`` as for
     ``FieldExtractionPipeline.extract``.
     """
     classification = load_earlier_classification(output_folder, bundle)
@@ -297,7 +297,7 @@ def queue_fields_or_write_silver_truth(
 ) -> None:
     """Queue a document's fields if a person has to check any of its reports or forms.
 
-    Otherwise they become silver ground truth, if the document's own ground truth has reports of these types. An
+    Otherwise the fields become silver ground truth, if the document's own ground truth has reports of these types. An
     outdated case or record of an earlier run is withdrawn.
     """
     case_id, started_at = (
@@ -313,7 +313,7 @@ def queue_fields_or_write_silver_truth(
         )
         return
     withdraw_packet_unless_frozen(output_folder, index, case_id)
-    # A case that somebody has open stays, and its fields are not ground truth meanwhile.
+    # A case that a person has open stays; meanwhile the fields do not become ground truth.
     has_open_case = output_folder.has_file(packet_file_name(case_id))
     if (
         document_extractions.extractions
@@ -373,7 +373,7 @@ def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:
 
 
 def parse_tax_year(text: str | int | None) -> int | None:
-    """Parse a tax year. UsageError if it is out of range."""
+    """Parse a tax year from 2000 to 2099; None stays None. UsageError otherwise."""
     if text is None:
         return None
     year = int(text)

@@ -1,4 +1,4 @@
-"""Extract the fields of many documents: ``evalkit extract``."""
+"""Field extraction from many documents: ``evalkit extract``."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """The options of an extraction.
+    """Options of ``extract``.
 
     Options without a description are as for :class:`~evalkit.pipeline.options.RunOptions`.
 
     Args:
-        template: the template of every document; ``auto``: the templates of the reports and forms found in it.
-        tax_year: the required year; forms of another year go to a person.
-        model: the model that extracts and judges.
+        template: the template for every document; ``auto`` chooses by the reports and forms found in the document.
+        tax_year: the required year; forms of another year are reviewed by a person.
+        model: the model that extracts fields and judges them.
     """
 
     paths: Iterable[Path | str]
@@ -76,17 +76,17 @@ class ExtractedDocument:
     pdf_filename: str
     extractions: tuple[Extraction, ...] = ()
     resumed: bool = False
-    """True if an earlier run extracted it and nothing was done now."""
+    """True if an earlier run extracted the fields, so that this run did nothing."""
     error: str | None = None
-    """The reason of its failure, and the remedy."""
+    """The reason why the document failed, and the remedy; None if it did not fail."""
 
 
 @dataclass(frozen=True)
 class ExtractSummary(BatchSummary[ExtractedDocument]):
-    """The outcome of ``evalkit extract``."""
+    """Summary of ``evalkit extract``: the extracted fields of each document."""
 
     def list_field_rows(self) -> list[dict[str, Any]]:
-        """List one row per field of every report and form, for a table."""
+        """List one row per extracted field, with its document, pages, value and status."""
         return [
             {
                 "doc_id": document.doc_id,
@@ -108,7 +108,7 @@ class ExtractSummary(BatchSummary[ExtractedDocument]):
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return ``list_field_rows`` as a table."""
+        """Return the rows of ``list_field_rows`` as a pandas table."""
         import pandas as pd
 
         return pd.DataFrame(self.list_field_rows(), columns=FIELD_COLUMNS, dtype=object)
@@ -121,7 +121,7 @@ FIELD_COLUMNS = [
 
 
 async def extract_documents(options: ExtractOptions) -> ExtractSummary:
-    """Extract the fields of these documents as :func:`evalkit.pipeline.extract` does."""
+    """Extract fields as :func:`evalkit.pipeline.extract` does, on the caller's loop."""
     settings = resolve_settings(**vars(options))
     output_folder = open_output_folder(options.output or settings.output, settings.database)
     monotonic_start = time.monotonic()
@@ -179,7 +179,7 @@ async def _extract_document(
     run_started_at: str,
     fresh: bool,
 ) -> ExtractedDocument:
-    """Extract one document's fields; a failure becomes part of its summary."""
+    """Extract one document's fields; a failure is returned as its ``error``."""
     if source.read_error:
         return _create_failed_document(source, source.read_error)
     try:

@@ -1,6 +1,6 @@
-"""Compute the fingerprint of a result.
+"""Fingerprint of a result: a hash of everything that determines the result.
 
-A document with an unchanged one is not processed again.
+A document with an unchanged fingerprint is not processed again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
 
-#: Tables that affect results and have no version of their own.
+#: Tables that affect results and have no version number.
 _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
@@ -36,7 +36,7 @@ _FURTHER_TABLES = (
 
 @cache
 def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Collect the versions of code, tables, prompts and own verifiers.
+    """Collect the versions of code, tables, prompts and a site's own verifiers.
 
     UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
     """
@@ -72,9 +72,9 @@ def compute_fingerprint(
     supplied_classification: Any,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
-    """Hash everything that determines a document's result.
+    """Return the hash of everything that determines a document's result.
 
-    Workers, output and production's labels do not.
+    The number of workers, the output folder and production's labels do not determine it.
     """
     supplied_json = (
         {"unparseable": supplied_classification.reason}
@@ -100,7 +100,7 @@ def compute_fingerprint(
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Describe the models: their names, own servers, and window size."""
+    """Return the settings of models that determine results: names, servers, window."""
     return {
         "models": settings.models.model_dump(),
         "window_characters": settings.window_characters,

@@ -1,4 +1,4 @@
-"""The language models of one run, with their ledger and concurrency limits."""
+"""Language models of one run, with their ledger and concurrency limits."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
 
+#: Name of the model that is part of evalkit and needs no provider.
 EMBEDDED_MODEL_NAME = "embedded"
-"""The model without a provider."""
-#: The roles that ask models, by profile.
+#: Roles for which models are asked, by profile.
 _ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
-#: The role of a template's only reviewer.
+#: Role of the reviewer if a template has only one reviewer.
 _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
 
 class ModelSession:
-    """Models by role, which share a ledger."""
+    """Language models of one run, by role; they share one ledger."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class ModelSession:
         for_extraction: bool = False,
         for_template_review: bool = False,
     ) -> None:
-        """Open the models.
+        """Prepare the models that this kind of run asks.
 
-        UsageError if one lacks a provider, a key, or a price for a limit in dollars. ``for_extraction``: fields are
-        extracted too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if a model has no provider or key, or no known price although dollars are limited.
+        ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
@@ -79,28 +79,28 @@ class ModelSession:
 
     @property
     def has_language_models(self) -> bool:
-        """True if any language model is asked."""
+        """True if the session uses any language model."""
         return bool(self._language_models)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
-        """Return how long a document has waited for language models so far."""
+        """Return the seconds that a document has waited for language models so far."""
         return (
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
     def mark_run_finished(self) -> None:
-        """Close the fresh run in the journal.
+        """Mark the ``--fresh`` run in the journal as finished.
 
-        If that fails, it is only logged: the documents are done.
+        A failure is only logged, because the documents are done.
         """
         try:
             self.ledger.mark_fresh_run_finished()
         except StoreError as error:
-            log.warning("the journal was not closed, so the next --fresh run reuses this one's answers: %s", error)
+            log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
     async def close(self) -> None:
         """Wait for pending calls, and close the connections."""
-        async with AsyncExitStack() as exit_stack:  # one failure leaves none of the others open
+        async with AsyncExitStack() as exit_stack:  # if one model fails to close, the others are closed all the same
             for model in self._language_models.values():
                 exit_stack.push_async_callback(model.close)
 
@@ -127,7 +127,7 @@ def _select_template_review_model_names(settings: Settings) -> dict[str, str]:
 
 @dataclass
 class _WaitTime:
-    """The time that a document has waited for concurrent answers."""
+    """Time that a document has waited for answers, overlapping calls counted once."""
 
     total_seconds: float = 0.0
     open_calls: int = 0
@@ -135,7 +135,7 @@ class _WaitTime:
 
 
 class _TimedModel:
-    """A model that measures how long each document waits for it and for the others."""
+    """Model wrapper that measures how long each document waits for answers."""
 
     def __init__(self, model: Model, wait_by_document: dict[str, _WaitTime]) -> None:
         self._model = model
@@ -159,12 +159,12 @@ class _TimedModel:
 
 
 def create_spending_limits(settings: Settings) -> SpendingLimits:
-    """Create the spending limits; a setting of 0 means no limit."""
+    """Create the spending limits from the settings, where 0 means no limit."""
     return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
 
 def create_provider(provider_and_model: str, settings: Settings) -> Provider:
-    """Create the provider that a model's name means.
+    """Create the provider of a model whose name begins with the provider's family.
 
     UsageError as for ``ModelSession``.
     """
@@ -184,6 +184,6 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
 
 
 def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:
-    """Find the address that is set for a model's family: the setting ``{family}_base_url``, if there is one."""
+    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
     base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
     return base_url

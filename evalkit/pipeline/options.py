@@ -1,4 +1,4 @@
-"""The options of ``run`` and ``evaluate``, and the settings that they replace."""
+"""Options of ``run`` and ``evaluate``, and the settings that they replace."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ Parameters = ParamSpec("Parameters")
 OptionsT = TypeVar("OptionsT")
 OutcomeT = TypeVar("OutcomeT")
 
+#: Options that replace the setting of the same name; ``model`` replaces the default model.
 _SETTING_OPTIONS = ("model", "workers", "reader", "profile", "executor")
-"""The options that replace a setting; ``model`` replaces the default one."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run.
+    """Options of ``run`` and ``arun``.
 
     Args:
-        paths: PDF files, and folders that are searched.
+        paths: PDF files, and folders that are searched for them.
         output: the folder to write to.
         model: the model that classifies and answers the verifiers' questions.
         reader: ``local`` or ``documentai``.
-        profile: ``full``, or ``lean``: two calls a document instead of four.
+        profile: ``full``, or ``lean``, which makes two calls of a model per document instead of four.
         production: CSV or JSON with the production classifier's labels.
         patients_file: CSV or JSON with the patient whom each document should be about.
-        classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
-        workers: processes that read PDFs; 0 is one per core.
-        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read, and decided about without a language model.
-        fresh: process everything again, also what an earlier run finished.
+        classifications: folder with ``{doc_id}.json``: another system's answers, which are verified; no model is asked.
+        workers: number of processes that read PDFs; 0 means one per core.
+        executor: where PDFs are read, and decided about if no language model is asked: ``local`` or ``dask://HOST:PORT``.
+        fresh: process all documents again, even those that an earlier run finished.
         extract: extract the fields of reports and forms too.
-        even_purged: import documents again that were purged.
+        even_purged: process documents again that were purged.
         on_progress: called after each document.
-        settings: instead of the environment, ``evalkit.toml`` and the options from ``model`` to ``executor``.
+        settings: used instead of the environment, ``evalkit.toml`` and the options that replace settings.
     """
 
     paths: Iterable[Path | str]
@@ -63,11 +63,11 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """The options of an evaluation; see :class:`RunOptions` for undescribed ones.
+    """Options of ``evaluate``; those without a description are as for ``RunOptions``.
 
     Args:
         path: the PDF.
-        classification: the answer of another system, as JSON value or text, to be verified instead of asking.
+        classification: another system's answer as JSON value or text, which is verified; no model is asked.
     """
 
     path: Path | str
@@ -82,7 +82,10 @@ class EvaluateOptions:
 def accept_options(
     options_type: Callable[Parameters, OptionsT],
 ) -> Callable[[Callable[[OptionsT], OutcomeT]], Callable[Parameters, OutcomeT]]:
-    """Give a function the fields and the description of its options record."""
+    """Decorate a function to take the fields of its options record as arguments.
+
+    The function also gets the record's description.
+    """
 
     def spread_options(function: Callable[[OptionsT], OutcomeT]) -> Callable[Parameters, OutcomeT]:
         @wraps(function)
@@ -100,9 +103,10 @@ def accept_options(
 
 
 def resolve_settings(*, settings: Settings | None = None, output: Path | str | None = None, **options: Any) -> Settings:
-    """Return these settings, or the environment's with the ``options`` of a call.
+    """Return the given settings, or the environment's with the options of this call.
 
-    UsageError if both are given, except for ``output``, which every caller takes from its own argument first.
+    UsageError if settings are given together with options that replace settings. Only ``output`` may be given too:
+    every caller takes it from its own argument first.
     """
     replaced_settings = {name: options[name] for name in _SETTING_OPTIONS if options.get(name) is not None}
     if settings is None:
@@ -111,8 +115,8 @@ def resolve_settings(*, settings: Settings | None = None, output: Path | str | N
         return Settings.load(output=None if output is None else str(output), **replaced_settings)
     if replaced_settings:
         raise UsageError(
-            f"settings are given, and also {', '.join(replaced_settings)}",
+            f"these options cannot be combined with `settings`: {', '.join(replaced_settings)}",
             code="SETTINGS",
-            remedy="Give one of the two: Settings.load(…) takes the options too.",
+            remedy="Give either settings or options: Settings.load(…) takes these options too.",
         )
     return settings

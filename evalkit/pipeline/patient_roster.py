@@ -1,4 +1,4 @@
-"""Read the patient whom each file should be about: a table, and settings.
+"""Patient whom each file should be about, from a table and from settings.
 
 Source: contract ruling 22. The table names patients: errors name its rows, and never quote it.
 """
@@ -22,7 +22,7 @@ from evalkit.settings import Settings
 _ROSTER = TableKind(
     "the patients' roster",
     "ROSTER",
-    "It needs the columns doc_id or filename, and name, birth_date or record_number; one patient for each document.",
+    "The file needs the columns doc_id or filename, and name, birth_date or record_number; one patient per document.",
     is_confidential=True,
 )
 _KIND_BY_COLUMN: dict[str, IdentifierKind] = {
@@ -30,25 +30,25 @@ _KIND_BY_COLUMN: dict[str, IdentifierKind] = {
     "birth_date": "date_of_birth",
     "record_number": "mrn",
 }
+#: Maximum characters of a name, a date or a number in the table.
 _MAX_CELL_LENGTH = 200
-"""Characters of a name; no date or number is longer."""
 _NO_BOX = (0.0, 0.0, 0.0, 0.0)
+#: Maximum number of rows that a problem names.
 _MAX_NAMED_ROWS = 10
-"""Rows that a problem names."""
 
 
 @dataclass(frozen=True)
 class PatientRoster:
-    """The patients by ``doc_id`` or file name, and the row of each."""
+    """Expected patients by ``doc_id`` or file name, and the row number of each."""
 
     rows: SuppliedLabels
     row_number_by_key: Mapping[str, int]
     path: Path
 
     def map_identities_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
-        """Map documents that have a row to their identity.
+        """Map the doc_id of each document that has a row to its patient's identifiers.
 
-        A file name shared by several matches none.
+        A file name that several documents share matches none of them.
         """
         row_by_doc_id = self.rows.map_labels_by_doc_id(sources)
         return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
@@ -56,9 +56,9 @@ class PatientRoster:
     def list_unused_row_problems(
         self, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
     ) -> list[UsageError]:
-        """List a problem for rows that belong to no document, or to several.
+        """List an error for rows that match no document, or several.
 
-        ``path_by_earlier_doc_id`` as for production's labels.
+        ``path_by_earlier_doc_id`` as for ``list_unused_label_problems``.
         """
         known_ids = [*path_by_earlier_doc_id, *(source.doc_id for source in sources)]
         known_names = [
@@ -80,7 +80,7 @@ class PatientRoster:
                     self.rows.find_unmatched_keys(known_ids, known_names),
                     "belongs to no document",
                     "UNKNOWN",
-                    "Name documents by doc_id or file name, or leave the rows out.",
+                    "Correct the doc_id or file name in these rows, or remove the rows.",
                 ),
             )
             if keys
@@ -95,7 +95,7 @@ class PatientRoster:
 
 
 def read_patient_roster(path: Path) -> PatientRoster:
-    """Read the patients from a CSV or JSON file.
+    """Read the patients whom documents should be about from a CSV or JSON file.
 
     UsageError naming the file, the row and the fault. Columns: ``doc_id`` or ``filename``, and ``name``,
     ``birth_date``, ``record_number``, of which each row has at least one. JSON is a list of such objects.
@@ -105,7 +105,7 @@ def read_patient_roster(path: Path) -> PatientRoster:
     for row_number, row in enumerate(read_table_rows(path, _ROSTER), 1):
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not key:
-            raise _ROSTER.create_error(path, f"row {row_number} has no doc_id or filename that is text")
+            raise _ROSTER.create_error(path, f"row {row_number} needs a text as doc_id or filename")
         try:
             identity = tuple(_iterate_identifiers(row))
         except ValueError as error:
@@ -113,7 +113,9 @@ def read_patient_roster(path: Path) -> PatientRoster:
         if not identity:
             raise _ROSTER.create_error(path, f"row {row_number} has no name, birth_date or record_number")
         if row_by_key.setdefault(key, {"identity": identity})["identity"] != identity:
-            raise _ROSTER.create_error(path, f"row {row_number} names another patient than a row before it")
+            raise _ROSTER.create_error(
+                path, f"row {row_number} names another patient than an earlier row about the same document"
+            )
         row_number_by_key.setdefault(key, row_number)
     if not row_by_key:
         raise _ROSTER.create_error(path, "it has no rows")
@@ -121,28 +123,31 @@ def read_patient_roster(path: Path) -> PatientRoster:
 
 
 def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
-    """Iterate over the facts of a row.
+    """Yield the patient's identifiers in a row.
 
-    ValueError naming the column of one that cannot be read.
+    ValueError naming the column whose value cannot be read.
     """
     for column, kind in _KIND_BY_COLUMN.items():
         cell = row.get(column)
         if cell is None or cell == "":
             continue
         if not isinstance(cell, str) or len(cell) > _MAX_CELL_LENGTH:
-            raise ValueError(f"its {column} is no text of at most {_MAX_CELL_LENGTH} characters")
+            raise ValueError(f"its {column} is not a text of at most {_MAX_CELL_LENGTH} characters")
         if not (text := cell.strip()):
             continue
         normal = normalise_identifier(kind, text)
         if normal is None:
-            raise ValueError(f"its {column} cannot be read as one")
+            raise ValueError(f"its {column} is not a valid value of this kind")
         yield Identifier(kind=kind, value=text, normal=normal, box=_NO_BOX)
 
 
 def build_patient_expectation(
     settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
-    """Combine what is known about a file's patients: its folder's setting, its row."""
+    """Combine a file's expected patients: its folder's setting, and its roster row.
+
+    Of nested folders with a setting, the innermost counts.
+    """
     folder_settings = (
         (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
     )

@@ -1,4 +1,4 @@
-"""Show a progress bar, in a terminal or in a notebook."""
+"""Progress bar of a run, in a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
-    """Show a bar in this context, and yield what ``run(on_progress=…)`` takes.
+    """Show a progress bar in this context; yield the callback for ``on_progress``.
 
-    It shows documents done, time left, and the calls, tokens and dollars of language models so far.
+    The bar shows documents done, time left, and the calls, tokens and dollars of language models so far.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

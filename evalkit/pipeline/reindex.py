@@ -1,4 +1,4 @@
-"""Rebuild the index from the files, and move the database."""
+"""Rebuild of the index from the files, and move of the database."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sql
 
 _IndexRows = list[dict[str, Any]]
 
+#: Number of results or cases per chunk.
 _CHUNK_SIZE = 500
-"""Results or cases per chunk."""
+#: Number of chunks from which further processes pay off: a process takes a second to start.
 _MIN_PARALLEL_CHUNKS = 8
-"""Chunks from which further processes pay: one takes a second to start."""
+#: Maximum number of processes; more would wait for the one that writes the database.
 _MAX_WORKERS = 4
-"""More would wait for the one process that writes the database."""
 
 
 def reindex(output_folder: OutputFolder) -> tuple[int, int]:
-    """Rebuild the tables of documents and cases, and count their rows.
+    """Rebuild the index from the files; return the numbers of documents and cases.
 
-    What follows from reviews (ground truth, a packet's status) is rewritten too, which repairs a crash in between.
+    Files derived from reviews (ground truth, a packet's status) are rewritten too, which repairs them after a crash.
     StoreError naming a file that cannot be read.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
@@ -47,7 +47,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
 
 
 def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
-    """Move ``evalkit.sqlite`` to the PostgreSQL database at that URL; count the rows.
+    """Move ``evalkit.sqlite`` to PostgreSQL; return the number of moved rows by table.
 
     UsageError, StoreError: nothing has changed then.
     """
@@ -56,7 +56,7 @@ def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, i
 
 
 def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
-    """Do the same as ``reindex``, for a caller that holds the run lock."""
+    """Rebuild the index as ``reindex`` does, for a caller that holds the run lock."""
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
     with hold_case_write_lock(output_folder):  # no review may be saved between reading and rebuilding
         chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
@@ -74,7 +74,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
         index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
         queue_or_withdraw_attention_checks(
             output_folder, index, format_iso_seconds(utc_now())
-        )  # by the ground truth that was just rewritten
+        )  # they depend on the ground truth that was just rewritten
         for case_id in index.deferrals.list_deferrals():
             recompute_and_save_case_status(output_folder, index, case_id, format_iso_seconds(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
@@ -83,12 +83,12 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
 def _read_rows_in_parallel(
     read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
-    """Iterate over the rows of all chunks in order, in parallel if that pays."""
+    """Yield the rows of all chunks in order, read in parallel if there are many."""
     if len(chunks) < _MIN_PARALLEL_CHUNKS:
         yield from chain.from_iterable(map(read_chunk, chunks))
         return
     try:
-        # Two for each processor: one of them waits for the disk.
+        # Two processes per processor, since one of them usually waits for the disk.
         with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
             yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
     except BrokenProcessPool as error:
@@ -100,9 +100,9 @@ def _read_rows_in_parallel(
 
 
 def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
-    """Split the base cases into chunks.
+    """Split base cases into chunks in which related cases stay together.
 
-    Those that may follow from each other's reviews stay together.
+    Related cases are those that may follow from each other's reviews.
     """
     chunk: list[str] = []
     base_case_ids = sorted(
@@ -147,5 +147,5 @@ def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[st
         "sha256": result.sha256,
         "processed_at": result.times.get("finished_at"),
         "fingerprint": result.fingerprint,
-        "replaced": False,  # unless there is a newer one from its path
+        "replaced": False,  # `OutputIndex.rebuild` changes it if a newer document has the same path
     }

@@ -1,4 +1,4 @@
-"""Set up a run's reader and orchestrator from its settings."""
+"""Creation of a run's PDF reader and orchestrator from its settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:
-    """Build the reader's configuration.
+    """Build the configuration of the PDF reader from the settings.
 
-    UsageError if its engine is missing or its processor not reached.
+    UsageError if the OCR engine is missing, or if the Document AI processor cannot be reached.
     """
     reader_config = ReaderConfig(
         settings.read_seconds,
@@ -30,12 +30,15 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         _create_pinned_document_ai_reader(settings),
         settings.read_memory_mb,
     )
-    _ = reader_config.reader_version  # a missing reader is one error, not one for every document
+    _ = reader_config.reader_version  # checked here: a missing reader is one error, not one for every document
     return reader_config
 
 
 def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | None:
-    """Create the processor with its version, which is asked once if it is not named."""
+    """Create the Document AI reader with a fixed version; None for the local reader.
+
+    If the settings name no version, the processor is asked for it once.
+    """
     if settings.reader == "local":
         return None
     processor = create_document_ai_reader(settings)
@@ -43,15 +46,15 @@ def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | 
 
 
 def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
-    """Create the processor that is set.
+    """Create the Document AI reader that the settings describe.
 
-    UsageError if there is none, or its name is malformed.
+    UsageError if the settings name no processor, or if its name is malformed.
     """
     if not settings.documentai_processor:
         raise UsageError(
-            "no processor of Document AI is set",
+            "the setting documentai_processor is missing",
             code="DOCUMENTAI-PROCESSOR",
-            remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
+            remedy="Set documentai_processor to projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
         )
     from evalkit.documents.readers.documentai.reader import DocumentAiReader
 
@@ -66,9 +69,9 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
 def create_orchestrator(
     settings: Settings, model_session: ModelSession, *, include_rule_findings: bool = True
 ) -> RetryOrchestrator:
-    """Create the orchestrator that decides with these models.
+    """Create the orchestrator that classifies, verifies and decides with these models.
 
-    ``include_rule_findings`` as there.
+    ``include_rule_findings`` as for ``RetryOrchestrator``.
     """
     return RetryOrchestrator(
         model_session.model,

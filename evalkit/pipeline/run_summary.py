@@ -1,4 +1,4 @@
-"""The outcome of a run: one summary for each document, and one for all."""
+"""Summaries of a run: one for each document, and one for the whole run."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentSummary:
-    """The outcome of one document."""
+    """Summary of one processed document: its decision, type and issue counts."""
 
     doc_id: str
     pdf_filename: str
     pages: int | None
     decision: str | None
-    """AUTO_ACCEPT, ESCALATE_TO_SME; None if it failed."""
+    """AUTO_ACCEPT or ESCALATE_TO_SME; None if the document failed."""
     decision_rule: str | None
     dominant_type: str | None
     blocker: int
     major: int
     minor: int
-    """Open issues."""
+    """The number of open MINOR issues; ``blocker`` and ``major`` count the open issues of these severities."""
     raised_by: tuple[str, ...]
     """The agents of the open BLOCKER and MAJOR issues."""
     attempts: int
     evidence_quality_score: float | None
     calls: int
-    """This run's calls of models."""
+    """The number of calls of models in this run."""
     resumed: bool
-    """True if an earlier run finished it, and nothing was done now."""
+    """True if an earlier run finished the document, so that this run did nothing."""
     error: str | None = None
-    """The reason of its failure, and the remedy."""
+    """The reason why the document failed, and the remedy; None if it did not fail."""
     tokens: int = 0
-    """Input and output of these calls."""
+    """The input and output tokens of this run's calls."""
     cost_usd: str | None = "0"
-    """Of these calls, a decimal number as text; None if a price is unknown."""
+    """The cost of this run's calls in US dollars, as decimal text; None if a price is unknown."""
     has_unexpected_patients: bool = False
     """True if the file has several patients' documents although the setting ``patients`` allows one."""
 
 
+#: If more than this share of the files are about several patients, the summary suggests the setting for such files.
 _MANY_PATIENTS_SHARE = 0.20
-"""If more files than this share are about several patients, the archive is filed so."""
 _ISSUE_COLUMNS = (
     "issue_id",
     "agent",
@@ -73,23 +73,20 @@ _ISSUE_COLUMNS = (
 
 @dataclass(frozen=True)
 class RunSummary(BatchSummary[DocumentSummary]):
-    """The outcome of a run."""
+    """Summary of a run: its documents, problems, duration and usage of models."""
 
     timings: RunTimings = field(default_factory=RunTimings)
-    """The seconds of this run's documents; not part of the JSON."""
+    """The seconds of this run by step and document; not part of the JSON."""
     unknown_production_labels: tuple[str, ...] = ()
-    """Production's words that are none of the five types, and not in ``foreign_types``."""
+    """Production's labels that are none of the five types and that ``foreign_types`` does not map."""
 
     def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
-        """Return the summary for a program, with production's unknown labels."""
+        """Return the summary as a JSON object, with production's unknown labels."""
         return super().to_json(document_to_json) | {"unknown_production_labels": list(self.unknown_production_labels)}
 
     @property
     def label_hint(self) -> str | None:
-        """A sentence about production's unknown labels and their setting.
-
-        None without any.
-        """
+        """Sentence that asks to map production's unknown labels; None if all are known."""
         if not self.unknown_production_labels:
             return None
         words = ", ".join(map(repr, self.unknown_production_labels))
@@ -99,24 +96,24 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     @property
     def setting_hint(self) -> str | None:
-        """A sentence about the setting that the run's files call for; None without any."""
+        """Sentence that suggests ``patients`` if many files have several; else None."""
         count = sum(document.has_unexpected_patients for document in self.documents)
         if count <= _MANY_PATIENTS_SHARE * len(self.documents):
             return None
         return (
-            f"{count} of {len(self.documents)} files hold documents of several patients: if that is how they are filed, "
+            f"{count} of {len(self.documents)} files have documents of several patients: if this is intended, "
             'set patients = "several", or patients_by_folder for their folder'
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per document, columns as the fields of :class:`DocumentSummary`."""
+        """Return a table with one row per document and the fields of its summary."""
         import pandas as pd
 
         columns = list(DocumentSummary.__dataclass_fields__)
         return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
 
     def issues_frame(self) -> pd.DataFrame:
-        """Return one row per issue: doc_id and the issue's main fields."""
+        """Return a table with one row per issue: its doc_id and its main fields."""
         import pandas as pd
 
         output_folder = open_output_folder(self.output)
@@ -129,16 +126,16 @@ class RunSummary(BatchSummary[DocumentSummary]):
         return pd.DataFrame(rows, columns=["doc_id", *_ISSUE_COLUMNS])
 
 
+#: Function called after each document with its summary, the number of finished documents, and the number of all.
 RunProgressCallback = Callable[[DocumentSummary, int, int], None]
-"""Called after each document: its summary, how many are done, how many there are."""
 
 
 def summarise_result(
     result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, run_usage: Usage | None
 ) -> DocumentSummary:
-    """Summarise a result and this run's usage for it.
+    """Build the summary of a document that has a result.
 
-    ``run_usage`` is None if an earlier run finished it.
+    ``run_usage`` is this run's usage of models for the document; None if an earlier run finished it.
     """
     usage_of_run = run_usage or Usage()
     counts = count_open_issues(result.issues)
@@ -171,7 +168,7 @@ def summarise_result(
 def summarise_failure(
     source: SourceDocument, error: EvalkitError | Failure, *, resumed: bool = False
 ) -> DocumentSummary:
-    """Summarise a document that could not be processed."""
+    """Build the summary of a document that could not be processed."""
     return DocumentSummary(
         doc_id=source.doc_id,
         pdf_filename=encode_path_as_text(source.path.name),

@@ -1,4 +1,4 @@
-"""Sum the seconds of a run by step and document while it goes on."""
+"""Seconds of a run, summed by step and by document while the run goes on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from evalkit.core.timings import FAILED_STEP
 
+#: Printed label of each step that counts, in the order of processing. ``waiting`` does not count: there are always more
+#: documents than processes.
 _LABEL_BY_STEP = {
     "reading": "reading",
     "recognising": "recognising",
@@ -16,14 +18,13 @@ _LABEL_BY_STEP = {
     "extracting": "fields",
     FAILED_STEP: "unreadable documents",
 }
-"""In the order of processing. ``waiting`` does not count: there are always more documents than processes."""
 
 
 @dataclass
 class RunTimings:
-    """The seconds that documents took.
+    """Seconds that documents took, by step and by document.
 
-    Many run at once, so the sum exceeds the run's duration.
+    Many documents are processed at once, so the sum exceeds the run's duration.
     """
 
     seconds_by_step: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -37,7 +38,7 @@ class RunTimings:
                 self.seconds_by_document[doc_id] += seconds
 
     def format_timing_line(self, run_seconds: float) -> str:
-        """Name the slowest steps, in percent, and the slowest document of a run.
+        """Format a line: a run's seconds, the steps in percent, and the slowest document.
 
         >>> timings = RunTimings()
         >>> timings.add("a", {"waiting": 9.0, "reading": 6.0, "asking": 2.5})

@@ -1,7 +1,7 @@
-"""The draws of accepted documents for review, besides audits.
+"""Draws: random samples of accepted documents for review, in addition to audits.
 
-``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
-drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
+``draws/0001.json``, ``0002.json`` …: one draw each, changed only by a purge. A draw names every document that it could
+have drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ SCHEMA_VERSION = 1
 
 
 class Stratum(StrictRecord):
-    """The documents with one value of the field that was drawn by."""
+    """Documents with the same value of the field by which a draw was grouped."""
 
     value: str
-    """The common value, ``Pathology Report``."""
+    """The common value, such as ``Pathology Report``."""
     probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
-    """doc_id → the probability of having been drawn until now, 0..1, audits included."""
+    """doc_id → the probability (0..1) that the document was selected by this draw, an earlier draw or an audit."""
     drawn: tuple[str, ...]
     """The documents that this draw put into the queue."""
 
     @model_validator(mode="after")
     def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
-            raise ValueError("a document was drawn that has no probability")
+            raise ValueError("a drawn document has no probability")
         return self
 
 
 class Draw(StrictRecord):
-    """One ``evalkit sample``."""
+    """Record of one ``evalkit sample``: its strata and the documents it drew."""
 
     schema_version: int = SCHEMA_VERSION
     by: str
-    """The field: ``production``, ``type`` or ``decision``."""
+    """The field by which documents were grouped: ``production``, ``type`` or ``decision``."""
     drawn_at: str
-    """When (ISO 8601, UTC)."""
+    """The time of the draw (ISO 8601, UTC)."""
     strata: tuple[Stratum, ...]
 
 
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
-    """Read all draws, oldest first. StoreError if one is damaged, missing or foreign."""
-    # Without one of them, its documents' probabilities would be too low.
+    """Read all draws, oldest first. StoreError if a draw is damaged or missing."""
+    # Without the missing draw, the probabilities of its documents would be too low.
     return [
         parse_stored_record(
             Draw,
             output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
             file_name,
-            "Restore it from a backup.",
+            "Restore the file from a backup.",
         )
         for file_name in list_numbered_files_or_raise_on_gap(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]
 
 
 def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """Map each document that could have been drawn to its probability."""
+    """Map the doc_id of each document that a draw could select to its probability."""
     return {
         doc_id: probability
         for draw in read_all_draws(output_folder)
@@ -76,7 +76,7 @@ def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[
 
 
 def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """Map the documents that a draw put into the queue to their probability."""
+    """Map the doc_id of each drawn document to its probability."""
     return {
         doc_id: stratum.probability[doc_id]
         for draw in read_all_draws(output_folder)

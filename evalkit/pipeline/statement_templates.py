@@ -1,4 +1,4 @@
-"""Build and review bank-statement templates: ``evalkit review-template``."""
+"""Building and review of bank-statement templates: ``evalkit review-template``."""
 
 from __future__ import annotations
 
@@ -60,27 +60,28 @@ from evalkit.store import (
     template_review_file_name,
 )
 
-#: Pages shown to a model: the first ones and the last.
+#: Maximum number of pages shown to a model: the first pages and the last one.
 _MAX_PICTURES = 20
-#: Similarity in percent from which two bank names are the same: an engine may misread a letter.
+#: Similarity in percent from which two bank names count as the same: an OCR engine may misread a letter.
 _SAME_NAME_PERCENT = 85.0
 
 
 @dataclass(frozen=True)
 class TemplateReviewSummary:
-    """The outcome of ``evalkit review-template``."""
+    """Summary of ``evalkit review-template``: review result, written files and case."""
 
     doc_id: str
-    """The statement."""
+    """The doc_id of the bank statement."""
     review_result: TemplateReviewResult
     template_path: str
     """The template's file in the output folder."""
     cycle_paths: tuple[str, ...]
-    """The files of its cycles."""
+    """The files of the review cycles."""
     case_id: str | None
-    """The case that a person has to decide; None if approved."""
+    """The case that a person has to decide; None if the template was approved."""
     is_case_frozen: bool
-    """True if somebody has an earlier case of it open, or has decided it: case and template do not change then."""
+    """True if a person has an earlier case of the template open, or has decided it: then case and template stay
+    unchanged."""
     by_agent: Mapping[str, Usage]
     """The usage of language models by role."""
 
@@ -95,21 +96,21 @@ def review_and_publish_template(
     even_purged: bool = False,
     settings: Settings | None = None,
 ) -> TemplateReviewSummary:
-    """Review a template against a statement.
+    """Review a template against a bank statement, and store the outcome.
 
-    Write cycles, template, and a case if a person must decide. Works inside Jupyter too.
+    The review cycles, the template, and a case if a person must decide are written. Works inside Jupyter too.
 
     Args:
         template_toml: the template as TOML.
-        toml_file_name: its file's name, for errors.
-        statement_pdf: the statement.
+        toml_file_name: the name of the template's file, for errors.
+        statement_pdf: the bank statement.
         output: the folder to write to.
         model: the model that reviews, arbitrates and builds, unless ``[vllm_review.reviewers]`` names another.
         even_purged: import the statement again if it was purged.
-        settings: instead of the environment and ``evalkit.toml``.
+        settings: used instead of the environment and ``evalkit.toml``.
 
     Raises:
-        UsageError: the template is invalid, or another bank's; the statement was purged; nothing could be started.
+        UsageError: the template is invalid or of another bank; the statement was purged; the review cannot start.
         DocumentError: the statement cannot be read.
     """
     resolved_settings = resolve_settings(settings=settings, output=output, model=model)
@@ -171,10 +172,11 @@ async def _review_and_publish_template(
 
 
 def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | None = None) -> ProposalResult:
-    """Build the template of a statement that was read from ``statement_pdf``.
+    """Build a template for the bank statement in ``bundle``.
 
-    ``model`` may propose a better template than the measured one. DocumentError STATEMENT-NO-TABLE if there are no
-    columns of dates and amounts; UsageError for the model.
+    ``statement_pdf`` is the file from which the bundle was read. ``model`` may propose a better template than the
+    measured one. DocumentError STATEMENT-NO-TABLE if the statement has no columns of dates and amounts; UsageError if
+    the model cannot be used.
     """
     resolved_settings = resolve_settings(model=model)
     return run_sync(_build_template(bundle, statement_pdf, resolved_settings))
@@ -188,7 +190,7 @@ async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings:
 
 
 def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
-    """Convert ``[vllm_review]`` to the loop's configuration."""
+    """Build the review loop's configuration from the setting ``[vllm_review]``."""
     review_settings = settings.vllm_review
     retries: dict[RetryScenario, int] = {
         scenario: min(maximum, review_settings.retry.max_attempts)
@@ -224,7 +226,10 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
 
 
 def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
-    """Render the pages that a model is shown. DocumentError if one cannot be drawn."""
+    """Render the pages that a model is shown: the first ones and the last one.
+
+    DocumentError if a page cannot be rendered.
+    """
     pages = range(1, bundle.total_pages + 1)
     shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
     return tuple(
@@ -234,7 +239,7 @@ def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) ->
 
 
 def save_template_unless_stable_exists(output_folder: OutputFolder, template: StatementTemplate) -> None:
-    """Write a template to its place; a draft does not replace a stable template."""
+    """Save a template, unless it is a draft and the stored template is stable."""
     template_path = template_file_name(template.template_id)
     if template.status is TemplateStatus.DRAFT and has_stable_template(output_folder, template.template_id):
         return
@@ -242,7 +247,7 @@ def save_template_unless_stable_exists(output_folder: OutputFolder, template: St
 
 
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
-    """Tell whether there is a stable template of that name."""
+    """Return True if the output folder has a stable template of this name."""
     stored_template = read_stored_template(output_folder, template_id)
     return stored_template is not None and stored_template.status is TemplateStatus.STABLE
 
@@ -250,10 +255,10 @@ def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
 def _save_template_and_queue_case(
     output_folder: OutputFolder, index: OutputIndex, review_result: TemplateReviewResult, bundle: DocumentBundle
 ) -> tuple[str | None, bool]:
-    """Store a template, and queue a case if a person has to decide.
+    """Save a template, and queue a case if a person has to decide.
 
-    Returns the case, None if approved (an earlier case is withdrawn), and whether a person had the case before: what
-    they see or have decided ranks above any review by machines.
+    Returns the case_id (None if approved; an earlier case is withdrawn), and True if a person had the case before: then
+    the template is not saved, because the person's decision ranks above any review by machines.
     """
     case_id = review_result.template.template_id + TEMPLATE_CASE_SUFFIX
     with hold_case_write_lock(output_folder, case_id):
@@ -276,7 +281,7 @@ def _identify_statement(
     output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool
 ) -> SourceDocument:
     doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
-    # Of statements only the bundle exists: one with a similar name may be this one, and keeps its name.
+    # A statement only has a bundle: a bundle with a similar name may be of this file, which then keeps its doc_id.
     file_stem = sanitise_file_stem(pdf)
     bundle_ids = [PurePath(name).stem for name in output_folder.list_json_files(BUNDLES_FOLDER)]
     similar_ids = [doc_id for doc_id in bundle_ids if doc_id == file_stem or doc_id.startswith(f"{file_stem}-")]
@@ -296,9 +301,9 @@ def _identify_statement(
 
 
 def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:
-    """Raise UsageError if the statement is another bank's.
+    """Raise UsageError if the statement is of another bank than the template.
 
-    A rebuilt template would be that bank's.
+    A template rebuilt from this statement would be of the other bank.
     """
     printed_text = _normalise_text(bundle.pages[0].text)
     bank_marks = [_normalise_text(bank_mark) for bank_mark in template.identity.signs]
@@ -306,9 +311,9 @@ def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> N
         fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
     ):
         raise UsageError(
-            f"the statement shows none of the signs of {template.template_id}",
+            f"the statement shows none of the bank's signs that template {template.template_id} lists",
             code="TEMPLATE-OTHER-BANK",
-            remedy="Name a statement of its bank, or correct `signs` in the template's identity.",
+            remedy="Name a statement of the template's bank, or correct `signs` in the template's identity.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Read a run's further files: production's labels, patients, classifications."""
+"""Optional input files of a run: production's labels, patients, classifications."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from evalkit.store import OutputFolder
 
 @dataclass(frozen=True)
 class SuppliedInputs:
-    """The contents of these files, by doc_id."""
+    """Contents of a run's optional input files, by doc_id."""
 
     label_by_doc_id: Mapping[str, Mapping[str, Any]] | None
-    """Production's labels; None without such a file."""
+    """Production's labels; None if no file with labels was given."""
     unknown_production_labels: tuple[str, ...]
-    """Production's words that are none of the five types and that no setting maps to one."""
+    """Production's labels that are none of the five types and that no setting maps to one of them."""
     identity_by_doc_id: Mapping[str, tuple[Identifier, ...]]
-    """The patient whom the document should be about."""
+    """The identifiers of the patient whom each document should be about."""
     classification_by_doc_id: Mapping[str, Any]
-    """Answers to be verified instead of asking."""
+    """Another system's classifications, which are verified instead of asking a model."""
     problems: tuple[UsageError, ...]
-    """The rows and files that belong to no document, or to several."""
+    """An error for each row or file that belongs to no document, or to several."""
 
 
 def read_supplied_inputs(
@@ -49,7 +49,7 @@ def read_supplied_inputs(
 ) -> SuppliedInputs:
     """Read the files that the options name, and store production's labels.
 
-    ``path_by_earlier_doc_id`` are the documents of earlier runs. UsageError if a file cannot be used.
+    ``path_by_earlier_doc_id`` has the documents of earlier runs. UsageError if a file cannot be used.
     """
     unknown_labels: tuple[str, ...] = ()
     label_by_doc_id, problems = None, list[UsageError]()

@@ -1,4 +1,4 @@
-"""Read production's labels, true labels, and classifications to be verified."""
+"""Readers of production's labels, true labels, and supplied classifications."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from evalkit.store import (
 
 SCHEMA_VERSION = 1
 
+#: First page, last page (both included, counted from 1), and the type of these pages; None: cannot tell.
 TypedPageRange = tuple[int, int, str | None]
-"""First page, last page (both included, the document's first is 1), type; None: cannot tell."""
 
+#: Largest page number that labels may contain: no document has more pages, so a larger number is a typing error.
 MAX_PAGE_NUMBER = 100_000
-"""No document has more: a segment beyond is a typing error."""
 
 _SPAN_PATTERN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
-_SEGMENTS_FORMAT = "segments are written as 1-5 Genomic Report; 6-8 Clinical Note"
+_SEGMENTS_FORMAT = "segments must be written as 1-5 Genomic Report; 6-8 Clinical Note"
 _LABEL_COLUMNS = ("dominant_type", "confidence", "segments")
 _OVERFLOW_KEY = "\0beyond the last column"
+#: Maximum number of rows that a problem names.
 _MAX_NAMED_ROWS = 5
-"""Rows that a problem names."""
 _DOCUMENT_TYPES = tuple(kind.value for kind in DocumentType)
 
 
 @dataclass(frozen=True)
 class SuppliedLabels:
-    """A file's labels, each by its ``doc_id`` or by its file name."""
+    """Labels from a file, each by a document's ``doc_id`` or by its file name."""
 
     label_by_key: Mapping[str, Mapping[str, Any]]
 
     def map_labels_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
-        """Map documents to their labels; a file name shared by several matches none."""
+        """Map doc_ids to labels; a file name that several documents share matches none."""
         shared_names = self._find_shared_names(sources)
         source_labels = (
             (source, self.label_by_key.get(source.doc_id) or self.label_by_key.get(source.path.name))
@@ -64,15 +64,15 @@ class SuppliedLabels:
         }
 
     def find_ambiguous_names(self, sources: Sequence[SourceDocument]) -> list[str]:
-        """Find the labelled file names that several documents share.
+        """List the labelled file names that several documents share, sorted.
 
-        Not if all of these have a row by doc_id.
+        A name is left out if all its documents have a row by doc_id.
         """
         unlabelled_names = {source.path.name for source in sources if source.doc_id not in self.label_by_key}
         return sorted(self._find_shared_names(sources) & unlabelled_names & self.label_by_key.keys())
 
     def find_unmatched_keys(self, doc_ids: Iterable[str], filenames: Iterable[str]) -> list[str]:
-        """Find the doc_ids and file names of rows without a document, in file order."""
+        """List the doc_ids and file names of rows that match no document, in file order."""
         known_keys = {*doc_ids, *filenames}
         return [key for key in self.label_by_key if key not in known_keys]
 
@@ -82,7 +82,7 @@ class SuppliedLabels:
 
 
 class TableKind(NamedTuple):
-    """The kind of table that a file contains."""
+    """Kind of table that a file contains, with the code and remedy of its errors."""
 
     name: str
     error_code: str
@@ -91,11 +91,11 @@ class TableKind(NamedTuple):
     """True if errors name no column: a file without a header has a patient's name there."""
 
     def create_error(self, path: Path, problem: str) -> UsageError:
-        """Create the error for a file of this kind that cannot be used."""
+        """Create the UsageError for a file of this kind that cannot be used."""
         return UsageError(f"{self.name} {path}: {problem}", code=self.error_code, remedy=self.remedy)
 
 
-_LABEL_REMEDY = "It needs the columns doc_id or filename, and dominant_type; one label for each document."
+_LABEL_REMEDY = "The file needs the columns doc_id or filename, and dominant_type; one label for each document."
 _PRODUCTION_LABELS = TableKind("production labels", "PRODUCTION-LABELS", _LABEL_REMEDY)
 _TRUE_LABELS = TableKind("true labels", "TRUTH-LABELS", _LABEL_REMEDY)
 
@@ -104,16 +104,17 @@ def read_production_labels(path: Path) -> SuppliedLabels:
     """Read production's labels from a CSV or JSON file.
 
     UsageError naming file, row and fault. Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally
-    ``confidence`` and ``segments``. JSON is a list of such objects. Production may have types of its own and segments
-    that nobody can read.
+    ``confidence`` and ``segments``. JSON is a list of such objects. Types other than the five, and unreadable segments,
+    are accepted.
     """
     return _read_labels(path, _PRODUCTION_LABELS)
 
 
 def read_true_labels(path: Path) -> SuppliedLabels:
-    """Read true labels, from a file as for :func:`read_production_labels`.
+    """Read true labels from a CSV or JSON file, and check their types and segments.
 
-    UsageError also for a type that is none of the five and for segments that :func:`parse_typed_page_ranges` refuses.
+    Columns as for :func:`read_production_labels`. UsageError also for a type that is none of the five and for segments
+    that :func:`parse_typed_page_ranges` refuses.
     """
     return _read_labels(path, _TRUE_LABELS)
 
@@ -124,7 +125,7 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
             raise table_kind.create_error(
-                path, f"row {row_number} has no doc_id or filename, or no dominant_type, that is text"
+                path, f"row {row_number} needs a text as doc_id or filename, and a text as dominant_type"
             )
         label = {column: row[column] for column in _LABEL_COLUMNS if row.get(column) not in (None, "")}
         if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
@@ -137,9 +138,9 @@ def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
 
 
 def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, Any]]:
-    """Iterate over the rows of a CSV or JSON file, by column.
+    """Yield the rows of a CSV or JSON file as dicts by column name.
 
-    UsageError if it is not such a table.
+    UsageError if the file is not such a table.
     """
     is_json = path.suffix.lower() == ".json"
     try:
@@ -152,8 +153,8 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
             None if table_kind.is_confidential else error
         )
     if not is_json and (repeated_columns := _find_repeated_columns(csv_reader.fieldnames or ())):
-        shown_columns = "of one name" if table_kind.is_confidential else ", ".join(repeated_columns)
-        raise table_kind.create_error(path, f"it has several columns {shown_columns}")
+        shown_columns = "(not shown)" if table_kind.is_confidential else ", ".join(repeated_columns)
+        raise table_kind.create_error(path, f"several columns have the same name: {shown_columns}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise table_kind.create_error(path, "it is not a list of rows")
     for row_number, row in enumerate(rows, 1):
@@ -163,7 +164,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
 
 
 def _find_repeated_columns(columns: Sequence[str]) -> list[str]:
-    """Find the names that several columns have; columns without a name are not read."""
+    """List the column names that occur more than once; empty names are ignored."""
     return [name for name, count in Counter(columns).items() if name.strip() and count > 1]
 
 
@@ -186,9 +187,9 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
 
 
 def _describe_error(error: Exception) -> str:
-    """Describe an error of the system in its words.
+    """Describe an error of the system by its message, and any other by its type.
 
-    One of the text only by type, as it would quote the text.
+    The message of any other error would quote the text.
     """
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
@@ -196,9 +197,8 @@ def _describe_error(error: Exception) -> str:
 def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
     """Parse segments such as ``1-5 Genomic Report; 6 Other``, or JSON objects.
 
-    Returns spans by first page.
-
-    ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
+    Returns the page ranges sorted by first page. ValueError for anything else, for pages beyond 1 to
+    ``MAX_PAGE_NUMBER`` and for a first page behind the last.
 
     >>> parse_typed_page_ranges("6 Other; 1-5 Genomic Report")
     ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
@@ -227,16 +227,16 @@ def _parse_typed_page_range_object(segment: Any) -> TypedPageRange:
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError("a segment needs start_page, end_page and dominant_type") from error
     if not all(type(page) in (int, str) and str(page).isdecimal() for page in (first_page, last_page)):
-        raise ValueError("pages of a segment are whole numbers")
+        raise ValueError("start_page and end_page of a segment must be whole numbers")
     if not isinstance(document_type, str | None):
-        raise ValueError("the type of a segment is text")  # noqa: TRY004 - a fault of data, not of a call
+        raise ValueError("dominant_type of a segment must be text")  # noqa: TRY004 - a fault of data, not of a call
     return int(first_page), int(last_page), document_type
 
 
 def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
     first_page, last_page, _ = span
     if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
-        raise ValueError(f"there is no segment of pages {first_page}-{last_page}")
+        raise ValueError(f"a segment cannot have the pages {first_page}-{last_page}")
     return span
 
 
@@ -246,38 +246,40 @@ class StoredLabel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dominant_type: str
-    """One of the five types, or a word of production's own."""
+    """One of the five types, or another word of production."""
     confidence: Any = None
-    """0..1, if readable."""
+    """Production's confidence as supplied: 0..1, if readable."""
     segments: Any = None
-    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, if readable."""
+    """Page ranges as supplied: ``1-5 Genomic Report; 6-8 Clinical Note`` or objects, if readable."""
 
 
 class StoredProductionLabels(BaseModel):
-    """``production.json``: the labels supplied to runs."""
+    """Content of ``production.json``: the labels that were supplied to runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int = SCHEMA_VERSION
     labels: dict[str, StoredLabel]
-    """By doc_id."""
+    """The labels by doc_id."""
 
 
 def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, Any]]:
-    """Read the labels supplied to runs, by doc_id. StoreError if the file is damaged."""
+    """Read the labels that were supplied to runs, by doc_id; empty if there are none.
+
+    StoreError if ``production.json`` is damaged.
+    """
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
     stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
-    parse_stored_record(StoredProductionLabels, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
+    parse_stored_record(StoredProductionLabels, stored_json, PRODUCTION_LABELS_FILE, "Restore the file from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
     return labels
 
 
 def translate_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
-    """Map production's word for a type to one of the five.
+    """Map production's word to one of the five types; None if unknown or missing.
 
-    None if the word is unknown or missing. ``foreign_types``: words of production's own → types. Case and spaces around
-    and between words do not matter.
+    ``foreign_types`` maps further words of production to types. Case and spaces around and between words do not matter.
 
     >>> translate_production_type(" clinical  note", {}), translate_production_type("gen", {"GEN": "Genomic Report"})
     ('Clinical Note', 'Genomic Report')
@@ -293,17 +295,17 @@ def _fold_label(label: str) -> str:
 
 
 def get_production_label(row: Mapping[str, Any]) -> str:
-    """Return production's own word for a type.
+    """Return the word that production used for the type in this row.
 
-    Of a row before or after :func:`translate_production_row`.
+    The row may or may not have been through :func:`translate_production_row`.
     """
     return str(row.get("label") or row["dominant_type"])
 
 
 def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
-    """Translate a row's type to one of the five, or null.
+    """Return a row whose ``dominant_type`` is one of the five types, or None.
 
-    ``label`` keeps another word of production.
+    ``label`` keeps production's word if it differs from the type.
     """
     word = get_production_label(row)
     type_name = translate_production_type(word, foreign_types)
@@ -313,7 +315,7 @@ def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str,
 def list_unknown_production_labels(
     rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """List production's words that mean none of the five types, each once."""
+    """List production's words that mean none of the five types, without repetition."""
     words = dict.fromkeys(map(get_production_label, rows))
     return tuple(word for word in words if translate_production_type(word, foreign_types) is None)
 
@@ -321,9 +323,9 @@ def list_unknown_production_labels(
 def merge_stored_production_labels(
     output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Store labels by doc_id.
+    """Add labels to ``production.json``, replacing those of the same documents.
 
-    An evaluation needs those of accepted documents too, which have no packet.
+    An evaluation needs the labels of accepted documents too, which have no packet.
     """
     stored_labels = read_stored_production_labels(output_folder)
     merged_labels = stored_labels | {doc_id: dict(label) for doc_id, label in label_by_doc_id.items()}
@@ -336,15 +338,16 @@ def merge_stored_production_labels(
 def list_unused_label_problems(
     labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
 ) -> list[UsageError]:
-    """List a problem for production's rows that label no document, or several.
+    """List an error for production's rows that match no document, or several.
 
-    ``path_by_earlier_doc_id`` has the documents of earlier runs, doc_id → path, if known: their rows are fine.
+    ``path_by_earlier_doc_id`` has the documents of earlier runs, doc_id → path, if known: rows about them are no
+    problem.
     """
     problems = [
         UsageError(
             f"several documents are called {name}: production's row of that name labels none of them",
             code="PRODUCTION-AMBIGUOUS",
-            remedy="Give each a row with its doc_id.",
+            remedy="Give each of these documents a row with its doc_id.",
         )
         for name in labels.find_ambiguous_names(sources)
     ]
@@ -364,7 +367,7 @@ def list_unused_label_problems(
             UsageError(
                 f"{subject} to no document: {', '.join(unmatched_keys[:_MAX_NAMED_ROWS])}{' …' * (unmatched_count > _MAX_NAMED_ROWS)}",
                 code="PRODUCTION-UNKNOWN",
-                remedy="Name documents by doc_id or file name, or leave the rows out.",
+                remedy="Correct the doc_id or file name in these rows, or remove the rows.",
             )
         )
     return problems
@@ -373,10 +376,10 @@ def list_unused_label_problems(
 def read_supplied_classifications(
     folder: Path, sources: Iterable[SourceDocument]
 ) -> tuple[dict[str, Any], list[UsageError]]:
-    """Read classifications by doc_id, with a problem for each unmatched file.
+    """Read classifications by doc_id, and list an error for each unmatched file.
 
-    Files are named ``{doc_id}.json``. One that is not text becomes ``UnparseableClassification``, so that its document
-    escalates instead of being classified by somebody else. UsageError if the folder does not exist.
+    Files are named ``{doc_id}.json``. A file that is not text becomes ``UnparseableClassification``, so that its
+    document is escalated instead of being classified by another model. UsageError if the folder does not exist.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -393,7 +396,7 @@ def read_supplied_classifications(
                 UsageError(
                     f"{path} belongs to no document of this run",
                     code="CLASSIFICATIONS-UNKNOWN",
-                    remedy="Name it after the document's doc_id, or leave it out.",
+                    remedy="Name the file after the document's doc_id, or remove the file.",
                 )
             )
             continue
@@ -408,11 +411,11 @@ def read_supplied_classifications(
 
 
 def make_storable_classification(classification: Any) -> Any:
-    """Convert a supplied classification so that it can be hashed and stored.
+    """Return a supplied classification if it can be hashed and stored as JSON.
 
-    ``UnparseableClassification`` if it cannot.
+    Otherwise return ``UnparseableClassification`` with the reason.
     """
-    if classification is None:  # it would read as "nothing was supplied", and another model would be asked instead
+    if classification is None:  # None means "nothing was supplied": a model would be asked instead
         return UnparseableClassification("it is null")
     try:
         encode_canonical_json(classification)

@@ -1,9 +1,10 @@
-"""Store everything below ``output/``: files are the truth, the database an index.
+"""Storage of the output folder: JSON files are the truth, the database an index.
 
 An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables
-of documents, cases and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild
-leaves alone: claims (who has which case open), drafts (unsubmitted work), deferrals (postponed cases and why), the
-journal of language models' answers, the view log (who opened which case), and the digest of each case's newest review.
+of documents, cases and closed cases, which can always be rebuilt from the files. Six further tables cannot be rebuilt,
+and a rebuild leaves them alone: claims (who has which case open), drafts (unsubmitted work), deferrals (postponed cases
+and why), the journal of language models' answers, the view log (who opened which case), and the digest of each case's
+newest review.
 """
 
 from evalkit.store.call_journal import ModelCall

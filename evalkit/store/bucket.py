@@ -1,7 +1,7 @@
 """An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
 
-An object is written whole or not at all, and the store decides who creates it: ``If-None-Match: *`` at S3,
-``ifGenerationMatch=0`` at Google. A bucket has no locks; PostgreSQL has them.
+Objects are written atomically. Of several writers that create the same object, the store accepts only the first:
+``If-None-Match: *`` at S3, ``ifGenerationMatch=0`` at Google. A bucket has no locks, so PostgreSQL's locks are used.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from evalkit.store.postgresql_locks import PostgreSQLLocks
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
 
+#: Time limit of one request in seconds, including the client's retries.
 _REQUEST_SECONDS = 30
-"""Seconds of one request, the client's retries included."""
 _MAX_ATTEMPTS = 3
+#: Metadata key of the id of an object's creator: if the answer to a creation is lost, the retry recognises its own
+#: object.
 _WRITER_KEY = "writer"
-"""The metadata key of an object's creator: a retry after a lost answer must not lose to itself."""
 
 
 class BucketOutputFolder(OutputFolder):
     """An :class:`OutputFolder` in a bucket."""
 
     def __init__(self, root: str, database_url: str | None) -> None:
-        """Take the folder's URL; no request is sent yet."""
+        """Use the folder at the URL ``root``; no request is sent yet."""
         self.root: str = root
         self.database_url = database_url
         self._locks = PostgreSQLLocks()
@@ -52,13 +53,13 @@ class BucketOutputFolder(OutputFolder):
     @cached_property
     def _filesystem(self) -> AsyncFileSystem:
         for name in ("fsspec", "s3fs", "gcsfs", "botocore", "aiobotocore"):
-            # They log requests and failures with the names of objects, which may be a patient's.
+            # These libraries log the names of objects, which may contain a patient's name.
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             return self._provider.open_filesystem()
         except ImportError:
             raise UsageError(
-                f"{self.root} cannot be read: a package is not installed",
+                f"{self.root} cannot be read: the package for this kind of bucket is not installed",
                 code="OUTPUT-URL",
                 remedy=f"Run {format_install_hint(self._provider.install_extra)}.",
             ) from None
@@ -72,7 +73,7 @@ class BucketOutputFolder(OutputFolder):
 
     @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        # A "folder" made in a bucket's console is an object: of its name at the root, of no name in a folder.
+        # A "folder" made in the provider's console is an object: at the root it has the folder's name, in a folder none.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
         return {name for name in self._map_child_names_to_kinds(subfolder) if name != console_name}
 
@@ -104,11 +105,15 @@ class BucketOutputFolder(OutputFolder):
         try:
             return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
-            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from None
+            raise NotFound(
+                f"{name} does not exist",
+                code="STORE-NOT-FOUND",
+                remedy="Process the document with `evalkit run` first.",
+            ) from None
         except StoreError:
             if max_bytes is None:
                 raise
-            return self.read_bytes(name)[:max_bytes]  # a range of an empty object is an error
+            return self.read_bytes(name)[:max_bytes]  # reading a range of an empty object is an error
 
     @override
     def remove_file(self, name: str) -> bool:
@@ -142,9 +147,9 @@ class BucketOutputFolder(OutputFolder):
     @override
     @contextmanager
     def hold_run_lock(self) -> Iterator[None]:
-        """Hold the folder for one run.
+        """Hold the run lock, and check that the store supports exclusive creation.
 
-        UsageError if another run holds it, or if the store lets two create one object.
+        UsageError if another run holds the lock, or if the store accepts the creation of an object that exists.
         """
         with self._locks.hold_run_lock(self):
             self._require_exclusive_create_support()
@@ -187,22 +192,22 @@ class BucketOutputFolder(OutputFolder):
         return None if writer_id is None else str(writer_id)
 
     def _require_exclusive_create_support(self) -> None:
-        """Raise UsageError if the store ignores the condition of exclusive creation.
+        """Raise UsageError if the store lets an existing object be created again.
 
-        Two reviews could become one.
+        Otherwise, of two reviews saved at once, one would overwrite the other.
         """
         content = b'{"schema_version": 1}'
         if self._create_atomically_if_absent(
             EXCLUSIVE_CREATE_PROBE_FILE, content
         ) and self._create_atomically_if_absent(EXCLUSIVE_CREATE_PROBE_FILE, content):
             raise UsageError(
-                f"the store of {self.root} allows creating an object twice",
+                f"the store of {self.root} lets an existing object be created again",
                 code="OUTPUT-STORE",
-                remedy="Use one that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
+                remedy="Use a store that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
 
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
-        """Map the names in a folder, or in the root, to ``file`` or ``directory``."""
+        """Map each name in a folder, by default the root, to ``file`` or ``directory``."""
         try:
             children = self._call_client_on_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
@@ -212,7 +217,10 @@ class BucketOutputFolder(OutputFolder):
         return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
     def _list_object_names_recursively(self, subfolder: str) -> list[str]:
-        """List all objects in and below a folder, sorted; others may have put some there."""
+        """List all objects in a folder and its subfolders, sorted.
+
+        Other programs may have put objects there.
+        """
         try:
             object_paths = self._call_client_on_file(subfolder, "_find")
         except FileNotFoundError:
@@ -223,9 +231,10 @@ class BucketOutputFolder(OutputFolder):
     def _call_client_on_file(
         self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
-        """Call a client method on a file, or on the output folder if no name is given.
+        """Call a client method on a file or, if no name is given, on the output folder.
 
-        FileNotFoundError, FileExistsError, _WriteConflict, KeyError, for the caller to interpret; StoreError.
+        FileNotFoundError, FileExistsError, _WriteConflict and KeyError are for the caller to interpret; StoreError for
+        all other failures.
         """
         return self._call_client_on_object(
             "/".join(split_and_validate_file_name(file_name)) if file_name is not None else "",
@@ -235,7 +244,10 @@ class BucketOutputFolder(OutputFolder):
         )
 
     def _call_client_on_object(self, object_name: str, client_method_name: str, *arguments: Any, **options: Any) -> Any:
-        """Do as ``_call_client_on_file`` for an object that others may have named."""
+        """Call a client method on an object whose name is not checked.
+
+        Other programs may have chosen the name. Errors as for ``_call_client_on_file``.
+        """
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
@@ -265,21 +277,21 @@ class BucketOutputFolder(OutputFolder):
 
 
 class _WriteConflict(Exception):
-    """Another process was writing the same object; S3 says: try again."""
+    """Error for an object that another process is writing; S3 asks to try again."""
 
 
 class _BucketProvider(NamedTuple):
     open_filesystem: Callable[[], AsyncFileSystem]
     install_extra: str
     metadata_keyword: str
-    """The client's name for an object's metadata."""
+    """The client's keyword argument for an object's metadata."""
     exists_method: str
-    """The client's method that checks one object, not also a folder of that name."""
+    """The client's method that checks for one object, and ignores a folder of the same name."""
     list_method: str
-    """The client's method that lists a folder, and not, if that is empty, thousands of siblings."""
+    """The client's method that lists a folder and, if the folder is empty, does not list its thousands of siblings."""
     list_options: Mapping[str, bool]
     modified_key: str
-    """The client's name for an object's modification time."""
+    """The client's key for the modification time in an object's description."""
 
 
 def _open_s3() -> AsyncFileSystem:
@@ -287,11 +299,11 @@ def _open_s3() -> AsyncFileSystem:
 
     retry_config = {"mode": "standard", "total_max_attempts": _MAX_ATTEMPTS}
     filesystem = S3FileSystem(
-        use_listings_cache=False,  # others write there too
+        use_listings_cache=False,  # other programs write there too
         config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
-        max_concurrency=1,  # otherwise it asks for the size before each read
+        max_concurrency=1,  # with more, the client asks for the size before each read
     )
-    filesystem.retries = 1  # botocore retries
+    filesystem.retries = 1  # s3fs itself does not retry, because botocore does
     return filesystem
 
 
@@ -311,7 +323,7 @@ _PROVIDERS = {
 
 class _FailureRule(NamedTuple):
     error_names: frozenset[str]
-    """Any of them: error types of the client, or codes of the store."""
+    """Names of the client's error types and codes of the store; any of them selects this rule."""
     code: str
     message: str
     remedy: str
@@ -325,20 +337,20 @@ _FAILURE_RULES = (
             *("DefaultCredentialsError", "RefreshError", "401"),
         }),
         "STORE-CREDENTIALS",
-        "there are no credentials for {root}",
-        "Provide them as for the provider's own tools: environment, configuration file, or the machine's role.",
+        "there are no valid credentials for {root}",
+        "Provide credentials as for the provider's own tools: environment variables, configuration file, or the machine's role.",
     ),
     _FailureRule(
         frozenset({"NoSuchBucket"}),
         "STORE-BUCKET",
-        "there is no bucket of {root}",
-        "Create it (private, encrypted), or correct `output`.",
+        "the bucket of {root} does not exist",
+        "Create the bucket (private, encrypted), or correct the setting `output`.",
     ),
     _FailureRule(
         frozenset({"PermissionError", "403"}),
         "STORE-DENIED",
-        "{name} may not be read or written",
-        "Give this account the rights to list, read, write and delete objects there, and check its key.",
+        "this account may not read or write {name}",
+        "Give this account permission to list, read, write and delete objects in the bucket, and check its key.",
     ),
     _FailureRule(
         frozenset({
@@ -346,7 +358,7 @@ _FAILURE_RULES = (
             *("ClientConnectionError", "ConnectionError", "RequestException", "FSTimeoutError", "TimeoutError"),
         }),
         "STORE-UNREACHED",
-        "the store did not answer when {name} was to be read or written",
+        "the store did not answer the request to read or write {name}",
         _RETRY_REMEDY,
     ),
     _FailureRule(frozenset({"Exception"}), "STORE-FAILED", "{name} could not be read or written ({type})", _RETRY_REMEDY),
@@ -356,9 +368,9 @@ _FAILURE_RULES = (
 def _build_store_error(
     root: str, file_name: str | None, error: Exception, *, is_object_creation: bool = False
 ) -> StoreError:
-    """Build the error of a failed request.
+    """Build the StoreError for a failed request to the store.
 
-    An object creation fails if there is no bucket.
+    ``is_object_creation``: a missing object then means that the bucket is missing.
     """
     error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_object_creation else set())
     rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)

@@ -1,4 +1,4 @@
-"""The journal of language models' answers."""
+"""Journal of the calls of language models and of their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One call of a language model."""
+    """Call of a language model: its question, answer, duration, tokens and cost."""
 
     question: str
     """SHA-256 of the whole request and the model's name."""
@@ -31,21 +31,24 @@ class ModelCall:
     cached_tokens: int
     thought_tokens: int
     cost_usd: str | None
-    """A decimal number; None if the price is unknown."""
+    """The cost in US dollars as a decimal number; None if the price is unknown."""
 
 
 @dataclass(frozen=True)
 class CallJournal:
-    """The journal of calls: an answer is on disk before it is used."""
+    """Journal of calls, in which each answer is on disk before it is used."""
 
     _database: Database
 
     def add_call(self, call: ModelCall) -> None:
-        """Append a call."""
+        """Append a call to the journal."""
         self._database.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
 
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
-        """Find the calls of a question after ``after_call_number``, oldest first."""
+        """Find the calls that asked this question, oldest first.
+
+        Only calls with a number above ``after_call_number`` are found.
+        """
         row = database_tables.model_calls.c
         query = (
             sa.select(*(column for column in row if column.name != "number"))
@@ -55,9 +58,9 @@ class CallJournal:
         return [ModelCall(**call_row) for call_row in self._database.fetch_rows(query)]
 
     def get_or_mark_last_call_before_run(self) -> int:
-        """Return the number of the last call before the unfinished fresh run.
+        """Return the number of the last call before the current ``--fresh`` run.
 
-        Starts one if there is none.
+        If no such run is unfinished, record that one begins now. 0 if there are no calls yet.
         """
         with self._database.transaction() as connection:
             start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()
@@ -69,5 +72,5 @@ class CallJournal:
             return int(start_number)
 
     def forget_last_call_before_run(self) -> None:
-        """End the fresh run."""
+        """Record that the ``--fresh`` run has ended."""
         self._database.execute(sa.delete(database_tables.fresh_runs))

@@ -1,4 +1,4 @@
-"""Encode and hash JSON in one canonical form, and parse stored records."""
+"""Canonical JSON for hashes, and validation of stored records."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ def encode_canonical_json(value: Any) -> bytes:
 
 
 def hash_canonical_json(value: Any) -> str:
-    """Return the SHA-256 (hex) of the canonical JSON."""
+    """Return the SHA-256 (hex) of a value's canonical JSON."""
     return hashlib.sha256(encode_canonical_json(value)).hexdigest()
 
 
 class DuplicateKeyError(ValueError):
-    """A JSON object has a field twice."""
+    """Error for a JSON object that has the same key twice."""
 
 
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object, for ``json.loads``. DuplicateKeyError if a field is ambiguous."""
+    """Build a dict from pairs; DuplicateKeyError if a key occurs twice.
+
+    For the ``object_pairs_hook`` of ``json.loads``.
+    """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise DuplicateKeyError("a field is there twice")
+        raise DuplicateKeyError("a key occurs twice")
     return fields
 
 
@@ -40,9 +43,13 @@ StoredModel = TypeVar("StoredModel", bound=BaseModel)
 def parse_stored_record(
     record_type: type[StoredModel], stored_json: Mapping[str, Any], file_name: str, remedy: str
 ) -> StoredModel:
-    """Parse a file's JSON as a model. StoreError with this remedy if it does not fit."""
+    """Validate a file's JSON as a record; StoreError with ``remedy`` if it is invalid."""
     try:
         return record_type.model_validate(stored_json)
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(f"{file_name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None
+        raise StoreError(
+            f"{file_name} lacks fields that such a file must have, or has invalid ones",
+            code="STORE-TORN",
+            remedy=remedy,
+        ) from None

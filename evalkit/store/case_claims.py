@@ -12,28 +12,28 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class CaseClaim:
-    """A claim on a case: one reviewer in one browser tab."""
+    """Claim on a case, which one reviewer has open in one browser tab."""
 
     case_id: str
     reviewer: str
     session: str
-    """The tab's id; it survives a reload of the tab."""
+    """The browser tab's id, which stays the same when the tab is reloaded."""
     since: str
     expires_at: str
-    """From this moment on anyone may take the case."""
+    """The time from which anyone may take the case."""
 
 
 @dataclass(frozen=True)
 class CaseClaims:
-    """The claims. Each case has at most one live claim; an expired one has no effect."""
+    """Table of claims; each case has at most one, which has no effect once it expires."""
 
     _database: Database
 
     def acquire_or_get_live_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
-        """Acquire the wanted claim, or return another's live one.
+        """Acquire the wanted claim, or return the live claim of somebody else.
 
         One statement compares and writes, so of several threads or processes exactly one gets a free case. The same tab
-        renews its claim, which keeps its ``since``; ``take_over`` takes it from anyone.
+        renews its claim, which keeps its ``since``; ``take_over`` replaces the claim of anyone.
         """
         row = database_tables.claims.c
         is_live = row.expires_at > now
@@ -46,8 +46,8 @@ class CaseClaims:
                 set_={**asdict(wanted_claim), "since": since},
                 where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
             ).returning(database_tables.claims)
-            # Where the statement took nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
-            # that of the row, which it takes before it compares): the other stays.
+            # If the statement wrote nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
+            # that of the row, which it takes before it compares), so the other claim is still there.
             claim_row = (
                 connection.execute(conditional_upsert).mappings().first()
                 or connection.execute(sa.select(database_tables.claims).where(row.case_id == wanted_claim.case_id))
@@ -57,18 +57,18 @@ class CaseClaims:
             return CaseClaim(**claim_row)
 
     def map_live_claims_by_case_id(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
-        """Map case_ids to their live claims; only one case, if it is named."""
+        """Map case_ids to their live claims; only that of ``case_id`` if it is given."""
         query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(database_tables.claims.c.case_id == case_id)
         return {row["case_id"]: CaseClaim(**row) for row in self._database.fetch_rows(query)}
 
     def remove_claim(self, case_id: str) -> None:
-        """Remove any claim on a case."""
+        """Remove the claim on a case, no matter who holds it."""
         self._database.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
 
     def release_claim_if_unchanged(self, claim: CaseClaim) -> bool:
-        """Remove this claim and return True, unless it was renewed or taken since."""
+        """Remove this claim; return False if it was renewed or taken over since."""
         query = sa.delete(database_tables.claims).where(
             *(column == getattr(claim, column.name) for column in database_tables.claims.columns)
         )

@@ -1,4 +1,4 @@
-"""List the queue of cases, a page at a time."""
+"""The queue of cases: counts, filters, and one page at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.ext.compiler import compiles
 from evalkit.store import database_tables
 from evalkit.store.database import Database, fold_for_search
 
-_FINISHED_STANDING = 2  # of ``standing``
+_FINISHED_STANDING = 2  # the value of ``standing`` of a finished case
 
 WORST_FIRST = (
     *(database_tables.cases.c[name].desc() for name in ("blocker", "major", "minor")),
@@ -26,6 +26,7 @@ _BEST_FIRST = (
     *(database_tables.cases.c[name] for name in ("blocker", "major", "minor")),
     database_tables.cases.c.case_id.desc(),
 )
+#: Columns to sort by, by the name of the order: counted from the front, and from the end.
 _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
     "worst": (WORST_FIRST, _BEST_FIRST),
     "oldest": ((_created_at.asc().nulls_last(), *WORST_FIRST), (_created_at.desc().nulls_first(), *_BEST_FIRST)),
@@ -33,9 +34,9 @@ _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
     "name": ((_folded_name, *WORST_FIRST), (_folded_name.desc(), *_BEST_FIRST)),
     "pages": ((_page_count, *WORST_FIRST), (_page_count.desc(), *_BEST_FIRST)),
 }
-"""By name: from the front and from the end."""
+#: Filters whose columns are part of PostgreSQL's covering index.
 _INDEXED_FACETS = {"severity", "age"}
-"""The filters that PostgreSQL's covering index has too."""
+#: Columns of a page of the queue that come from the table of cases.
 _LISTED_COLUMNS = (
     *(
         column
@@ -45,11 +46,10 @@ _LISTED_COLUMNS = (
     *(database_tables.cases.c[column].label(name) for name, column in database_tables.FACET_COLUMNS.items()),
     database_tables.cases.c.is_hidden,
 )
-"""The listed columns of a case itself."""
 
 
 class _TextPosition(sa.sql.functions.GenericFunction[int]):
-    """The position of the second text in the first, from 1; 0 if it is absent."""
+    """SQL function: position of the second text in the first, from 1; 0 if absent."""
 
     type = sa.Integer()
     name = "instr"
@@ -63,7 +63,7 @@ def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any
 
 @dataclass(frozen=True)
 class CaseAgeCutoffs:
-    """The moments that separate ages (ISO 8601, UTC)."""
+    """Times that separate the age groups of cases (ISO 8601, UTC)."""
 
     now: str
     day_ago: str
@@ -72,21 +72,21 @@ class CaseAgeCutoffs:
 
 @dataclass(frozen=True)
 class CaseList:
-    """The queue of cases; the caller chooses which statuses are listed."""
+    """Queries on the queue of cases; the caller chooses which statuses are listed."""
 
     _database: Database
 
     def count_by_status(self) -> dict[str, int]:
-        """Count the cases by review status."""
+        """Count the cases of each review status."""
         status = database_tables.cases.c.review_status
         query = sa.select(status, sa.func.count().label("case_count")).group_by(status)
         return {row["review_status"]: row["case_count"] for row in self._database.fetch_rows(query)}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
-        """Tell whether some case is withheld from ``reviewer`` for now.
+        """Return True if some finished case must be withheld from ``reviewer`` for now.
 
-        That is so while a case that shows the same document under another name may come to them. Mostly there is none;
-        checking each finished case takes longer than the rest of a page.
+        A case is withheld while another case, which shows the same document under another name, may still come to the
+        reviewer. Usually there is none, and checking each finished case would take longer than the rest of a page.
         """
         return bool(self._database.fetch_column(_select_withheld_documents(reviewer).limit(1)))
 
@@ -98,11 +98,11 @@ class CaseList:
         name_search: str = "",
         hide_withheld_from: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Count the cases (``count``) of each combination of facets.
+        """Count the cases of each combination of facets, as rows with the key ``count``.
 
         Facets are ``severity`` (of the worst open issue, or none), ``dominant_type`` (or ``cannot tell``), ``agents``
         (joined by commas), ``review_reason``, ``source``, ``kind`` and ``age`` (day, week, older). A facet that a blind
-        case must not show yet is empty. A combination occurs more than once if only some of its cases wait.
+        case must not show yet is empty. A combination has several rows if some of its cases are deferred or finished.
 
         ``name_search`` is a part of a file name or case id, case-insensitive and without wildcards. Cases withheld from
         the reviewer ``hide_withheld_from``, if one is named, are left out: see ``has_withheld_cases``.
@@ -144,16 +144,17 @@ class CaseList:
         offset: int,
         known_matching_count: int | None = None,
     ) -> list[dict[str, Any]]:
-        """List a page of cases with facets, claim and deferral, by column name.
+        """List one page of the queue: cases with their facets, claim and deferral.
 
-        A claim is ``holder``, ``session`` and ``since``, a deferral ``deferred_by`` and ``deferred_because``.
-        ``facet_values`` are values by the names of ``count_cases_by_facets``; of ``agents`` it names one. ``order`` is
+        The keys of a claim are ``holder``, ``session`` and ``since``, of a deferral ``deferred_by`` and
+        ``deferred_because``. ``facet_values`` has the wanted value of each filtered facet, by the names of
+        ``count_cases_by_facets``; for ``agents`` the name of one agent. ``order`` is
         ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
         ones, completed ones last. With ``known_matching_count``, pages of the second half are counted from the end,
         which takes at most half as long.
         """
         claim = database_tables.claims.c
-        # Whose they are is looked up for those of the page alone.
+        # Claims and deferrals are looked up only for the cases of the page.
         page_ids = sa.select(database_tables.cases.c.case_id).where(
             *_build_list_conditions(include_finished, name_search, hide_withheld_from),
             *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
@@ -205,9 +206,10 @@ class CaseList:
         reserved_case_id_suffix: str = "",
         reserved_for_reviewers: Sequence[str] = (),
     ) -> str | None:
-        """Find the worst pending case that ``reviewer`` may do, of these reasons if given.
+        """Find the worst pending case that ``reviewer`` may do; None if there is none.
 
-        Cases with the ``reserved_case_id_suffix`` are left to ``reserved_for_reviewers``, if one of them may do it.
+        ``review_reasons`` limits the search. Cases with the ``reserved_case_id_suffix`` are left to
+        ``reserved_for_reviewers``, if any of them may do the case.
         """
         row = database_tables.cases.c
         query = (
@@ -228,9 +230,9 @@ class CaseList:
         return next(iter(self._database.fetch_column(query)), None)
 
     def find_case_ids_contradicting_claims(self, now: str) -> list[str]:
-        """Find cases whose status and live claim at ``now`` contradict each other.
+        """List the cases whose status contradicts their claims at the time ``now``.
 
-        ``in_review`` without a live claim, or waiting with one.
+        Contradictions are ``in_review`` without a live claim, and ``pending`` or ``deferred`` with a live claim.
         """
         status = database_tables.cases.c.review_status
         live_claims = sa.select(database_tables.claims.c.case_id).where(database_tables.claims.c.expires_at > now)
@@ -240,7 +242,7 @@ class CaseList:
         is_waiting = sa.exists().where(
             database_tables.cases.c.case_id == database_tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
-        claimed_waiting = live_claims.where(is_waiting)  # few are claimed, and many wait
+        claimed_waiting = live_claims.where(is_waiting)  # few cases are claimed, and many wait
         return self._database.fetch_column(unclaimed_open.union(claimed_waiting))
 
 
@@ -264,7 +266,7 @@ def _build_list_conditions(
 
 
 def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
-    """Select the documents that this reviewer may yet get in a case of another name."""
+    """Select the documents that this reviewer may still get as a case of another name."""
     showing_case = database_tables.cases.alias("showing").c
     return sa.select(showing_case.shows).where(
         showing_case.shows > "",
@@ -274,7 +276,10 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
 
 
 def _build_age_conditions(age_cutoffs: CaseAgeCutoffs) -> dict[str, sa.ColumnElement[bool]]:
-    """Build the condition of each age; grouping by age would sort all cases."""
+    """Build the SQL condition of each age group.
+
+    Grouping by age would sort all cases.
+    """
     created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),

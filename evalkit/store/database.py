@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
+#: Number of rows inserted by one statement.
 _ROWS_PER_BATCH = 1000
-"""Rows per statement."""
 
 _current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
 
 class Database:
-    """``evalkit.sqlite``, or the folder's schema in a PostgreSQL database."""
+    """Database of an output folder: ``evalkit.sqlite`` or a schema in PostgreSQL."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or create it.
+        """Open the output folder's database, creating it if missing.
 
-        UsageError if the folder belongs to another database than the one that is set; StoreError if it cannot be
-        opened.
+        UsageError if the folder belongs to another database than the configured one; StoreError if the database cannot
+        be opened.
         """
         resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
         try:
@@ -54,45 +54,49 @@ class Database:
         )
 
     def close(self) -> None:
-        """Close the database file, or the connections."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """Run a transaction, on disk when it ends. StoreError if the database fails."""
+        """Yield a connection whose statements are committed to disk together at the end.
+
+        StoreError if the database fails.
+        """
         with self._begin_or_join_transaction(self._engine) as connection:
             yield connection
 
     @contextmanager
     def open_autocommit_connection(self) -> Iterator[sa.Connection]:
-        """Open a connection for one statement, which a server gets in one round trip.
+        """Yield a connection for a single statement, which is committed at once.
 
-        Each document is processed under its lock, and each request to a server is a round trip.
+        A server gets the statement in one round trip. That matters, because each document is processed under its lock.
         """
         with self._begin_or_join_transaction(self._autocommit_engine) as connection:
             yield connection
 
     def execute(self, statement: sa.UpdateBase) -> int:
-        """Run a statement that changes rows, and return how many it changed."""
+        """Run a statement that changes rows, and return the number of changed rows."""
         with self.open_autocommit_connection() as connection:
             return connection.execute(statement).rowcount
 
     def fetch_rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        """Fetch the rows of a query, by column name."""
+        """Run a query, and return its rows as dicts by column name."""
         with self.open_autocommit_connection() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def fetch_column(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[Any]:
-        """Fetch the first column of a query."""
+        """Run a query, and return the values of its first column."""
         with self.open_autocommit_connection() as connection:
             return list(connection.execute(query).scalars())
 
     @contextmanager
     def open_index_scan_connection(self) -> Iterator[sa.Connection]:
-        """Open a connection for a query that can read an index instead of the whole table.
+        """Yield a connection whose queries prefer an index to reading the whole table.
 
-        A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
-        would read the table. Inside ``batch_into_one_transaction`` the setting lasts until the transaction ends.
+        PostgreSQL expects reading a page of an index to take four times as long as a page of the table, as on a
+        rotating disk, and would read the table. Inside ``batch_into_one_transaction`` the setting lasts until the
+        transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
             with self.open_autocommit_connection() as connection:
@@ -117,23 +121,23 @@ class Database:
             raise StoreError(
                 f"the database of the output folder could not be read or written ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Nothing was saved: free some space or correct the folder's rights, then try again."
+                remedy="Nothing was saved: free some disk space or correct the folder's permissions, then try again."
                 if is_file
                 else "Nothing was saved: check that the PostgreSQL server runs, then try again.",
             ) from None
 
     def build_insert(self, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
-        """Build the insert of the database's dialect, which can handle conflicts."""
+        """Build an insert to which ``on_conflict_do_update`` can be added."""
         if self._engine.dialect.name == "sqlite":
             from sqlalchemy.dialects.sqlite import insert
 
             return insert(table)
-        from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
+        from sqlalchemy.dialects import postgresql as dialect  # imported only here: it takes 3 MB of each kernel
 
         return dialect.insert(table)
 
     def build_upsert(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
-        """Build the statement that inserts a row, or replaces the one with its key."""
+        """Build a statement that inserts a row, or replaces the row with the same key."""
         upsert = self.build_insert(table).values(**row)
         key_names = [column.name for column in table.primary_key.columns]
         updated_columns = {
@@ -142,9 +146,10 @@ class Database:
         return upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns)
 
     def vacuum(self) -> bool:
-        """Rewrite the tables without what was removed.
+        """Rewrite the database's files, so that they no longer contain deleted rows.
 
-        False if a reader kept the write-ahead log from emptying. A server's own log and backups are its operator's.
+        False if a reader kept the write-ahead log from being emptied. A PostgreSQL server's own log and backups are up
+        to its operator.
         """
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -158,13 +163,13 @@ class Database:
             raise StoreError(
                 f"the database of the output folder could not be rewritten ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
-                remedy="Free as much space as the database takes, end what else uses the folder, and try again.",
+                remedy="Free as much disk space as the database takes, end other processes that use the folder, and try again.",
             ) from None
         return not is_busy
 
     @contextmanager
     def batch_into_one_transaction(self) -> Iterator[None]:
-        """Join this thread's statements to one transaction: one disk sync instead of many."""
+        """Run all statements of this thread in one transaction, with a single disk sync."""
         with self.transaction() as connection:
             context_token = _current_connection.set(connection)
             try:
@@ -176,10 +181,10 @@ class Database:
     def replace_all_rows(
         self, rows_by_table: Mapping[sa.Table, Iterable[Mapping[str, Any]]]
     ) -> Iterator[sa.Connection]:
-        """Replace all rows of these tables in one transaction, which is yielded.
+        """Replace all rows of these tables in one transaction; yield its connection.
 
-        The rows of a table have the same columns. They are copied to temporary tables as they come, which may take
-        minutes: others write meanwhile, and wait only while the rows take their place.
+        All rows of a table have the same columns. They are first copied to temporary tables, which may take minutes;
+        other processes can write meanwhile, and wait only while the new rows replace the old ones.
         """
         table_names = ", ".join(table.name for table in rows_by_table)
         with self.transaction() as connection:
@@ -212,7 +217,7 @@ def _copy_rows_to_temp_table(
         return None
     columns = (sa.Column(column_name, table.columns[column_name].type) for column_name in first_batch[0])
     staged_table = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
-    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # SQLite keeps that of a failed rebuild
+    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # SQLite keeps the one of a failed rebuild
     staged_table.create(connection)
     for batch in chain([first_batch], iter(lambda: list(islice(row_iterator, _ROWS_PER_BATCH)), [])):
         connection.execute(sa.insert(staged_table), batch)
@@ -220,9 +225,10 @@ def _copy_rows_to_temp_table(
 
 
 def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
-    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``.
+    """Return the URL of the folder's PostgreSQL database; None for ``evalkit.sqlite``.
 
-    UsageError. A folder stays with its database: people who looked for claims in two places would do a case twice.
+    UsageError if the folder belongs to the other kind of database, or needs one that is not set. A folder stays with
+    its database: with claims in two databases, two people would do the same case.
     """
     root, database_url = output_folder.root, output_folder.database_url
     if isinstance(root, str):
@@ -249,7 +255,10 @@ def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
 
 
 def check_and_describe_database(output_folder: OutputFolder) -> str:
-    """Check and describe a folder's database without changes. UsageError, StoreError."""
+    """Check a folder's database without changing it, and return its description.
+
+    UsageError, StoreError.
+    """
     database_url, root = resolve_postgresql_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
@@ -269,29 +278,32 @@ def check_and_describe_database(output_folder: OutputFolder) -> str:
 
 
 def has_database(output_folder: OutputFolder) -> bool:
-    """Tell whether the folder has a database already."""
+    """Return True if the folder's database was created already."""
     return any(output_folder.has_file(name) for name in (DATABASE_SCHEMA_FILE, SQLITE_FILE))
 
 
 def fold_for_search(text: str | None) -> str:
-    """Fold a text for searches: case-insensitive, accents in composed form."""
+    """Normalise a text for searches: case folded, accents composed, empty for None."""
     # No text of PostgreSQL holds a NUL; no file name does either.
     return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 
 
 def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
-        f"the index {path} cannot be opened ({get_driver_error_type_name(error)})",
+        f"the database {path} cannot be opened ({get_driver_error_type_name(error)})",
         code="STORE-INDEX",
-        remedy="Correct the folder's rights; if the file is damaged, restore its backup and run `evalkit reindex`. Without "
-        "one, delete it: drafts, deferrals, paid answers of language models and the view log are lost.",
+        remedy="Correct the folder's permissions. If the file is damaged, restore its backup and run `evalkit reindex`; without a "
+        "backup, delete the file: drafts, deferrals, paid answers of language models and the view log are lost.",
     )
 
 
 def build_connection_error(url: str, error: Exception) -> StoreError:
-    """Build the error of a PostgreSQL database, without its password."""
+    """Build the error for a PostgreSQL database that cannot be used.
+
+    It shows no password.
+    """
     driver_error = getattr(error, "orig", None)
-    is_connected = getattr(driver_error, "sqlstate", None) is not None  # an error of a statement has a number
+    is_connected = getattr(driver_error, "sqlstate", None) is not None  # only errors of a statement have an SQLSTATE
     refusal = (
         None
         if is_connected
@@ -302,35 +314,39 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
         code="STORE-INDEX",
         remedy=refusal.remedy
         if refusal
-        else "Check that the PostgreSQL server runs and lets this user connect and create a schema: `evalkit doctor`.",
+        else "Check that the PostgreSQL server runs and lets this user connect and create a schema: run `evalkit doctor`.",
     )
 
 
 class _ConnectionRefusal(NamedTuple):
     message_part: str
-    """A part of the driver's or server's message; in another language the general remedy applies."""
+    """Part of the driver's or server's English message; messages in other languages get the general remedy."""
     reason: str
     remedy: str
 
 
 _NO_ANSWER = "the server does not answer"
-_CHECK_SERVER_REMEDY = "Check that it runs, and listens at that address."
+_CHECK_SERVER_REMEDY = "Check that the server runs, and listens at that address."
 _KNOWN_REFUSALS = (
     _ConnectionRefusal(
         "no password supplied",
-        "there is no password",
-        "Put it into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
+        "no password was supplied",
+        "Put the password into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
     ),
     _ConnectionRefusal(
         "password authentication failed",
         "there is no such user, or the password is wrong",
-        "Correct it in ~/.pgpass (write `\\` before a `:` or `\\`), or create the user: createuser --pwprompt USER.",
+        "Correct the password in ~/.pgpass (write `\\` before a `:` or `\\`), or create the user: createuser --pwprompt USER.",
     ),
-    _ConnectionRefusal("does not exist", "there is no such database or user", "Create it: createdb --owner USER NAME."),
+    _ConnectionRefusal(
+        "does not exist",
+        "there is no such database or user",
+        "Create the database (createdb --owner USER NAME) or the user (createuser --pwprompt USER).",
+    ),
     _ConnectionRefusal(
         "no pg_hba.conf entry",
         "the server does not allow this connection",
-        "Allow this user and machine in its pg_hba.conf.",
+        "Allow this user and machine in the server's pg_hba.conf.",
     ),
     _ConnectionRefusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
     _ConnectionRefusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),
@@ -339,5 +355,5 @@ _KNOWN_REFUSALS = (
 
 
 def get_driver_error_type_name(error: Exception) -> str:
-    """Return the driver's name for an error."""
+    """Return the name of the database driver's error type, e.g. ``LockNotAvailable``."""
     return type(getattr(error, "orig", None) or error).__name__

@@ -1,6 +1,6 @@
-"""The tables of the database.
+"""Tables of an output folder's database.
 
-Times are ISO 8601 in UTC, to the second: they compare as text.
+Times are ISO 8601 in UTC, to the second, so that they sort as text.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ metadata = sa.MetaData()
 
 
 class CodePointText(sa.TypeDecorator[str]):
-    """Text that compares by code points, as SQLite does, on PostgreSQL too."""
+    """Text column that sorts by code points on PostgreSQL too, as SQLite does."""
 
     impl = sa.String
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        """Choose the collation for PostgreSQL."""
+        """Return the column's type, which has the collation ``C`` on PostgreSQL."""
         return sa.String(collation="C") if dialect.name == "postgresql" else sa.String()
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        """Replace NUL, which a model's answer may contain and PostgreSQL does not store."""
+        """Replace NUL on PostgreSQL, which cannot store it; a model's answer may have it."""
         return value.replace("\0", "\ufffd") if value and dialect.name == "postgresql" else value
 
 
 def _build_stored_computed(expression: str) -> sa.Computed:
-    """Build a stored computed column: PostgreSQL cannot index others."""
+    """Build a computed column that is stored, because PostgreSQL indexes no other."""
     return sa.Computed(expression, persisted=True)
 
 
@@ -45,7 +45,7 @@ documents = sa.Table(
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
 )
 
-#: The facets of cases besides their age: public name and column.
+#: Column of each facet of cases except their age, by the facet's public name.
 FACET_COLUMNS = {
     "severity": "told_severity",
     "dominant_type": "told_type",
@@ -54,7 +54,7 @@ FACET_COLUMNS = {
     "source": "source",
     "kind": "kind",
 }
-#: Until a blind case is answered, nothing may reveal the agent's answer.
+#: Condition of blind cases that are not answered yet, of which nothing may reveal the program's answer.
 _IS_HIDDEN_SQL = "is_blind AND review_status != 'completed'"
 _SEVERITY_SQL = (
     f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
@@ -66,14 +66,14 @@ _TYPE_SQL = (
 )
 _AGENTS_SQL = f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' ELSE agents END"
 
-#: Separates the facets of ``told``, and occurs in none of them.
+#: Separator of the facets in the column ``told``; no facet contains it.
 FACET_SEPARATOR = "\x1f"
 _ALL_FACETS_SQL = f" || '{FACET_SEPARATOR}' || ".join(
     (_SEVERITY_SQL, _TYPE_SQL, _AGENTS_SQL, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
 )
 
-#: The condition of SQLite's partial index, used by queries with exactly this text: a filtered page would follow the
-#: sorted index too, and look up each case's row on the way, which takes longer than sorting.
+#: Condition of SQLite's partial index, which SQLite uses only for queries with exactly this text. Pages with filters do
+#: not use it: SQLite would follow the sorted index and look up each case's row, which takes longer than sorting.
 UNFINISHED_CONDITION = sa.text("standing < 2")
 
 cases = sa.Table(
@@ -96,9 +96,9 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
-    # The document whose pages the case shows under a name of its own; otherwise empty.
+    # The document that the case shows under another name; empty if the case has the document's name.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
-    # File name and case id as a search compares them: folding is Python's, which no server does alike.
+    # File name and case id as a search compares them, folded by Python: each database would fold differently.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
     sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
     # 0 pending or open, 1 deferred, 2 finished: the order of the queue.
@@ -107,7 +107,7 @@ cases = sa.Table(
         sa.Integer,
         _build_stored_computed("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
     ),
-    # What the queue shows of the agent's answer; empty if hidden or unknown.
+    # The parts of the agent's answer that the queue shows; empty if hidden or unknown.
     sa.Column("is_hidden", sa.Boolean, _build_stored_computed(_IS_HIDDEN_SQL)),
     sa.Column("told_severity", CodePointText, _build_stored_computed(_SEVERITY_SQL)),
     sa.Column("told_type", CodePointText, _build_stored_computed(_TYPE_SQL)),
@@ -126,7 +126,7 @@ cases = sa.Table(
         *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),
         *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
     ).ddl_if(dialect="postgresql"),
-    # And all filters: SQLite looks up each row if the index lacks a column, which takes longer than sorting.
+    # The same and all filters: if a column is missing, SQLite looks up each row, which takes longer than sorting.
     sa.Index(
         "ix_cases_asked",
         *("standing", "told", "created_at", "folded_name", "folded_id", *FACET_COLUMNS.values()),
@@ -194,10 +194,10 @@ model_calls = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# An interrupted --fresh run resumes with the answers since this call.
+# The last call before a --fresh run that is unfinished: it resumes with the answers given after this call.
 fresh_runs = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
 
-# Who opened which case; a purged document's digest replaces the case.
+# Who opened which case; after a purge, the document's digest replaces the document's name.
 case_views = sa.Table(
     "views",
     metadata,
@@ -216,8 +216,8 @@ review_heads = sa.Table(
     sa.Column("sha256", CodePointText, nullable=False),
 )
 
-# Not among the tables that are moved and emptied: it has their version.
+# The version of the tables; with metadata of its own, because it is neither moved nor emptied with them.
 schema_number = sa.Table("schema_number", sa.MetaData(), sa.Column("number", sa.Integer, nullable=False))
 
-#: The tables whose rows the database itself numbers, as they come.
+#: Tables whose rows the database numbers in the order of insertion.
 AUTONUMBERED_TABLES = (model_calls, case_views)

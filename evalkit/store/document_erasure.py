@@ -1,4 +1,4 @@
-"""Erase a document from the database and from the free pages of its file."""
+"""Erasure of a document from the database and from the free pages of its file."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _CASE_TABLES = (
 
 @dataclass(frozen=True)
 class DocumentRowEraser:
-    """The eraser of a document's rows."""
+    """Operations that erase a document from all tables of the database."""
 
     _database: Database
 
     def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
-        """List the cases of other names that show the document, as far as the index knows."""
+        """List the cases that show the document under another name, as the index knows."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         return self._database.fetch_column(query)
 
     def delete_document_rows(
         self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]
     ) -> dict[str, int]:
-        """Delete the rows of a document and its cases, and count them by table.
+        """Delete the rows of a document and its cases; return their number by table.
 
-        ``pseudonym_by_case_id`` has the name that replaces each case in the view log.
+        ``pseudonym_by_case_id`` has the name that replaces each case's id in the view log.
         """
         all_case_ids = sorted({*case_ids, *pseudonym_by_case_id})
         conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
@@ -60,8 +60,8 @@ class DocumentRowEraser:
         return {name: count for name, count in removed_counts.items() if count}
 
     def vacuum(self) -> bool:
-        """Rewrite the database's file, so that no free page has what was removed.
+        """Rewrite the database's files, so that they no longer contain deleted rows.
 
-        False if another process was reading all the time: the write-ahead log may still have it then.
+        False if another process was reading all the time: the write-ahead log may still contain deleted rows then.
         """
         return self._database.vacuum()

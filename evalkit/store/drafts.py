@@ -1,4 +1,4 @@
-"""Drafts: work that was not submitted yet."""
+"""Drafts: answers that a reviewer has not submitted yet."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class StoredDraft:
-    """A reviewer's unsubmitted work on a case in one tab."""
+    """Unsubmitted work of a reviewer on a case in one browser tab."""
 
     case_id: str
     reviewer: str
     session: str
     packet_sha256: str
-    """The packet that was on the screen."""
+    """The SHA-256 of the packet that was on the screen."""
     draft: str
-    """JSON. It is about a patient."""
+    """The draft as JSON, which may contain a patient's data."""
     saved_at: str
 
 
 @dataclass(frozen=True)
 class StoredDrafts:
-    """The drafts, on disk before ``save_draft`` returns.
+    """Table of drafts; a saved draft is on disk before ``save_draft`` returns.
 
-    They need and outlive no claim.
+    A draft needs no claim on its case, and is kept when a claim ends.
     """
 
     _database: Database
 
     def save_draft(self, draft: StoredDraft) -> None:
-        """Insert or replace the draft of that case, reviewer and tab."""
+        """Save a draft, replacing the earlier one of the same case, reviewer and tab."""
         self._database.execute(self._database.build_upsert(database_tables.drafts, asdict(draft)))
 
     def find_newest_draft(self, case_id: str, reviewer: str, preferred_tab_id: str) -> StoredDraft | None:
-        """Find the reviewer's newest draft of the case; ``preferred_tab_id`` breaks ties."""
+        """Find the reviewer's newest draft of a case; None if there is none.
+
+        Of drafts saved at the same time, that of ``preferred_tab_id`` is preferred.
+        """
         row = database_tables.drafts.c
         query = (
             sa.select(database_tables.drafts)
@@ -53,7 +56,7 @@ class StoredDrafts:
     ) -> None:
         """Remove a tab's draft of the case, and older ones of the reviewer's other tabs.
 
-        Those of other tabs go if they were saved up to ``other_tabs_saved_until``.
+        Drafts of other tabs are removed if they were saved up to ``other_tabs_saved_until``.
         """
         row = database_tables.drafts.c
         query = sa.delete(database_tables.drafts).where(
@@ -64,5 +67,5 @@ class StoredDrafts:
         self._database.execute(query)
 
     def remove_case_drafts(self, case_id: str) -> None:
-        """Remove everyone's drafts of the case."""
+        """Remove all reviewers' drafts of a case."""
         self._database.execute(sa.delete(database_tables.drafts).where(database_tables.drafts.c.case_id == case_id))

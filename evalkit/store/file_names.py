@@ -1,4 +1,4 @@
-"""The names of all files in the output folder, and which names are allowed."""
+"""Names of all files and folders in the output folder; pattern of valid names."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
 PRODUCTION_LABELS_FILE = "production.json"
 PURGE_RECORDS_FOLDER = "purged"
-#: The purge under way; removed when it is finished.
+#: The purge in progress; removed when the purge is finished.
 PURGE_INTENT_FILE = "purging.json"
-#: The reviewers, their roles, and the digests of their codes.
+#: The reviewers, their roles, and the digests of their login codes.
 ROSTER_FILE = "reviewers.json"
 
-#: The salt of patients' keys. It leaves the folder only in a backup.
+#: The salt from which patients' keys are computed. It leaves the folder only in a backup.
 PATIENT_SALT_FILE = "patient_salt.json"
 
-#: Files that do not have their name yet.
+#: Folder of temporary files, which are renamed when they are complete.
 TEMP_FOLDER = ".tmp"
-#: Locked by a run, and by writers of packets, reviews or ground truth.
+#: Lock file of a run; below it, the lock file of writers of packets, reviews or ground truth.
 RUN_LOCK_FILE = ".lock"
 WRITE_LOCK_FILE = ".review.lock"
-#: The database, unless another one is set; and the folder's schema in that one.
+#: The SQLite database, unless PostgreSQL is set; below it, the file with the folder's schema name in PostgreSQL.
 SQLITE_FILE = "evalkit.sqlite"
 DATABASE_SCHEMA_FILE = "database.json"
-#: The file's name after its rows were moved to another database; nothing reads it.
+#: The SQLite file's name after its rows were moved to PostgreSQL; nothing reads it.
 MOVED_SQLITE_FILE = f"{SQLITE_FILE}.moved"
-#: In a bucket: tests that only the first of two may create an object.
+#: Object with which a run tests that the bucket refuses to create an existing object again.
 EXCLUSIVE_CREATE_PROBE_FILE = "created_once.json"
-#: Any of these identifies an output folder.
+#: Names any of which shows that a folder is an output folder.
 OUTPUT_MARKERS = frozenset(
     (
         BUNDLES_FOLDER,
@@ -51,7 +51,7 @@ OUTPUT_MARKERS = frozenset(
         EXCLUSIVE_CREATE_PROBE_FILE,
     ),
 )
-#: Names that occur in any folder: they do not show that it is evalkit's.
+#: Names that may occur in any folder, and so do not show that a folder is an output folder.
 NEUTRAL_NAMES = frozenset(
     (
         *(
@@ -69,55 +69,55 @@ NEUTRAL_NAMES = frozenset(
         *(".gitkeep", ".keep", ".DS_Store", "lost+found", "Thumbs.db", "desktop.ini"),
     )
 )
-#: No file system allows longer ones.
+#: A file name without its folders; no file system allows longer names.
 NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
 def bundle_file_name(doc_id: str) -> str:
-    """Name a document's bundle."""
+    """Return the file name of a document's bundle."""
     return f"{BUNDLES_FOLDER}/{doc_id}.json"
 
 
 def result_file_name(doc_id: str) -> str:
-    """Name a document's result."""
+    """Return the file name of a document's result."""
     return f"{RESULTS_FOLDER}/{doc_id}.json"
 
 
 def extraction_file_name(doc_id: str) -> str:
-    """Name the extracted fields of a document's reports and forms."""
+    """Return the file name of a document's extracted fields."""
     return f"{EXTRACTIONS_FOLDER}/{doc_id}.json"
 
 
 def packet_file_name(case_id: str) -> str:
-    """Name a case's packet."""
+    """Return the file name of a case's packet."""
     return f"{PACKETS_FOLDER}/sme_packet_{case_id}.json"
 
 
 def review_file_name(case_id: str, revision: int) -> str:
-    """Name a case's review of that number."""
+    """Return the file name of a case's review with this number."""
     return f"{REVIEWS_FOLDER}/{case_id}/{revision:04d}.json"
 
 
 def ground_truth_file_name(case_id: str) -> str:
-    """Name a case's ground truth."""
+    """Return the file name of a case's ground truth."""
     return f"{GROUND_TRUTH_FOLDER}/gt_{case_id}.json"
 
 
 def sample_draw_file_name(number: int) -> str:
-    """Name the draw of that number."""
+    """Return the file name of the draw with this number."""
     return f"{SAMPLE_DRAWS_FOLDER}/{number:04d}.json"
 
 
 def template_file_name(template_id: str) -> str:
-    """Name a statement template."""
+    """Return the file name of a bank-statement template."""
     return f"{TEMPLATES_FOLDER}/{template_id}.toml"
 
 
 def template_review_file_name(template_id: str, cycle_number: int) -> str:
-    """Name the review cycle of that number of a template."""
+    """Return the file name of a template's review cycle with this number."""
     return f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}/cycle_{cycle_number}.json"
 
 
 def purge_record_file_name(number: int) -> str:
-    """Name the record of the purge of that number."""
+    """Return the file name of the purge record with this number."""
     return f"{PURGE_RECORDS_FOLDER}/{number:04d}.json"

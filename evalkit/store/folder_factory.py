@@ -1,4 +1,4 @@
-"""Open an output folder on this machine or in a bucket."""
+"""Factory of output folders on this machine and in buckets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from evalkit.store.output_location import parse_output_location
 
 
 def open_output_folder(root: Path | str, database_url: str | None = None) -> OutputFolder:
-    """Open a folder, or the URL of one in a bucket.
+    """Open the output folder at a local path or at a bucket URL.
 
-    Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of its claims, drafts, journal and
-    index; None is ``evalkit.sqlite``. UsageError if the URL cannot be used.
+    Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of the folder's claims, drafts,
+    journal and index; None is ``evalkit.sqlite``. UsageError if the URL cannot be used.
     """
     location = parse_output_location(root)
     if isinstance(location, Path):

@@ -1,4 +1,4 @@
-"""The index of documents, cases and closings, which can be rebuilt from the files."""
+"""Index of documents, cases and closed cases, which can be rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from evalkit.store.output_folder import OutputFolder
 from evalkit.store.review_heads import ReviewChainHeads
 from evalkit.store.view_log import ViewLog
 
-#: The columns of a case in a table for people; the index has more, for ``CaseList``.
+#: Columns of a case that are shown to people; the table has more, for ``CaseList``.
 CASE_COLUMNS = (
     *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
     *("decision_reason", "review_reason", "review_status"),
 )
 
+#: Maximum bytes of columns by which cases are searched and counted: PostgreSQL indexes 2,700 bytes per row, of which
+#: ids take some 140. Of a longer name, only the beginning is searched; no disk allows such names.
 _MAX_COLUMN_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
-"""Bytes of columns that are searched and counted by: PostgreSQL indexes 2,700 per row, ids take some 140.
-
-Only the beginning of a longer name is searched; no disk allows such names.
-"""
-# PostgreSQL's texts have no NUL, and facets no separator.
+# PostgreSQL stores no NUL, and a facet must not contain the separator.
 _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 
 class OutputIndex:
-    """The database of an output folder. Rows are plain dicts by column name."""
+    """Entry point to an output folder's database; rows are dicts by column name."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Open the folder's database, or create it. UsageError, StoreError."""
+        """Open the output folder's database, creating it if missing.
+
+        UsageError, StoreError.
+        """
         self._database = Database(output_folder)
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database)
@@ -57,22 +58,22 @@ class OutputIndex:
         self.close()
 
     def close(self) -> None:
-        """Close the database; so does the end of a ``with``."""
+        """Close the database, as the end of a ``with`` block does."""
         self._database.close()
 
     def batch_into_one_transaction(self) -> AbstractContextManager[None]:
-        """Join this thread's statements to one transaction: one disk sync instead of many."""
+        """Run all statements of this thread in one transaction, with a single disk sync."""
         return self._database.batch_into_one_transaction()
 
     def list_documents(self) -> list[dict[str, Any]]:
-        """List all documents, sorted by doc_id."""
+        """List the rows of all documents, sorted by doc_id."""
         query = sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id)
         return self._database.fetch_rows(query)
 
     def list_cases_worst_first(self, *statuses: str) -> list[dict[str, Any]]:
-        """List the cases of these review statuses (default: all), strictly worst first.
+        """List the cases with these review statuses (default: all), worst first.
 
-        Columns: ``CASE_COLUMNS``.
+        Worst: most open blockers, then most majors, then most minors. Columns: ``CASE_COLUMNS``.
         """
         query = sa.select(*(database_tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
         return self._database.fetch_rows(
@@ -80,7 +81,7 @@ class OutputIndex:
         )
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
-        """Insert or replace a document's row; mark an older one from its path as replaced."""
+        """Insert or replace a document's row; mark others of its path as replaced."""
         with self._database.transaction() as connection:
             connection.execute(
                 sa.update(database_tables.documents)
@@ -99,7 +100,7 @@ class OutputIndex:
         self._database.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
 
     def set_review_status(self, case_id: str, status: str) -> None:
-        """Change a case's ``review_status`` only."""
+        """Set a case's ``review_status``, and leave its other columns unchanged."""
         self._database.execute(
             sa.update(database_tables.cases)
             .where(database_tables.cases.c.case_id == case_id)
@@ -107,7 +108,7 @@ class OutputIndex:
         )
 
     def remove_cases(self, *case_ids: str) -> None:
-        """Remove withdrawn cases and their deferrals."""
+        """Remove the rows of withdrawn cases and of their deferrals."""
         with self._database.transaction() as connection:
             for table in (database_tables.cases, database_tables.deferrals):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
@@ -117,13 +118,13 @@ class OutputIndex:
     ) -> None:
         """Record who closed a case, when, and in how many seconds (None: not measured).
 
-        A case's newest review counts.
+        If the case is closed again, the new record replaces this one.
         """
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
         self._database.execute(self._database.build_upsert(database_tables.closings, row))
 
     def remove_closed_case(self, case_id: str) -> None:
-        """Remove the closing of a case that was reopened."""
+        """Remove the record that a case was closed, because it was reopened."""
         self._database.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
 
     def count_closed_cases(self, *, since: str = "", reviewer: str | None = None) -> int:
@@ -139,7 +140,10 @@ class OutputIndex:
         return int(closing_count)
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
-        """List the measured seconds of the cases that the reviewer closed since ``since``."""
+        """List the reviewer's seconds for each case closed at or after ``since``.
+
+        Cases without a measured time are left out.
+        """
         row = database_tables.closings.c
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
@@ -152,10 +156,11 @@ class OutputIndex:
         cases: Iterable[dict[str, Any]],
         closed_cases: Iterable[dict[str, Any]],
     ) -> None:
-        """Replace all rows of documents, cases and closings at once, and no other tables.
+        """Replace all rows of the tables of documents, cases and closed cases.
 
-        The rows of a table have the same columns, and are taken as they come: a hundred thousand need not be in memory.
-        Of several documents from one path, all but the one processed last are marked replaced.
+        Other tables stay unchanged. The rows of a table have the same columns, and are taken one by one, so that a
+        hundred thousand need not be in memory. Of several documents from one path, all but the one processed last are
+        marked replaced.
         """
         rows_by_table: dict[sa.Table, Iterable[dict[str, Any]]] = {
             database_tables.documents: documents,
@@ -175,9 +180,9 @@ class OutputIndex:
 
 
 def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
-    """Add the columns of searches to a case's row.
+    """Return a case's row with the columns that searches need.
 
-    Cut them and facets to an index's limits.
+    These columns and the facets are cut to the limits of an index.
     """
     name = {"folded_name": fold_for_search(row["pdf_filename"])} if "pdf_filename" in row else {}
     row = {**row, **name, "folded_id": fold_for_search(row["case_id"])}

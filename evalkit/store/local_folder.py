@@ -1,6 +1,6 @@
 """An output folder on this machine, written atomically.
 
-Temporary name, sync, rename; files 0600 in folders 0700.
+Each file is written under a temporary name, synced and renamed. Files have mode 0600, folders 0700.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ from evalkit.store.output_folder import (
 )
 from evalkit.store.temp_files import generate_process_temp_name, is_orphaned_temp_file
 
+#: Maximum bytes of a file that is read; the bundle of a document with 20,000 pages is smaller.
 _MAX_FILE_BYTES = 2 * 1024**3
-"""Bytes of the largest file; a bundle of 20,000 pages has fewer."""
+#: Number of write locks that documents share by hash. Two documents with the same lock wait for each other, which is
+#: harmless.
 _LOCK_SLOTS = 256
-"""Documents that can be changed at a time; two in one slot wait for each other, which is harmless."""
 
 
 class LocalOutputFolder(OutputFolder):
     """An :class:`OutputFolder` on this machine."""
 
     def __init__(self, root: Path, database_url: str | None = None) -> None:
-        """Take the folder, whether it exists or not."""
+        """Use the folder at ``root``, which need not exist yet."""
         self.root: Path = root
         self.database_url = database_url
 
     def local_path(self, name: str) -> Path:
-        """Return a file's path. StoreError for a name that could leave the folder."""
+        """Return the path of a file. StoreError if the name could lead out of the folder."""
         return Path(self._local_path_text(name))
 
     def _local_path_text(self, name: str) -> str:
-        """Return ``local_path`` as text: a Path takes longer to build than a file to find."""
+        """Return ``local_path`` as text, because building a Path takes longer."""
         return f"{self.root}/{'/'.join(split_and_validate_file_name(name))}"
 
     @override
@@ -101,16 +102,20 @@ class LocalOutputFolder(OutputFolder):
             with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
                 if max_bytes is None:
                     return file.read()
-                if sys.platform == "linux":  # otherwise it reads megabytes ahead
+                if sys.platform == "linux":  # otherwise the system reads megabytes ahead
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(max_bytes)
         except FileNotFoundError as error:
-            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from error
+            raise NotFound(
+                f"{name} does not exist",
+                code="STORE-NOT-FOUND",
+                remedy="Process the document with `evalkit run` first.",
+            ) from error
         except (NotARegularFile, FileTooLarge) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's files: {error.strerror}",
                 code="STORE-TORN",
-                remedy="Restore it from a backup.",
+                remedy="Restore the file from a backup.",
             ) from error
         except OSError as error:
             raise _build_store_error(name, error) from error
@@ -134,14 +139,14 @@ class LocalOutputFolder(OutputFolder):
             raise _build_store_error(name, error) from error
 
     def list_symlinks(self) -> list[str]:
-        """List the links in the output folder, sorted."""
+        """List all symbolic links in the output folder and its subfolders, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     @override
     def remove_file(self, name: str) -> bool:
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
-            os.lstat(self._local_path_text(name))  # mostly there is none, and opening folders takes longer
+            os.lstat(self._local_path_text(name))  # usually the file is missing, and opening its folders takes longer
             with _open_nested_folder(self.root, parent_names) as parent_fd:
                 os.unlink(file_name, dir_fd=parent_fd)
                 os.fsync(parent_fd)
@@ -171,7 +176,7 @@ class LocalOutputFolder(OutputFolder):
         return removed_names
 
     def remove_old_temp_files(self, written_before: float) -> None:
-        """Remove unnamed files written before a moment (seconds since 1970)."""
+        """Remove temporary files last written before a time (seconds since 1970)."""
         for temp_file in (self.root / TEMP_FOLDER).glob("*"):
             with suppress(OSError):
                 if temp_file.lstat().st_mtime < written_before:
@@ -180,9 +185,9 @@ class LocalOutputFolder(OutputFolder):
     @override
     @contextmanager
     def hold_run_lock(self) -> Iterator[None]:
-        """Hold the folder for one run, and remove what killed runs left.
+        """Hold the folder's run lock, and remove temporary files of killed runs.
 
-        UsageError if another run holds it.
+        UsageError if another run holds the lock.
         """
         try:
             lock_fd = self._open_lock_file(RUN_LOCK_FILE)
@@ -190,7 +195,7 @@ class LocalOutputFolder(OutputFolder):
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
                 code="OUTPUT-FOLDER",
-                remedy="Choose another with --output, or correct its rights.",
+                remedy="Choose another folder with --output, or correct its permissions.",
             ) from error
         try:
             try:
@@ -209,10 +214,10 @@ class LocalOutputFolder(OutputFolder):
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
                 exit_stack.callback(os.close, lock_fd)
-                # A process forked meanwhile has the handle too: closing ours alone would release nothing.
+                # A process forked meanwhile has this handle too: closing it in this process alone would not unlock.
                 exit_stack.callback(_unlock_file, lock_fd)
-                # In order, so that two that lock all do not deadlock; one by one, since all at once would wait for a
-                # moment without any holder.
+                # In ascending order, so that two processes that lock the whole folder do not deadlock. Byte by byte,
+                # because a lock of all bytes at once would wait for a moment at which nobody holds any of them.
                 for slot in (
                     range(_LOCK_SLOTS) if document_key is None else [zlib.crc32(document_key.encode()) % _LOCK_SLOTS]
                 ):
@@ -221,12 +226,12 @@ class LocalOutputFolder(OutputFolder):
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
                     code="STORE-FAILED",
-                    remedy="Correct its rights, or name another folder.",
+                    remedy="Correct the folder's permissions, or name another folder.",
                 ) from error
             yield
 
     def _open_lock_file(self, name: str) -> int:
-        """Open the lock file, creating it if missing. OSError if the name is a link's."""
+        """Open a lock file, creating it if missing. OSError if it is a symbolic link."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
@@ -248,10 +253,10 @@ class LocalOutputFolder(OutputFolder):
 
     @contextmanager
     def _stage_file(self, name: str, content: bytes) -> Iterator[_StagedFile]:
-        """Write and sync a file without its name yet, in the same file system.
+        """Write and sync a file under a temporary name, and yield it for renaming.
 
-        Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
-        even if a folder is exchanged meanwhile.
+        Each folder is opened relative to its parent and never through a link, so that nothing is written outside of the
+        root, even if a folder is replaced meanwhile.
         """
         *parent_names, file_name = split_and_validate_file_name(name)
         temp_name = generate_process_temp_name()
@@ -277,18 +282,18 @@ class LocalOutputFolder(OutputFolder):
 
 
 def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
-    """Return the folder if it is on this machine. UsageError if it is in a bucket."""
+    """Return the output folder if it is local. UsageError if it is in a bucket."""
     if isinstance(output_folder, LocalOutputFolder):
         return output_folder
     raise UsageError(
-        f"this needs an output folder on this machine, not {output_folder.root}",
+        f"this command needs an output folder on this machine, not {output_folder.root}",
         code="OUTPUT-REMOTE",
-        remedy="Copy it here with the provider's own tool, and name the copy with --output.",
+        remedy="Copy the folder to this machine with the provider's own tool, and name the copy with --output.",
     )
 
 
 class _StagedFile(NamedTuple):
-    """A file that has its content, but not its name yet."""
+    """Complete file under a temporary name, which is ready to be renamed."""
 
     temp_name: str
     temp_folder_fd: int
@@ -314,9 +319,9 @@ class _StagedFile(NamedTuple):
 
 @contextmanager
 def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
-    """Open a folder below the root without following links.
+    """Open a folder below the root without following links; yield its descriptor.
 
-    Create it (0700) if wanted.
+    With ``create_missing``, missing folders are created with mode 0700.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if create_missing:
@@ -325,7 +330,7 @@ def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing
     try:
         for folder_name in path_parts:
             if create_missing and _make_folder(folder_name, folder_fd):
-                os.fsync(folder_fd)  # otherwise files in it might be lost
+                os.fsync(folder_fd)  # otherwise a power cut could lose the folder and its files
             child_fd = os.open(folder_name, flags | os.O_NOFOLLOW, dir_fd=folder_fd)
             os.close(folder_fd)
             folder_fd = child_fd
@@ -343,14 +348,14 @@ def _make_folder(folder_name: str, parent_fd: int) -> bool:
 
 
 def make_private_folder_and_parents(folder: Path, topmost_folder: Path) -> None:
-    """Create a folder and its parents up to ``topmost_folder``: 0700."""
+    """Create a folder and its parents up to ``topmost_folder``, with mode 0700."""
     if folder != topmost_folder and not folder.is_dir():
         make_private_folder_and_parents(folder.parent, topmost_folder)
     folder.mkdir(mode=0o700, parents=folder == topmost_folder, exist_ok=True)
 
 
 def fsync_folder(folder: Path) -> None:
-    """Sync a folder, so that renames in it outlive a power cut."""
+    """Sync a folder to disk, so that renames in it survive a power cut."""
     folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder_fd)
@@ -359,7 +364,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
-    """Lock a byte of the file, waiting for it.
+    """Wait until one byte of the file is unlocked, and lock it.
 
     OSError if the file system has no locks. The lock belongs to the open file, not to the process as ``fcntl.lockf``'s
     does, so that threads wait for each other, too. Only Linux has such locks of single bytes; elsewhere the whole file
@@ -373,7 +378,7 @@ def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
 
 def _unlock_file(lock_fd: int) -> None:
     """Unlock all bytes of the file, even if a forked process has the handle too."""
-    with suppress(OSError):  # the work itself is finished
+    with suppress(OSError):  # the work under the lock is finished already
         if sys.platform != "linux":
             fcntl.flock(lock_fd, fcntl.LOCK_UN)
             return
@@ -383,7 +388,7 @@ def _unlock_file(lock_fd: int) -> None:
 def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
     return struct.pack(
         "hhqqi", lock_type, os.SEEK_SET, start, length, 0
-    )  # struct flock; a length of 0 is up to the end
+    )  # struct flock; a length of 0 means up to the end of the file
 
 
 def _build_store_error(name: str, error: OSError) -> StoreError:
@@ -391,13 +396,13 @@ def _build_store_error(name: str, error: OSError) -> StoreError:
         return StoreError(
             f"{name} would be written through a link, or its folder is a file",
             code="STORE-LINK",
-            remedy="Nothing below the output folder may be a link: move the whole folder to where there is room.",
+            remedy="Nothing below the output folder may be a link: to use another disk, move the whole folder.",
         )
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{name} could not be read or written ({error.strerror or type(error).__name__})",
         code="STORE-FULL" if is_full else "STORE-FAILED",
-        remedy="Free some space and run again: finished documents are kept."
+        remedy="Free some disk space and run the command again: finished documents are kept."
         if is_full
-        else "Correct the folder's rights, or choose another with --output.",
+        else "Correct the folder's permissions, or choose another folder with --output.",
     )

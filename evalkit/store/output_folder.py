@@ -1,6 +1,6 @@
-"""The protocol of an output folder's files, and what every kind of folder shares.
+"""Interface of an output folder, and the code that all its kinds share.
 
-:func:`~evalkit.store.folder_factory.open_output_folder` opens one on this machine or in a bucket.
+:func:`~evalkit.store.folder_factory.open_output_folder` opens an output folder on this machine or in a bucket.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATT
 
 
 class OutputFolder(ABC):
-    """The files of one output folder. Names are relative to it, with forward slashes.
+    """File access to one output folder; file names are relative to it, with slashes.
 
     Every method raises StoreError if the folder cannot be read or written.
     """
 
     root: Path | str
-    """The folder's path, or the URL of a folder in a bucket."""
+    """The path of a local folder, or the URL of a folder in a bucket."""
     database_url: str | None
-    """The PostgreSQL database in the settings; None for ``evalkit.sqlite``."""
+    """The URL of the PostgreSQL database that the settings name; None if the database is ``evalkit.sqlite``."""
 
     @abstractmethod
     def has_folder(self, subfolder: str | None = None) -> bool:
-        """Tell whether the output folder exists, or a folder of that name in it."""
+        """Return True if the output folder exists, or ``subfolder`` in it if given."""
 
     @abstractmethod
     def has_file(self, name: str) -> bool:
-        """Tell whether there is such a file."""
+        """Return True if the output folder has a file of this name."""
 
     @abstractmethod
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        """List the bare names in the output folder, or in a folder of it."""
+        """Return the names (without path) in ``subfolder`` or, by default, in the root."""
 
     @abstractmethod
     def list_json_files(self, subfolder: str) -> list[str]:
-        """List the JSON files of a folder, sorted, as names for ``read_json``."""
+        """List the JSON files in ``subfolder``, sorted, as names that ``read_json`` takes."""
 
     @abstractmethod
     def list_subfolder_names(self, subfolder: str) -> list[str]:
-        """List the folders in a folder by their bare names, sorted."""
+        """List the names (without path) of the folders in ``subfolder``, sorted."""
 
     @abstractmethod
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """Read a file, or its first ``max_bytes``. NotFound if there is none."""
+        """Read a file, or only its first ``max_bytes``. NotFound if the file is missing."""
 
     def read_json(
         self,
@@ -63,13 +63,10 @@ class OutputFolder(ABC):
         max_schema_version: int = 1,
         object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
-        """Read the JSON object of a file. NotFound if there is none.
+        """Read a file that contains one JSON object. NotFound if the file is missing.
 
-        StoreError if it is damaged or written by a newer evalkit. ``object_hook`` is called with every object in the
-        file as soon as it is read, and returns its replacement.
-
-        StoreError if it is torn or written by a newer evalkit. ``object_hook`` is called with every object in the file
-        as soon as it is read, and gives what takes its place.
+        StoreError if the file is damaged or written by a newer evalkit. ``object_hook`` is called with every object in
+        the file as soon as it is read, and returns its replacement.
         """
         return parse_stored_json(
             name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
@@ -77,56 +74,59 @@ class OutputFolder(ABC):
 
     @abstractmethod
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        """Iterate over the files in and below a folder: any name, and its bytes."""
+        """Yield the name and the bytes of every file in a folder and its subfolders.
+
+        The files may have names that evalkit itself would not choose.
+        """
 
     @abstractmethod
     def get_modification_time(self, name: str) -> float | None:
-        """Return when a file was written (seconds since 1970); None if there is none."""
+        """Return when a file was last written (seconds since 1970); None if it is missing."""
 
     def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
-        """Write a JSON file whole or not at all, replacing what was there."""
+        """Write a JSON file atomically, replacing an existing file of this name."""
         self._write_atomically(name, encode_canonical_json(value) if compact else _encode_indented_json(value))
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a text file whole or not at all, replacing what was there."""
+        """Write a text file atomically, replacing an existing file of this name."""
         self._write_atomically(name, text.encode())
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
-        """Write a new JSON file. False, and nothing changed, if the name is taken."""
+        """Create a JSON file atomically; return False, changing nothing, if it exists."""
         return self._create_atomically_if_absent(name, _encode_indented_json(value))
 
     @abstractmethod
     def remove_file(self, name: str) -> bool:
-        """Remove a file, or a link itself, and return whether there was one."""
+        """Remove a file (a link itself, not its target); return False if it is missing."""
 
     @abstractmethod
     def remove_folder(self, name: str) -> list[str]:
-        """Remove a folder with its content, and list the files that were there."""
+        """Remove a folder with its content, and list the names of the removed files."""
 
     @abstractmethod
     def hold_run_lock(self) -> AbstractContextManager[None]:
-        """Hold the folder for one run. UsageError if another run holds it."""
+        """Hold the folder's run lock. UsageError if another run holds it."""
 
     @abstractmethod
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder.
+        """Hold the write lock of one document or, without a key, of the whole folder.
 
         Not reentrant. See :func:`evalkit.review.write_lock.hold_write_lock`.
         """
 
     @abstractmethod
     def _write_atomically(self, name: str, content: bytes) -> None:
-        """Write a file whole or not at all, replacing what was there."""
+        """Write a file atomically, replacing an existing file of this name."""
 
     @abstractmethod
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a new file whole or not at all; False if the name is taken."""
+        """Create a file atomically; return False, changing nothing, if it exists."""
 
 
 def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
     """Raise UsageError if the folder does not exist, or is not an output folder.
 
-    An empty folder is accepted. A typing error would put a database among other people's files.
+    An empty folder is accepted. Without this check, a mistyped path would put a database among other people's files.
     """
     remedy = "Name the output folder of a run, or create one with `evalkit run`."
     if not output_folder.has_folder():
@@ -134,7 +134,7 @@ def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
     names_in_root = output_folder.list_file_and_folder_names()
     foreign_names = [
         name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(".nfs")
-    ]  # .nfs…: removed, but open elsewhere
+    ]  # .nfs…: removed from a network drive, but still open in a process
     if foreign_names and OUTPUT_MARKERS.isdisjoint(names_in_root):
         raise UsageError(
             f"{output_folder.root} is not an output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy
@@ -142,7 +142,7 @@ def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
 
 
 def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
-    """List the names in a folder that evalkit ignores, sorted."""
+    """List, sorted, the names in a folder that break evalkit's rules for file names."""
     return sorted(
         name for name in output_folder.list_file_and_folder_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name)
     )
@@ -151,13 +151,13 @@ def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list
 def list_numbered_files_or_raise_on_gap(
     output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str]
 ) -> list[str]:
-    """List the files of a folder whose JSON files are numbered from 1.
+    """List a folder's JSON files, which are numbered from 1, in numerical order.
 
-    StoreError if one is missing, or does not belong there.
+    StoreError if a number is missing, or if the folder has a JSON file with another name.
     """
     names = sorted(
         output_folder.list_json_files(subfolder), key=lambda name: (len(name), name)
-    )  # the ten-thousandth has a digit more
+    )  # number 10,000 has one digit more than the numbers before it
     for number, name in enumerate(names, 1):
         if name != build_file_name(number):
             raise StoreError(
@@ -169,7 +169,7 @@ def list_numbered_files_or_raise_on_gap(
 
 
 def split_and_validate_file_name(name: str) -> list[str]:
-    """Split a file's name. StoreError for one that could leave the folder."""
+    """Split a file name at its slashes. StoreError if it could lead out of the folder."""
     if not _FILE_NAME_PATTERN.fullmatch(name):
         raise StoreError(
             "a file name in the output folder has forbidden characters, or is too long",
@@ -186,7 +186,7 @@ def parse_stored_json(
     max_schema_version: int,
     object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Parse a file's content.
+    """Parse the content of a stored JSON file, and check its ``schema_version``.
 
     Arguments and StoreError as in ``OutputFolder.read_json``.
     """
@@ -196,31 +196,33 @@ def parse_stored_json(
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
-            f"{file_name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+            f"{file_name} is not one of evalkit's JSON files",
+            code="STORE-TORN",
+            remedy="Restore the file from a backup.",
         ) from error
     if type(stored_version) is not int or not 0 <= stored_version <= max_schema_version:
         shown_version = (
-            stored_version if type(stored_version) is int and abs(stored_version) < 2**31 else "that is no number"
-        )  # never a file's words
+            stored_version if type(stored_version) is int and abs(stored_version) < 2**31 else "(not a number)"
+        )  # the file's text is never quoted
         raise StoreError(
-            f"{file_name} has schema version {shown_version}; this evalkit reads up to {max_schema_version}",
+            f"{file_name} has schema version {shown_version}; this evalkit reads versions up to {max_schema_version}",
             code="STORE-NEWER",
-            remedy="Install the evalkit that wrote it.",
+            remedy="Install the version of evalkit that wrote the file.",
         )
     return dict(stored)
 
 
 def add_trailing_newline(content: bytes) -> bytes:
-    """End the last line of a file's text."""
+    """Return the content with a newline added, unless it ends with one."""
     return content if content.endswith(b"\n") else content + b"\n"
 
 
 def build_run_lock_held_error(root: Path | str) -> UsageError:
-    """Build the error for a folder that another run holds."""
+    """Build the error for a run that starts while another run holds the folder."""
     return UsageError(
         f"another run is writing to {root}",
         code="OUTPUT-BUSY",
-        remedy="Wait until it has ended, or choose another folder with --output.",
+        remedy="Wait until the other run has ended, or choose another folder with --output.",
     )
 
 

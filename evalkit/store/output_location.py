@@ -1,4 +1,4 @@
-"""Parse the location of an output folder: on this machine, or in a bucket."""
+"""Parser for the location of an output folder: a local path or a bucket URL."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from urllib.parse import unquote, urlsplit
 
 from evalkit.errors import UsageError
 
-#: Also in capitals, or with a slash too few: a local folder of that name would silently get patients' documents.
+#: Matches a scheme also in capitals or with a slash too few: otherwise a mistyped URL would become a local folder, in
+#: which patients' documents would be stored.
 _SCHEME_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+|((?i:s3|gs|file)):")
-#: No ``?``, no ``@``: a key in the address would be printed with it.
+#: Allows no ``?`` and no ``@``, because a key in the address would be printed with it.
 _BUCKET_URL_PATTERN = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
 
 
@@ -35,8 +36,8 @@ def parse_output_location(output: Path | str) -> Path | str:
     url = f"{scheme}://{text[scheme_match.end() :].rstrip('/')}"
     if not _BUCKET_URL_PATTERN.fullmatch(url):
         raise UsageError(
-            "the output is a URL that cannot be used",
+            "the output location is a URL that evalkit does not support",
             code="OUTPUT-URL",
-            remedy="Name a folder, or s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; credentials are the environment's.",
+            remedy="Name a folder, or s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; credentials come from the environment.",
         )
     return url

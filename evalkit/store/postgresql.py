@@ -1,7 +1,7 @@
-"""A PostgreSQL database shared by several machines, with one schema a folder.
+"""PostgreSQL database shared by several machines; one schema per output folder.
 
 The schema's name is generated once and stored in the folder (``database.json``): it stays right when the folder is
-renamed or mounted elsewhere, and tells that claims are not in ``evalkit.sqlite``. The file holds no address and no
+renamed or mounted elsewhere, and it shows that claims are not in ``evalkit.sqlite``. The file holds no address and no
 password.
 """
 
@@ -21,43 +21,48 @@ from evalkit.store.file_names import DATABASE_SCHEMA_FILE
 from evalkit.store.output_folder import OutputFolder
 from evalkit.store.schema_version import create_or_verify_tables
 
+#: Seconds to wait for a lock that another connection holds, or for a free connection.
 _LOCK_TIMEOUT_SECONDS = 30
-"""Another's lock, and a free connection, are waited for so long."""
 _SCHEMA_NAME_PATTERN = re.compile(r"evalkit_[0-9a-f]{16}")
 
 
 def read_schema_name(output_folder: OutputFolder) -> str | None:
-    """Read the folder's schema, if any. StoreError if ``database.json`` is damaged."""
+    """Read the name of the folder's schema; None if the folder has no schema yet.
+
+    StoreError if ``database.json`` is damaged.
+    """
     try:
         schema = output_folder.read_json(DATABASE_SCHEMA_FILE).get("schema")
     except NotFound:
         return None
     if not isinstance(schema, str) or not _SCHEMA_NAME_PATTERN.fullmatch(schema):
         raise StoreError(
-            f"{DATABASE_SCHEMA_FILE} names no schema",
+            f"{DATABASE_SCHEMA_FILE} names no valid schema",
             code="STORE-TORN",
-            remedy="Restore it from a backup of the output folder.",
+            remedy="Restore the file from a backup of the output folder.",
         )
     return schema
 
 
 def open_or_create_schema_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
-    """Open the folder's schema in the newest version.
+    """Open the folder's schema, creating it if the folder has none.
 
-    Create it if the folder has none. UsageError if the folder's schema is not in this database; StoreError, OSError,
-    SQLAlchemyError.
+    UsageError if the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
     """
     return open_schema_engine(ensure_schema(output_folder, url), url)
 
 
 def ensure_schema(output_folder: OutputFolder, url: str) -> str:
-    """Return the folder's schema, creating it if missing. StoreError, SQLAlchemyError."""
+    """Return the name of the folder's schema, creating the schema if there is none.
+
+    StoreError, SQLAlchemyError.
+    """
     schema = read_schema_name(output_folder)
     if schema is None:
         schema = generate_schema_name()
-        new_engine = open_schema_engine(schema, url, create_missing=True)  # before the folder records it
+        new_engine = open_schema_engine(schema, url, create_missing=True)  # before the folder records its name
         try:
-            if not try_record_schema_name(output_folder, schema):  # another process was a moment earlier
+            if not try_record_schema_name(output_folder, schema):  # another process recorded a schema a moment earlier
                 drop_schema(new_engine, schema)
                 schema = str(read_schema_name(output_folder))
         finally:
@@ -66,24 +71,24 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
 
 
 def drop_schema(engine: sa.Engine, schema: str) -> None:
-    """Remove a schema with its content. SQLAlchemyError."""
+    """Remove a schema with all its tables. SQLAlchemyError if that fails."""
     with engine.begin() as connection:
         connection.execute(sa.schema.DropSchema(schema, cascade=True))
 
 
 def has_schema(connection: sa.Connection, schema: str) -> bool:
-    """Tell whether the database has that schema."""
+    """Return True if the database has a schema of this name."""
     return schema in sa.inspect(connection).get_schema_names()
 
 
 def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -> sa.Engine:
-    """Open a schema in the newest version, and create it only if told so.
+    """Open a schema, and create its tables if they are missing.
 
-    UsageError if it does not exist; StoreError, SQLAlchemyError.
+    A missing schema is created with ``create_missing``; otherwise UsageError. StoreError, SQLAlchemyError.
     """
     session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
-    # Parallel processes take longer to start than they save for the queue; and a generic plan
-    # expects a third of the rows where a search finds most of them.
+    # Parallel workers take longer to start than they save for the queue; and a generic plan
+    # expects a search to find a third of the rows although it may find most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
     create_or_verify_tables(
@@ -98,14 +103,14 @@ def generate_schema_name() -> str:
 
 
 def try_record_schema_name(output_folder: OutputFolder, schema: str) -> bool:
-    """Record the folder's schema. False, and nothing changed, if it has one."""
+    """Record the folder's schema name; return False, changing nothing, if it has one."""
     return output_folder.create_json_if_absent(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
 def check_server_and_get_version(url: str, schema: str | None) -> str:
-    """Check that the server has that schema, or allows creating one.
+    """Check that the server has the schema, or may create one; return its version.
 
-    Return its version. UsageError, StoreError, SQLAlchemyError.
+    UsageError, StoreError, SQLAlchemyError.
     """
     engine = _create_engine(url, "")
     try:
@@ -117,7 +122,7 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
                 raise StoreError(
                     f"the database {redact_url(url)} does not let this user create a schema",
                     code="STORE-INDEX",
-                    remedy="As its owner: GRANT CREATE ON DATABASE NAME TO USER.",
+                    remedy="As the database's owner, run: GRANT CREATE ON DATABASE NAME TO USER.",
                 )
             return str(connection.exec_driver_sql("SHOW server_version").scalar_one())
     finally:
@@ -125,7 +130,7 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
 
 
 def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
-    """Wait for the write lock of a schema, or of one document in it, and connect.
+    """Wait for the write lock of a schema or document; return the locking connection.
 
     The lock ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
@@ -143,9 +148,9 @@ def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) 
 
 
 def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
-    """Connect with the run lock of a schema until closed; None if another run has it.
+    """Return a connection that holds a schema's run lock; None if another run has it.
 
-    SQLAlchemyError.
+    Closing the connection releases the lock. SQLAlchemyError.
     """
     # The connection is idle for the whole run: without keepalives a firewall or a NAT router would drop it.
     keepalive_options = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
@@ -166,17 +171,17 @@ def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
 
 @lru_cache(maxsize=8)
 def _get_lock_engine(url: str) -> sa.Engine:
-    """Return the process's engine: a new connection takes longer than most locks last."""
+    """Return an engine that is kept, as connecting takes longer than most locks last."""
     return _create_engine(url, f"-clock_timeout={_LOCK_TIMEOUT_SECONDS}s")
 
 
 def _hash_lock_id(schema: str, purpose: str) -> int:
-    """Hash a name to 64 bits, the numbers of PostgreSQL's advisory locks."""
+    """Hash a schema and a purpose to the 64-bit number of an advisory lock."""
     return int.from_bytes(hashlib.sha256(f"{schema} {purpose}".encode()).digest()[:8], signed=True)
 
 
 def redact_url(url: str) -> str:
-    """Return the address without its password."""
+    """Return a database's address without its password and options."""
     parsed_url = sa.make_url(url)
     return parsed_url.set(query={}).render_as_string(hide_password=True)
 
@@ -184,14 +189,14 @@ def redact_url(url: str) -> str:
 def _create_engine(
     url: str, session_options: str, connect_args: dict[str, Any] | None = None, **pool_options: Any
 ) -> sa.Engine:
-    """Create an engine that tests connections and keeps values out of errors."""
+    """Create an engine that tests connections and keeps row values out of errors."""
     parsed_url = sa.make_url(url)
     url_options = parsed_url.query.get("options", "")
     try:
         import psycopg  # noqa: F401 - SQLAlchemy's own error is harder to understand
     except ModuleNotFoundError as error:
         raise UsageError(
-            "psycopg, by which PostgreSQL is reached, is not installed",
+            "psycopg, the driver for PostgreSQL, is not installed",
             code="DATABASE",
             remedy=f"Run {format_install_hint('postgresql')}.",
         ) from error
@@ -205,28 +210,28 @@ def _create_engine(
         },
         pool_pre_ping=True,
         hide_parameters=True,
-        # One page of the workbench needs one; a run's threads need more for a moment.
+        # A page of the workbench needs one connection; a run's threads need more for a moment.
         **(pool_options or {"pool_size": 1, "max_overflow": 9, "pool_timeout": _LOCK_TIMEOUT_SECONDS}),
     )
 
 
 def _lock_and_ensure_schema(connection: sa.Connection, schema: str, *, create_missing: bool) -> None:
-    # Until the transaction ends; the schemas of other folders wait as well, for the moment that it takes.
+    # Locked until the transaction ends; other folders' schemas wait as well, for a moment.
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK_ID)))
     if has_schema(connection, schema):
         return
-    if not create_missing:  # a new one would be a second queue: a case could be claimed in each
+    if not create_missing:  # a new schema would be a second queue, so that a case could be claimed twice
         raise build_missing_schema_error(schema)
     connection.execute(sa.schema.CreateSchema(schema))
 
 
 def build_missing_schema_error(schema: str) -> UsageError:
-    """Build the error of a folder whose schema the database does not have."""
+    """Build the error for a folder whose schema is not in the database."""
     return UsageError(
-        f"the schema {schema} of this output folder is not in the database that is set",
+        f"the schema {schema} of this output folder is not in the configured database",
         code="DATABASE",
-        remedy="Set the database that it is in, or restore its dump there. If it is lost for good, remove database.json and "
-        "run `evalkit reindex`: claims, drafts, the paid answers of language models and the view log are lost with it.",
+        remedy="Set the database that contains the schema, or restore the schema's dump. If the schema is lost, remove "
+        "database.json and run `evalkit reindex`: claims, drafts, paid answers of language models and the view log are lost.",
     )
 
 

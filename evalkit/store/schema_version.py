@@ -1,4 +1,4 @@
-"""Create a database's tables, or check the number that says which they are."""
+"""Creation of a database's tables, and check of their version number."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import sqlalchemy as sa
 from evalkit.errors import StoreError
 from evalkit.store import database_tables
 
+#: Version of the tables. Increase it when a table changes, and migrate older databases; no other number was released
+#: yet.
 SCHEMA_NUMBER = 1
-"""Nothing was released with another number; an evalkit that changes a table increases it and migrates older ones."""
 
 
 def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
-    """Create the tables, or only check the number of a database that has them.
+    """Create the tables, or check their version if the database has them already.
 
     ``acquire_lock`` waits, in the connection's transaction, until no other process creates the tables. StoreError if
-    the database is another evalkit's; SQLAlchemyError.
+    another version of evalkit created the database; SQLAlchemyError.
     """
     with engine.connect() as connection:
         if _read_tables_version(connection) == SCHEMA_NUMBER:
@@ -31,16 +32,16 @@ def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connec
 
 
 def require_known_tables_or_none(connection: sa.Connection) -> int | None:
-    """Return the schema's number, None for an empty database.
+    """Return the version of the database's tables; None if the database is empty.
 
-    StoreError if another evalkit created it; SQLAlchemyError.
+    StoreError if another version of evalkit created the database; SQLAlchemyError.
     """
     number = _read_tables_version(connection)
     if number not in (SCHEMA_NUMBER, None):
         raise StoreError(
-            f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
+            f"the database's tables have version {number}; this evalkit knows version {SCHEMA_NUMBER}",
             code="STORE-NEWER",
-            remedy="Install the evalkit that created it.",
+            remedy="Install the version of evalkit that created the database.",
         )
     return number
 

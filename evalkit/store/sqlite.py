@@ -18,7 +18,10 @@ from evalkit.store.temp_files import generate_process_temp_name
 
 
 def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
-    """Open the folder's database, creating it if missing. OSError, SQLAlchemyError."""
+    """Open ``evalkit.sqlite`` in the folder ``root``, creating it if missing.
+
+    OSError, SQLAlchemyError.
+    """
     path = root / SQLITE_FILE
     if path.is_symlink():
         raise FileExistsError(errno.ELOOP, "it is a link")
@@ -30,7 +33,10 @@ def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
 
 
 def verify_database(root: Path) -> None:
-    """Check that the folder's database can be used. StoreError, SQLAlchemyError."""
+    """Check that ``evalkit.sqlite`` is intact and has tables that this evalkit knows.
+
+    StoreError if another version of evalkit created it; SQLAlchemyError if it is damaged.
+    """
     path = (root / SQLITE_FILE).absolute()
     engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
     try:
@@ -43,7 +49,7 @@ def verify_database(root: Path) -> None:
 
 
 def _create_engine(path: Path) -> sa.Engine:
-    """Create an engine that waits 30 s for writers and keeps values out of errors."""
+    """Create an engine that waits 30 s for writers and keeps row values out of errors."""
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
     sa.event.listen(engine, "connect", _enable_full_sync)
     return engine
@@ -55,10 +61,10 @@ def _enable_full_sync(connection: Any, _record: object) -> None:
 
 
 def _create_database_file(path: Path) -> None:
-    """Create an empty private database, unless another process just did.
+    """Create an empty database with mode 0600, unless another process just did.
 
-    It is created under another name: if two switch a new database to WAL at once, SQLite fails one; and closing the
-    file that others have open already would release their locks.
+    The database is created under another name: if two processes switch a new database to WAL at once, SQLite fails one
+    of them; and closing a file that others have open already would release their locks.
     """
     temp_path = path.parent / TEMP_FOLDER / generate_process_temp_name()
     make_private_folder_and_parents(temp_path.parent, path.parent)

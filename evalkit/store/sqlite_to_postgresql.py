@@ -1,4 +1,4 @@
-"""Move ``evalkit.sqlite`` to PostgreSQL: all rows, in one transaction."""
+"""Migration of ``evalkit.sqlite`` to PostgreSQL: all rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _ROWS_PER_BATCH = 1000
 
 
 def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[str, int]:
-    """Move the folder's database to the one at ``url``, and count the rows by table.
+    """Move all rows of ``evalkit.sqlite`` to PostgreSQL; return their number by table.
 
     The caller holds the run lock and the write lock. UsageError if the folder has no ``evalkit.sqlite``; StoreError if
     another process has it open, or the server cannot be reached: nothing has changed then.
     """
     if not output_folder.has_file(SQLITE_FILE):
-        database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
+        database_state = "already in PostgreSQL" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not created yet"
         raise UsageError(
             f"the database of this output folder is {database_state}",
             code="DATABASE",
@@ -30,7 +30,9 @@ def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[
     local_folder = require_local_folder(output_folder)
     sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
-    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # otherwise a move ended just before its last step
+    if not output_folder.has_file(
+        DATABASE_SCHEMA_FILE
+    ):  # otherwise an earlier move was killed just before its last step
         source_engine = sqlite.open_or_create_sqlite_engine(local_folder.root)
         try:
             row_counts = _copy_database(source_engine, local_folder, url)
@@ -66,16 +68,16 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
 
 
 def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
-    """Leave WAL mode, which needs the last user, and lock the one file."""
+    """Leave WAL mode, which fails while others use the file, and lock the file."""
     try:
         connection.exec_driver_sql("PRAGMA busy_timeout=1000")
         connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
         connection.exec_driver_sql("BEGIN EXCLUSIVE")
     except sa.exc.OperationalError:
         raise StoreError(
-            f"somebody has {SQLITE_FILE} open",
+            f"another process has {SQLITE_FILE} open",
             code="STORE-BUSY",
-            remedy="End `evalkit review` and anything else that uses the folder, then move it.",
+            remedy="End `evalkit review` and all other processes that use the folder, then run the command again.",
         ) from None
 
 

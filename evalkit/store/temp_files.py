@@ -1,4 +1,4 @@
-"""Name temporary files after their writer, to recognise a killed writer's."""
+"""Names of temporary files, by which the files of a killed process are recognised."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from functools import cache
 from pathlib import Path
 
 _TEMP_NAME_PATTERN = re.compile(r"(?:([0-9a-f]{8})\.)?(\d+)-")
+#: Seconds after which another machine's temporary file counts as left behind.
 _ORPHAN_AGE_SECONDS = 86_400
-"""Seconds after which a file without its final name is orphaned."""
 
 
 def generate_process_temp_name() -> str:
-    """Generate a unique name that contains this process and machine."""
+    """Generate a unique file name that identifies this machine and process."""
     return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def is_orphaned_temp_file(path: Path) -> bool:
-    """Tell whether the writer of that file has ended.
+    """Return True if the process that wrote a temporary file has ended.
 
-    OSError if its times are unknown. Several machines may work in one folder, each with its own process numbers: for
-    another machine's file the age decides.
+    OSError if the file's times are unknown. Several machines may work in one folder, each with its own process numbers:
+    for another machine's file the age decides.
     """
     name_match = _TEMP_NAME_PATTERN.match(path.name)
     if name_match is None:
@@ -37,7 +37,7 @@ def is_orphaned_temp_file(path: Path) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """Identify the process numbering: one boot of a machine, one container."""
+    """Return a hash that identifies this boot of the machine, or this container."""
     try:
         machine_identity = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(
             Path("/proc/self/ns/pid").stat().st_ino

@@ -1,4 +1,4 @@
-"""Read records that people write as TOML, and name the faulty line."""
+"""Reader of records that people write as TOML; errors name the faulty line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ RecordT = TypeVar("RecordT", bound=BaseModel)
 
 
 def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> RecordT:
-    """Parse a template of ``record_type``.
+    """Parse a TOML text as a ``record_type``. UsageError if it is invalid.
 
-    UsageError that names the file, the line and the entry.
+    The error names the file, the line and the entry.
     """
     try:
         table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # names the line itself
+    except (ValueError, RecursionError) as error:  # the error's text names the line
         raise build_template_error(file_name, str(error)) from error
     try:
         return record_type.model_validate(table)
@@ -34,12 +34,12 @@ def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> 
 
 
 def build_template_error(place: str, problem: str) -> UsageError:
-    """Build the error of a template, with its place."""
+    """Build the UsageError for an invalid template; ``place`` is its file and line."""
     return UsageError(f"template {place}: {problem}", code="TEMPLATE", remedy="Correct that line.")
 
 
 def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
-    """Name an entry by its path; rows by name, which are easier to find than numbers."""
+    """Describe an entry by its path; table rows appear by name if they have one."""
     names: list[str] = []
     for part in entry_path:
         is_row = isinstance(part, int) and isinstance(toml_table, list) and part < len(toml_table)
@@ -50,7 +50,7 @@ def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
 
 
 def _find_entry_line(text: str, entry_path: tuple[int | str, ...]) -> int:
-    """Find the entry's line (from 1), else the nearest table's, else the first."""
+    """Find an entry's line (from 1), else the nearest table's, else the first line."""
     best_match, line_number, table_counts, table_path = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
     for line_number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*(\[\[?)\s*([\w.]+)", line):

@@ -12,27 +12,27 @@ from evalkit.store.database import Database
 
 @dataclass(frozen=True)
 class CaseView:
-    """One opening of one case."""
+    """Record that a reviewer opened a case."""
 
     case_id: str
-    """The case; for a purged document its SHA-256 and the case's suffix."""
+    """The case's id; after a purge, the document's SHA-256 followed by the case's suffix."""
     reviewer: str
     opened_at: str
-    """When (ISO 8601, UTC)."""
+    """The time of opening (ISO 8601, UTC)."""
 
 
 @dataclass(frozen=True)
 class ViewLog:
-    """The view log: append-only, but a purge replaces its case names."""
+    """Log of opened cases: append-only, except that a purge replaces case ids."""
 
     _database: Database
 
     def add_view(self, case_view: CaseView) -> None:
-        """Append an opening."""
+        """Append the record that a case was opened."""
         self._database.execute(sa.insert(database_tables.case_views).values(**asdict(case_view)))
 
     def list_views(self) -> list[CaseView]:
-        """List every opening, oldest first."""
+        """List all records of opened cases, oldest first."""
         row = database_tables.case_views.c
         query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
         return [CaseView(**view_row) for view_row in self._database.fetch_rows(query)]

@@ -220,7 +220,7 @@ def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     open_folder(output).write_json("purged/0001.json", record)
     faults = named(output)
     assert set(faults) == {"purged/0001.json", "purged/0002.json"}
-    assert "did not verify" in faults["purged/0001.json"]
+    assert "not an intact chain" in faults["purged/0001.json"]
 
 
 def test_a_record_of_a_purge_that_is_taken_out_is_noticed(output: Path) -> None:

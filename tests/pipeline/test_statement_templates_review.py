@@ -259,7 +259,7 @@ def test_statement_of_equal_file_name_gets_its_own_id(folder: Path) -> None:
     [
         (["gone.toml", "statement.pdf"], UsageError, "there is no template gone.toml"),
         (["wrong.toml", "statement.pdf"], UsageError, "wrong.toml, line 1"),
-        (["bank.toml", "other.pdf"], UsageError, "shows none of the signs"),
+        (["bank.toml", "other.pdf"], UsageError, "shows none of the bank's signs"),
         (["bank.toml", "letter.pdf"], DocumentError, "letter.pdf"),
         (["bank.toml", "statement.pdf", "--model", "nobody:x"], UsageError, "there is no model"),
     ],

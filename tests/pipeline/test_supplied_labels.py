@@ -62,9 +62,12 @@ def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
         (HEAD + "a,Other\nb,Other,1 Other,extra\n", "row 2 has more cells"),
         (HEAD + "a,Other\nb,Other\na,Clinical Note\n", "row 3 contradicts an earlier row about a"),
         (HEAD + 'a,Other,1-2 Other\na,Other,"1 Other; 2 Other"\n', "row 2 contradicts an earlier row about a"),
-        (HEAD + "a,Other\n,Other\n", "row 2 has no doc_id"),
+        (HEAD + "a,Other\n,Other\n", "row 2 needs a text as doc_id"),
         (HEAD, "no rows"),
-        ("doc_id,dominant_type,dominant_type\na,Other,Clinical Note\n", "several columns dominant_type"),
+        (
+            "doc_id,dominant_type,dominant_type\na,Other,Clinical Note\n",
+            "several columns have the same name: dominant_type",
+        ),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, read, text: str, said: str) -> None:
@@ -100,10 +103,10 @@ def test_the_same_label_twice_is_one(tmp_path: Path) -> None:
     [
         ("b,Genomic report,", "'Genomic report' is none of the types"),
         ("b,Other,1-2 Lab letter", "'Lab letter' is none of the types"),
-        ("b,Other,pages 1 to 5", "segments are written as"),
-        ("b,Other,1-99999999999 Other", "there is no segment of pages 1-99999999999"),
-        ("b,Other,0-2 Other", "there is no segment of pages 0-2"),
-        ("b,Other,5-2 Other", "there is no segment of pages 5-2"),
+        ("b,Other,pages 1 to 5", "segments must be written as"),
+        ("b,Other,1-99999999999 Other", "a segment cannot have the pages 1-99999999999"),
+        ("b,Other,0-2 Other", "a segment cannot have the pages 0-2"),
+        ("b,Other,5-2 Other", "a segment cannot have the pages 5-2"),
     ],
 )
 def test_invalid_true_label_is_refused_but_not_production(tmp_path, row: str, said: str) -> None:

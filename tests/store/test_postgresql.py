@@ -131,7 +131,7 @@ def test_a_folder_with_a_file_is_not_opened_in_postgresql(postgresql: PostgreSQL
 def test_a_torn_name_is_not_taken_for_a_schema(index: OutputIndex, tmp_path: Path) -> None:
     path = tmp_path / "output" / "database.json"
     path.write_text(json.dumps({"schema_version": 1, "schema": "public -cfsync=off"}))
-    with pytest.raises(StoreError, match=r"database\.json names no schema"):
+    with pytest.raises(StoreError, match=r"database\.json names no valid schema"):
         open_index(tmp_path / "output")
 
 
@@ -185,7 +185,7 @@ def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, t
     own.execute("CREATE DATABASE elsewhere OWNER evalkit")
     other = own.url.removesuffix("/evalkit") + "/elsewhere"
     for look in (OutputIndex, check_and_describe_database):
-        with pytest.raises(UsageError, match="is not in the database that is set") as refused:
+        with pytest.raises(UsageError, match="is not in the configured database") as refused:
             look(open_folder(output, other))
         assert not any(secret in told(refused.value) for secret in SECRETS)
     assert "evalkit_" not in own.execute("SELECT string_agg(nspname, ' ') FROM pg_namespace", "elsewhere")
@@ -238,7 +238,7 @@ def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "why", "remedy"),
     [
-        ("postgresql://evalkit@127.0.0.1:{port}/evalkit", "there is no password", "~/.pgpass"),
+        ("postgresql://evalkit@127.0.0.1:{port}/evalkit", "no password was supplied", "~/.pgpass"),
         ("postgresql://evalkit:x@127.0.0.1:{port}/evalkit", "the password is wrong", "~/.pgpass"),
         ("postgresql://evalkit:{password}@127.0.0.1:{port}/other", "no such database", "createdb"),
         ("postgresql://nobody:x@127.0.0.1:{port}/evalkit", "does not allow this connection", "pg_hba.conf"),
@@ -439,7 +439,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     before = path.read_bytes()
     (found,) = (one for one in run_doctor_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert not found.is_fine
-    assert ("schema 99" if is_newer else "cannot be opened") in found.found
+    assert ("version 99" if is_newer else "cannot be opened") in found.found
     assert path.read_bytes() == before
 
 

@@ -54,7 +54,7 @@ def test_another_evalkits_file_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
         connection.execute("UPDATE schema_number SET number = 999")
     connection.close()
-    with pytest.raises(StoreError, match="schema 999") as refused:
+    with pytest.raises(StoreError, match="version 999") as refused:
         open_index(tmp_path)
     assert refused.value.code == "STORE-NEWER"
     assert stored_number(tmp_path) == 999

@@ -1,1 +1,1 @@
-"""Draw documents for audits, list decisions, verify that no file was altered."""
+"""Audits: selection of documents, list of decisions, check for altered files."""

@@ -1,4 +1,4 @@
-"""List decisions, openings and purges: who, what, when, with which versions.
+"""List of decisions, reviews, openings and purges: who, when, with which versions.
 
 One row per event.
 """
@@ -47,7 +47,7 @@ AuditEvent = dict[str, Any]
 
 
 def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
-    """List the events by time, and a sentence for each file that cannot be read.
+    """List all events by time, and the error text of each file that cannot be read.
 
     Columns ``EVENT_COLUMNS``; times are ISO 8601, UTC.
     """
@@ -161,7 +161,7 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
 
 
 def _summarise_answer(kind: str, answer: ReviewedAnswer | None) -> str | None:
-    """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
+    """Summarise an answer: the document's type, number of fields, or template."""
     return None if answer is None else CASE_KINDS[kind].summarise_answer(answer)
 
 

@@ -1,10 +1,10 @@
-"""Verify that the output folder's files are as machines and people left them.
+"""Check that no file in the output folder was changed after it was written.
 
 Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
-that was changed, exchanged or removed no longer fits, and is reported with what to do. The database vouches for the
-newest review of a case, which no other review is chained to. What `purge` removed fits: its record has the digests.
-Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the decisions is
-kept elsewhere (``against``).
+that was changed, exchanged or removed no longer fits, and is reported with a remedy. The database has the SHA-256 of a
+case's newest review, to which no other review is chained. Files that `purge` removed are no fault: its record has their
+digests. Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the
+decisions is kept elsewhere (``earlier_export_path``).
 """
 
 from __future__ import annotations
@@ -91,38 +91,40 @@ _CHECKED_FOLDERS = (
     SAMPLE_DRAWS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
-_RESTORE_REMEDY = "Restore it from a backup: it is never changed."
+_RESTORE_REMEDY = "Restore the file from a backup: it is never changed."
 _REINDEX_REMEDY = "`evalkit reindex` rewrites it from the reviews."
 
 
 @dataclass(frozen=True)
 class IntegrityFault:
-    """A file that is not as it was left."""
+    """Fault of a file: what is wrong with the file, and how to repair it."""
 
     file: str
-    """Relative to the output folder."""
+    """The file's name, relative to the output folder."""
     what: str
     remedy: str
 
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """The counts of checked files, and the faults found in them."""
+    """Numbers of checked files, and the faults found in them."""
 
     count_by_kind: Mapping[str, int]
-    """The numbers of reviews, cases, results …, and of chains whose newest review the database does not know, so that nothing
-    vouches for it: `evalkit reindex` records them as they are then."""
+    """The numbers of reviews, cases, results …; ``chains_without_head`` counts cases whose newest review the database
+    does not know, so that a change of that review is not noticed. `evalkit reindex` records such reviews as it finds
+    them."""
     faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for a program."""
+        """Return the report as a JSON object."""
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
-    """Check every file; experts may work meanwhile.
+    """Check every file of the output folder; experts may work meanwhile.
 
-    ``earlier_export_path`` is an earlier ``audit export`` as JSON. UsageError if that cannot be read.
+    ``earlier_export_path`` is an earlier ``audit export`` as JSON, with which the files are compared. UsageError if
+    that export cannot be read.
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
@@ -145,7 +147,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
 
 
 def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
-    """Run a check; a file that cannot be read is a fault itself."""
+    """Yield a check's faults; an error while reading becomes a fault of the file."""
     try:
         yield from check()
     except EvalkitError as error:
@@ -176,7 +178,7 @@ def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[Integr
     name = result_file_name(doc_id)
     result = read_result(output_folder, doc_id)
     if result.doc_id != doc_id:
-        yield IntegrityFault(name, "its document is not the one of its name", "Run the document with --fresh.")
+        yield IntegrityFault(name, "it names another document than its file name", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
     if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
@@ -185,12 +187,14 @@ def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[Integr
         )
     bundle = read_bundle(output_folder, doc_id)
     if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
-        yield IntegrityFault(bundle_file_name(doc_id), "its document is not the result's", "Run it with --fresh.")
+        yield IntegrityFault(
+            bundle_file_name(doc_id), "it is of another document than the result", "Run the document with --fresh."
+        )
 
 
 def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
     if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
-        yield IntegrityFault(name, "its document is not the one of its name", "Extract the document with --fresh.")
+        yield IntegrityFault(name, "it names another document than its file name", "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
@@ -211,12 +215,14 @@ def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[I
         name = review_file_name(case_id, revision)
         if review.prev_sha256 != previous_sha256:
             explanation = (
-                "the first review has none before it"
+                "the first review must not name an earlier one"
                 if revision == 1
-                else f"{review_file_name(case_id, revision - 1)} is another"
+                else f"{review_file_name(case_id, revision - 1)} has another SHA-256"
             )
             yield IntegrityFault(
-                name, f"it does not follow the review before it: {explanation}", f"Restore both. {_RESTORE_REMEDY}"
+                name,
+                f"it does not follow the review before it: {explanation}",
+                "Restore both files from a backup: they are never changed.",
             )
         previous_sha256 = hash_review_file(output_folder, case_id, revision)
     yield from _run_check_as_faults(
@@ -232,12 +238,12 @@ def _check_reviewed_packet(
     for revision, review in chain:
         if review.packet_sha256 != packet_sha256:
             yield IntegrityFault(
-                packet_file_name(case_id), f"it is not the packet of review {revision}", _RESTORE_REMEDY
+                packet_file_name(case_id), f"it is not the packet that review {revision} was made on", _RESTORE_REMEDY
             )
         if review.seeded != packet.is_attention_check:
             yield IntegrityFault(
                 review_file_name(case_id, revision),
-                "review and packet disagree on a planted fault",
+                "review and packet disagree on whether the case has a planted fault",
                 _RESTORE_REMEDY,
             )
 
@@ -268,14 +274,14 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
             yield IntegrityFault(name, "it differs from the reviews", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
-            name, "it claims to be an expert's, but there is no review", "Restore the reviews from a backup."
+            name, "it claims to be an expert's, but the case has no review", "Restore the reviews from a backup."
         )
     else:
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
 
 
 def _is_equal_to_projection(stored_truth: Mapping[str, Any] | None, record: GroundTruthRecord | None) -> bool:
-    """Compare stored ground truth with what the reviews say.
+    """Return True if stored ground truth equals what the reviews say.
 
     Patients' keys of corrected pages are not compared.
     """
@@ -298,7 +304,7 @@ def _is_equal_to_projection(stored_truth: Mapping[str, Any] | None, record: Grou
 def _check_silver_truth(
     output_folder: OutputFolder, case_id: str, stored_truth: Mapping[str, Any] | None
 ) -> Iterator[IntegrityFault]:
-    """Check that ground truth without a review is what the machine accepted."""
+    """Check that ground truth without a review equals what the program accepted."""
     name, doc_id = ground_truth_file_name(case_id), case_id.removesuffix(EXTRACTION_SUFFIX)
     rerun_remedy = "Run the document with --fresh."
     if case_id != doc_id:
@@ -323,7 +329,10 @@ def _check_silver_truth(
 
 
 def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Return what only a silver record has: acceptance time, inclusion probability."""
+    """Return the acceptance time and inclusion probability of a silver record.
+
+    The probability is None if it is missing or invalid.
+    """
     probability = stored_truth.get("inclusion_probability")
     is_probability = isinstance(probability, float) and 0 <= probability <= 1
     return str(stored_truth.get("reviewed_at")), probability if is_probability else None
@@ -334,7 +343,7 @@ def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[s
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for name in list_stray_attention_check_files(output_folder):
-        yield IntegrityFault(name, "it belongs to no attention check", "Move it elsewhere.")
+        yield IntegrityFault(name, "it belongs to no attention check", "Move the file out of the output folder.")
     for case_id in list_case_ids_with_packet(output_folder):
         yield from _run_check_under_lock(output_folder, case_id, packet_file_name(case_id), _check_packet)
 
@@ -352,9 +361,10 @@ def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[Integri
 
 
 def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
-    """Check that a packet without a review is what was decided.
+    """Check that the packet of a case without reviews equals the result.
 
-    If a run found the case open, the packet is older than the result, and stays what that person saw.
+    If a person had the case open during a run, the packet is older than the result, stays what that person saw, and is
+    not compared.
     """
     result = read_result(output_folder, packet.doc_id)
     if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
@@ -398,19 +408,21 @@ def _check_sample_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]
             yield IntegrityFault(
                 result_file_name(lost_ids[0]),
                 explanation,
-                "Restore it from a backup; `evalkit purge` removes documents from draws.",
+                "Restore the result from a backup; only `evalkit purge` removes documents from draws.",
             )
 
 
 def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if isinstance(output_folder, LocalOutputFolder):
         for name in output_folder.list_symlinks():
-            yield IntegrityFault(name, "it is a link", "Replace it with its target.")
+            yield IntegrityFault(name, "it is a link", "Replace the link with the file that it leads to.")
 
 
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if output_folder.has_file(PURGE_INTENT_FILE):
-        yield IntegrityFault(PURGE_INTENT_FILE, "a purge is unfinished", "`evalkit purge` without a name finishes it.")
+        yield IntegrityFault(
+            PURGE_INTENT_FILE, "a purge is unfinished", "Run `evalkit purge` without a name to finish it."
+        )
     yield from _run_check_as_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
 
 
@@ -419,18 +431,22 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
     for number, record in enumerate(read_purge_records(output_folder), 1):
         name = purge_record_file_name(number)
         if record.prev_sha256 != previous_sha256:
-            yield IntegrityFault(name, "it does not follow the record before it", f"Restore both. {_RESTORE_REMEDY}")
+            yield IntegrityFault(
+                name,
+                "it does not follow the record before it",
+                "Restore both files from a backup: they are never changed.",
+            )
         previous_sha256 = hashlib.sha256(output_folder.read_bytes(name)).hexdigest()
         for chain in record.chains:
             revisions = [review.revision for review in chain.reviews]
             link_checks = [earlier.sha256 == later.prev_sha256 for earlier, later in pairwise(chain.reviews)]
             if revisions != list(range(1, len(revisions) + 1)) or chain.reviews[0].prev_sha256 or not all(link_checks):
-                explanation = f"the chain of the purged case '{chain.case}' did not verify when it was purged, or was changed since"
+                explanation = f"the reviews of the purged case '{chain.case}' were not an intact chain when purged, or the record was changed since"
                 yield IntegrityFault(name, explanation, _RESTORE_REMEDY)
 
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
-    """Check the newest reviews, which no later one vouches for, by the database."""
+    """Check each case's newest review against its SHA-256 in the database."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
         with hold_case_write_lock(output_folder, case_id):
             # Read again: a purge may have removed it since.
@@ -453,7 +469,9 @@ def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> It
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
         for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
-                f"{subfolder}/{name}", "evalkit did not write it, and ignores it", "Move it elsewhere."
+                f"{subfolder}/{name}",
+                "evalkit did not write it, and ignores it",
+                "Move the file out of the output folder.",
             )
 
 
@@ -471,7 +489,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
 
 
 class _ExportedEvent(BaseModel):
-    """The part of an exported event that no later purge changes."""
+    """Fields of an exported event that no later purge changes."""
 
     model_config = ConfigDict(strict=True)
 
@@ -494,7 +512,7 @@ def _check_against_export(
         exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{earlier_export_path} is no export of decisions ({type(error).__name__})",
+            f"{earlier_export_path} is not an export of decisions ({type(error).__name__})",
             code="AUDIT-AGAINST",
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None
@@ -524,7 +542,7 @@ def _check_against_export(
                 f"the exported purge of {exported_event.at} has no record",
                 _RESTORE_REMEDY,
             )
-    # By reviewer and time: a purge renames the case.
+    # Openings are compared by reviewer and time, because a purge changes the case_id.
     missing_views = Counter(
         (exported_event.who, exported_event.at)
         for exported_event in exported_events
@@ -535,7 +553,7 @@ def _check_against_export(
         - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
     ).total():
         yield IntegrityFault(
-            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database."
+            "the view log", f"{lost_count} of the exported openings are missing", "Restore the database from a backup."
         )
 
 

@@ -1,1 +1,1 @@
-"""Read and decide documents in processes of this machine, or on a Dask cluster."""
+"""Executors, which read documents in local processes or on a Dask cluster."""

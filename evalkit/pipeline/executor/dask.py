@@ -1,4 +1,4 @@
-"""Read on many machines: a Dask cluster produces the same bytes as the local pool.
+"""Executor on a Dask cluster, which produces the same bytes as the local pool.
 
 Workers get the bytes of a document, and open no path of this machine; each passes them to a reading process of its own,
 so that a file that crashes its reader, or takes too long, costs no worker. Steps that call others (language models,
@@ -55,28 +55,28 @@ log = logging.getLogger(__name__)
 
 #: Documents in flight per thread of a worker: one being processed, one waiting, one being transferred.
 _IN_FLIGHT_PER_THREAD = 3
+#: Maximum bytes of a file that is sent to a worker through the scheduler's memory. Larger files are read here.
 _MAX_SENT_BYTES = 128 * 1024 * 1024
-"""Largest file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
+#: Bytes from which a file counts as large, and the number of large files that may be in transit at once.
 _LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
-"""At most this many files of at least this size are in transit at once."""
+#: Seconds to wait for the scheduler, for a first worker, and for each worker's environment.
 _CONNECT_TIMEOUT = 20
-"""Seconds to wait for the scheduler, for a first worker, and for each worker's environment."""
+#: Seconds after which a wait for the cluster is announced; also the time limit for closing the connection.
 _NOTICE_AFTER_SECONDS = 5
-"""Seconds after which such a wait is announced; also the limit for the scheduler to close."""
+#: Seconds between checks of the cluster; seconds without a worker after which the cluster counts as lost.
 _POLL_SECONDS, _NO_WORKER_TIMEOUT = 1.0, 60.0
-"""Seconds between checks of the cluster; seconds without a worker after which it counts as lost."""
 _RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: finished documents are kept."
 
 
 class OpaquePayload:
-    """The input or output of a task, as bytes that no log and no dashboard can show."""
+    """Pickled input or output of a task, which no log and no dashboard can show."""
 
     def __init__(self, content: Any) -> None:
         """Pickle the content before Dask gets it."""
         self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
 
     def unpickle(self) -> Any:
-        """Return the content, in the process that needs it."""
+        """Return the unpickled content."""
         return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
     def __repr__(self) -> str:
@@ -87,18 +87,18 @@ class OpaquePayload:
 
 
 class _WorkerFault(NamedTuple):
-    """An unexpected error of a step, without a word of the document."""
+    """Unexpected error of a step on a worker, without any document text."""
 
     error_type: str
     function_name: str
 
 
 class _WorkerCrash(NamedTuple):
-    """The outcome of a step that crashed its process twice."""
+    """Outcome of a step that crashed its worker process twice."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
-    """Run a function with its arguments in a process of this worker. Raises nothing."""
+    """Run a pickled function in a process of this worker; return errors as outcomes."""
     ocr_engine, expected_environment, function, *arguments = payload.unpickle()
     try:
         if (
@@ -118,15 +118,15 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
         return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
 
 
+#: Processes of this worker; None before its first task.
 _worker_pool: ReaderPool | None = None
-"""The processes of this worker."""
 
 
 async def _get_worker_pool() -> ReaderPool:
     global _worker_pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
     if _worker_pool is None:
         os.umask(0o077)
-        # Dask forbids its workers children. Ours are harmless: they end with their parent.
+        # Dask forbids its workers child processes. Reading processes are harmless: they end with their parent.
         multiprocessing.current_process().daemon = False
         worker = get_worker()
         _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
@@ -135,7 +135,7 @@ async def _get_worker_pool() -> ReaderPool:
 
 
 class _WorkerCleanup(WorkerPlugin):
-    """A plugin that ends the worker's processes, for which the worker would wait."""
+    """Dask plugin that ends the worker's processes, for which Dask would wait."""
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
         if _worker_pool is not None:
@@ -143,11 +143,11 @@ class _WorkerCleanup(WorkerPlugin):
 
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
-    """Describe reader and tables, which must be the same on all machines."""
+    """Return the versions of reader and tables, which all machines must share."""
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
-#: For workers, which would compute it before every task; their environment does not change while they run.
+#: Cached for workers, which need the description before every task; their environment does not change while they run.
 _describe_environment_once = cache(_describe_environment)
 
 
@@ -155,7 +155,7 @@ _NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
 
 
 def _disable_message_logs(dask_scheduler: Any) -> None:
-    """Keep the scheduler from storing its last messages: patients' documents.
+    """Keep the scheduler from storing its last messages, which contain documents.
 
     Messages in transit are not affected.
     """
@@ -169,13 +169,15 @@ def _create_mismatch_error(
 ) -> EvalkitError:
     if isinstance(reported, dict):
         component = next(component for component in expected if expected[component] != reported.get(component))
-        difference = f"has another {component}: {reported.get(component)} instead of {expected[component]}"
+        difference = (
+            f"has a different version of the {component}: {reported.get(component)} instead of {expected[component]}"
+        )
     else:
-        difference = f"cannot do the work ({reported})"
+        difference = f"cannot load this program's reader and tables ({reported})"
     return error_type(
         f"the Dask worker {worker_address} {difference}",
         code="EXECUTOR-DIFFERS",
-        remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
+        remedy="Install the same evalkit and OCR engine on the worker as here, from the same lock file.",
     )
 
 
@@ -187,15 +189,15 @@ def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
 
 
 class DaskCluster(Executor):
-    """An ``Executor`` of many machines."""
+    """Executor whose workers run on the machines of a Dask cluster."""
 
     def __init__(
         self, executor_url: str, reader_config: ReaderConfig, *, local_workers: int, decides_on_workers: bool
     ) -> None:
-        """Prepare a cluster of the scheduler at ``executor_url``: ``dask://HOST:PORT``.
+        """Prepare the cluster of the scheduler at ``executor_url`` (``dask://HOST:PORT``).
 
-        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: decisions and field
-        extraction run on the workers too, because no language model is asked.
+        ``local_workers``: processes of this machine, for documents that are not sent. ``decides_on_workers``: decisions
+        and field extraction run on the workers too, because no language model is asked.
         """
         self._executor_url = executor_url
         self._reader_config = reader_config
@@ -221,7 +223,7 @@ class DaskCluster(Executor):
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
-        ):  # before it is loaded into this machine's memory
+        ):  # waited for before a large file is loaded into this machine's memory
             file_bytes = await asyncio.to_thread(read_source_file, path)
             document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
@@ -246,22 +248,22 @@ class DaskCluster(Executor):
     ) -> OutcomeT:
         # On a worker, or here if a language model is asked: its journal is here.
         if self._decides_on_workers:
-            with suppress(BrokenProcessPool):  # then here, as without a cluster
+            with suppress(BrokenProcessPool):  # after a crash, the step runs here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
         return await function(bundle, argument)
 
     async def _run_on_worker(
         self, step_name: str, document_sha256: str, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """Run a function on a worker, or here if it repeatedly cost workers.
+        """Run a function on a worker, or here if workers were lost over it repeatedly.
 
-        BrokenProcessPool if it crashes its process; the function's own EvalkitErrors; ExecutorError.
+        BrokenProcessPool if the function crashes its process; the function's own EvalkitErrors; ExecutorError.
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
-        if self._client.status != "running":  # its tasks are lost, even if it reconnects
-            raise self._record_loss("the scheduler was lost")
-        # Never the same key twice: to Dask that would be one task, also of two runs.
+        if self._client.status != "running":  # the client's tasks are lost, even if it reconnects
+            raise self._record_loss("the connection to the scheduler was lost")
+        # A key is never used twice, not even in two runs: Dask would take both tasks for the same.
         task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(
             run_task,
@@ -279,13 +281,13 @@ class DaskCluster(Executor):
             log_event(
                 log,
                 logging.WARNING,
-                "workers were lost over it, so it is processed here",
+                "workers were lost over this document, so it is processed here",
                 document_sha256=document_sha256,
                 step=step_name,
             )
             return await self._local_pool.run_in_worker(function, *arguments)
         except (FutureCancelledError, OSError):
-            raise self._record_loss("the scheduler was lost") from None
+            raise self._record_loss("the connection to the scheduler was lost") from None
         finally:
             pending_answer.cancel()
             future.release()
@@ -298,7 +300,7 @@ class DaskCluster(Executor):
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
-        """Connect as a run would, and describe how many matching workers there are.
+        """Connect as a run would and say how many workers run this program's version.
 
         UsageError as for a run.
         """
@@ -331,7 +333,7 @@ class DaskCluster(Executor):
             raise UsageError(
                 f"the Dask scheduler at {self._executor_url} does not answer ({type(error).__name__})",
                 code="EXECUTOR-UNREACHABLE",
-                remedy="Start it (dask scheduler) and mind the port; with TLS, mind Dask's settings for it.",
+                remedy="Start the scheduler (dask scheduler) and check the port; with TLS, check Dask's settings for TLS.",
             ) from None
 
     async def _connect(self, address: str) -> None:
@@ -356,11 +358,11 @@ class DaskCluster(Executor):
         return UsageError(
             f"the Dask scheduler at {self._executor_url} has no worker that is ready",
             code="EXECUTOR-NO-WORKERS",
-            remedy="Start one on each machine: dask worker with the scheduler's address. A worker that lacks memory is not ready.",
+            remedy="Start a worker on each machine: dask worker with the scheduler's address. A worker that lacks memory is not ready.",
         )
 
     async def _check_environments(self) -> None:
-        """Check that the scheduler and the workers run this evalkit. UsageError.
+        """Raise UsageError unless scheduler and workers run this program's version.
 
         A worker that is lost or hangs is only logged: the scheduler will give it up.
         """
@@ -371,9 +373,9 @@ class DaskCluster(Executor):
                 raise
             except Exception as error:  # noqa: BLE001 - its Python raises anything if it lacks our code
                 raise UsageError(
-                    f"the Dask scheduler at {self._executor_url} does not run this evalkit ({type(error).__name__})",
+                    f"the Dask scheduler at {self._executor_url} does not run the same evalkit as this machine ({type(error).__name__})",
                     code="EXECUTOR-DIFFERS",
-                    remedy="Start it, like the workers, from the same lock file as this machine.",
+                    remedy="Start scheduler and workers from an installation with the same lock file as this machine.",
                 ) from None
             workers = list((await self._client.scheduler.identity())["workers"])
         self._environment_by_worker = dict(
@@ -388,9 +390,9 @@ class DaskCluster(Executor):
             raise self._create_no_worker_error()
 
     async def _ask_worker_environment(self, worker: str) -> dict[str, str] | str | None:
-        """Return a worker's environment, or the type of its error.
+        """Return a worker's environment, or the name of the error's type.
 
-        None if it is lost or hangs.
+        None if the worker is lost or hangs.
         """
         try:
             async with self._limit_and_announce_wait(f"the Dask worker {worker}"):
@@ -406,7 +408,7 @@ class DaskCluster(Executor):
 
     @asynccontextmanager
     async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
-        """Announce a long wait for the cluster, and raise TimeoutError at its limit."""
+        """Log a long wait for the cluster, and raise TimeoutError at the time limit."""
         notice = asyncio.get_running_loop().call_later(
             _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
         )
@@ -426,7 +428,7 @@ class DaskCluster(Executor):
         while not self._cluster_loss.done():
             await asyncio.sleep(_POLL_SECONDS)
             if self._client.status in ("closing", "closed"):
-                self._record_loss("the scheduler was lost")
+                self._record_loss("the connection to the scheduler was lost")
                 return
             with suppress(Exception):  # Dask raises anything if it is lost or hangs
                 async with asyncio.timeout(_CONNECT_TIMEOUT):
@@ -436,7 +438,7 @@ class DaskCluster(Executor):
                 self._record_loss(f"no worker, or no answer, for {_NO_WORKER_TIMEOUT:.0f} s")
 
     def _record_loss(self, reason: str) -> ExecutorError:
-        """Record the loss of the cluster; return the error that all waiting tasks raise."""
+        """Record that the cluster is lost; return the error that waiting tasks raise."""
         if not self._cluster_loss.done():
             self._cluster_loss.set_result(
                 ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
@@ -458,9 +460,9 @@ class DaskCluster(Executor):
 
 
 def _get_file_size(path: Path) -> int:
-    """Return the file's size in bytes.
+    """Return a file's size in bytes; 0 if the file is not accessible.
 
-    0 if it is not accessible, which reading reports.
+    Reading the file reports the error.
     """
     try:
         return path.stat().st_size
@@ -469,29 +471,29 @@ def _get_file_size(path: Path) -> int:
 
 
 class RemoteTaskError(Exception):
-    """A defect that a document met on a worker."""
+    """Unexpected error that a worker met while it processed a document."""
 
 
 def parse_scheduler_address(executor_url: str) -> str:
-    """Return the scheduler's address as Dask writes it: TLS if Dask is set up for it.
+    """Convert ``dask://HOST:PORT`` to Dask's form, with TLS if Dask is set up for it.
 
-    UsageError if it is not an address, or if documents would leave a private network unencrypted.
+    UsageError if the URL is not an address, or if documents would leave a private network unencrypted.
     """
     try:
         url_parts = urlsplit(executor_url)
-        _ = url_parts.port  # which has a range
+        _ = url_parts.port  # raises ValueError if the port is out of range
     except ValueError:
         raise UsageError(
             f"{executor_url} is not an address",
             code="EXECUTOR-ADDRESS",
-            remedy="Write dask://HOST:PORT, the scheduler's.",
+            remedy="Write the scheduler's address as dask://HOST:PORT.",
         ) from None
     has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
     if not has_tls and not is_local_host(url_parts.hostname or "", allow_private_network=True):
         raise UsageError(
-            f"documents would go to {url_parts.hostname} in clear",
+            f"documents would be sent unencrypted to {url_parts.hostname}",
             code="EXECUTOR-ADDRESS",
-            remedy="Set up Dask's TLS (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others), or name this computer or, by "
-            "its number, one in a private network.",
+            remedy="Set up Dask's TLS (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the related settings), or use a "
+            "scheduler on this computer or at an IP address of a private network.",
         )
     return f"{'tls' if has_tls else 'tcp'}://{url_parts.netloc}"

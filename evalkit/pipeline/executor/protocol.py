@@ -1,4 +1,4 @@
-"""The executor's protocol, and how it is to read."""
+"""Interface of executors, and the configuration of their PDF reader."""
 
 from __future__ import annotations
 
@@ -18,45 +18,49 @@ OutcomeT = TypeVar("OutcomeT")
 
 
 class ReaderConfig(NamedTuple):
-    """The reader, and its limits."""
+    """Configuration of the PDF reader: its engine and its limits."""
 
     timeout_seconds: int
-    """Seconds for one file, or until its next page is recognised or its next portion sent."""
+    """Time limit in seconds for one file; it starts again with each page that OCR recognises and each part sent to
+    Document AI."""
     ocr_engine: OcrEngineName = "none"
     """The OCR engine for scanned pages."""
     ocr_page_seconds: int = 30
-    """Seconds that recognising one page once may take."""
+    """Time limit in seconds for one attempt to recognise a page."""
     documentai: DocumentAiReader | None = None
-    """The reader instead of this machine."""
+    """The Document AI reader that reads instead of this machine; None to read here."""
     memory_limit_mb: int = 0
     """Megabytes of address space that reading one file may take; 0: no limit."""
 
     @property
     def reader_version(self) -> str:
-        """The reader's name and version, as in bundles.
+        """Name and version of the reader, as bundles contain them.
 
-        UsageError if it is not installed or not reached.
+        UsageError if the reader is not installed or cannot be reached.
         """
         return resolve_reader_version(self.ocr_engine, self.documentai)
 
 
 class BundleWithTimings(NamedTuple):
-    """A document's bundle, and how long reading took."""
+    """Bundle of a document, and the seconds that reading took."""
 
     bundle: DocumentBundle
     seconds_by_step: dict[str, float]
-    """``recognising`` scanned pages, all other ``reading``, and ``waiting`` for a reading process."""
+    """Seconds of ``recognising`` scanned pages, of all other ``reading``, and of ``waiting`` for a reading process."""
 
 
 class Executor(Protocol):
-    """A reader of documents that also runs steps for which no language model is asked."""
+    """Interface of a process pool or cluster that reads documents and runs steps.
+
+    No language model is asked in these steps, except on this machine.
+    """
 
     @property
     def max_in_flight(self) -> int:
-        """The number of documents that keep it busy; it may change."""
+        """Number of documents to process at once so that no worker is idle; it may change."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
-        """Read a PDF. DocumentError if it cannot be read, or crashes its process."""
+        """Read a PDF. DocumentError if the PDF cannot be read, or crashes the reader."""
 
     async def run_step(
         self,
@@ -65,7 +69,7 @@ class Executor(Protocol):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        """Run ``function(bundle, argument)``, on another machine if there is one for it.
+        """Return ``function(bundle, argument)``, computed here or on another machine.
 
-        ``step_name`` is its name on a dashboard.
+        ``step_name`` is the step's name on a dashboard.
         """

@@ -1,4 +1,4 @@
-"""Read PDFs in separate processes: MuPDF is not thread-safe, and can crash."""
+"""Pool of processes that read PDFs: MuPDF is not thread-safe, and can crash."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Documents in flight per reading process: enough that none waits while others are written.
+#: Documents in flight per reading process: enough that no process is idle while results are written.
 _IN_FLIGHT_PER_WORKER = 3
+#: Seconds between a worker's checks that the run is still alive.
 _PARENT_POLL_SECONDS = 2
-"""Seconds between checks that the run is still alive."""
 _MEMORY_ERROR_CODE = "READER-MEMORY"
 
 
 class ReaderPool(Executor):
-    """A pool of reading processes.
+    """Executor with a pool of reading processes on this machine.
 
-    They end with it, and with the run if that is killed.
+    The processes end with the pool, and with the run if the run is killed.
     """
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
-        """Start ``worker_count`` processes."""
+        """Create a pool of ``worker_count`` processes."""
         self._worker_count = worker_count
         self._reader_config = reader_config
         self._process_pool = create_process_pool(worker_count)
@@ -74,13 +74,13 @@ class ReaderPool(Executor):
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        # In this process, which has the model's journal.
+        # Steps run in this process, which has the model's journal.
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run the function in one of the processes.
+        """Run a function in one of the processes, and return its outcome.
 
-        BrokenProcessPool if it crashes that, twice.
+        BrokenProcessPool if the function crashes its process twice.
         """
         process_pool = self._process_pool
         try:
@@ -94,16 +94,16 @@ class ReaderPool(Executor):
             # Memory may be left over from earlier files: retry in a fresh process, and give the next file one too.
             if self._process_pool is process_pool:
                 self._process_pool = create_process_pool(self._worker_count)
-                process_pool.shutdown(wait=False)  # files being read are finished
-        # All running reads fail together; alone, only the file that crashed the process fails again.
+                process_pool.shutdown(wait=False)  # the old pool finishes the files that it is reading
+        # A crash fails all running reads; read alone, only the file that crashed the process fails again.
         single_process_pool = create_process_pool(1)
         try:
             return await _submit_to_pool(single_process_pool, function, *arguments)
         finally:
-            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait
+            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait for it
 
     def close(self) -> None:
-        """End the processes and abandon what they are reading."""
+        """End the processes without waiting for the files that they are reading."""
         self._process_pool.shutdown(kill_workers=True)
 
     def __enter__(self) -> Self:
@@ -116,29 +116,29 @@ class ReaderPool(Executor):
 
 
 class WorkerReadResult(NamedTuple):
-    """The outcome of reading in a worker process."""
+    """Bundle that a worker process read, and the seconds it took."""
 
     bundle: DocumentBundle
     total_seconds: float
-    """From start to end."""
+    """Seconds from the start to the end of reading."""
     ocr_seconds: float
-    """Of these, those of the OCR engine."""
+    """Seconds that the OCR engine took, which are part of ``total_seconds``."""
 
 
 async def await_read_result(
     pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
 ) -> BundleWithTimings:
-    """Await a worker's reading of ``file_name``; a crash becomes a DocumentError."""
+    """Await a worker's result, and add timings; a crash becomes a DocumentError."""
     monotonic_start = time.monotonic()
     try:
         worker_result = await pending_read
     except BrokenProcessPool as error:
         raise DocumentError(
-            f"{file_name} ended the process that read it, or took longer than {timeout_seconds} s",
+            f"{file_name} crashed the process that read it, or took longer than {timeout_seconds} s",
             code="READER-CRASHED",
-            remedy="Print it to a new PDF and run that one.",
+            remedy="Print the file to a new PDF, and run the new PDF.",
         ) from error
-    # Two machines' clocks differ, but agree on durations.
+    # The clocks of two machines differ, but agree on durations.
     waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
         "waiting": waiting_seconds,
@@ -155,7 +155,7 @@ def run_async_step(
     bundle: DocumentBundle,
     argument: ArgumentT,
 ) -> OutcomeT:
-    """Run a coroutine function to its end, in a worker process."""
+    """Run a coroutine function in a worker process, and return its outcome."""
     return asyncio.run(function(bundle, argument))
 
 
@@ -165,10 +165,10 @@ async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[
 
 
 def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function, and strip cause and context from its error.
+    """Call a function; errors that it raises lose their cause and context.
 
-    They may quote the document, and not all of them can be pickled. If Dask is loaded it would try all the same; when
-    that fails, the process ends and prints all of it to the log.
+    Cause and context may quote the document, and not all of them can be pickled. Dask, if loaded, would try all the
+    same; when that fails, the process ends and prints all of it to the log.
     """
     try:
         return function(*arguments)
@@ -178,12 +178,12 @@ def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> 
 
 
 def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
-    """Create a pool of processes that end with this one."""
+    """Create a pool of worker processes that end when this process ends."""
     return ProcessPoolExecutor(max_workers=worker_count, initializer=_exit_with_parent, initargs=(os.getpid(),))
 
 
 def _exit_with_parent(parent_pid: int) -> None:
-    """End this process once its run was killed: nobody else would."""
+    """Watch the run's process in a thread, and end this process when the run is gone."""
 
     def watch_parent() -> None:
         while os.getppid() == parent_pid:
@@ -196,10 +196,10 @@ def _exit_with_parent(parent_pid: int) -> None:
 def read_with_limits(
     reader_config: ReaderConfig, path: Path, doc_id: str, processing_timestamp: str, file_bytes: bytes | None = None
 ) -> WorkerReadResult:
-    """Read in this process.
+    """Read a document in this process, with limits of time and memory.
 
-    Past the time limit the system kills it, whatever library is busy. ``file_bytes`` is the file's content if the file
-    is on another machine.
+    Past the time limit the system kills the process, whatever library is busy. ``file_bytes`` is the file's content if
+    the file is on another machine. DocumentError if the memory is used up.
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None
@@ -227,9 +227,9 @@ def read_with_limits(
             "the setting read_memory_mb" if is_own_limit else "the limit that evalkit was started under (ulimit -v)"
         )
         raise DocumentError(
-            f"{path.name} takes more than {'all' if effective_limit_mb is None else effective_limit_mb} MB of memory to read",
+            f"{path.name} takes more than {'all available' if effective_limit_mb is None else effective_limit_mb} MB of memory to read",
             code=_MEMORY_ERROR_CODE,
-            remedy=f"Print it to a new PDF and run that one; if it has to be so large, raise {limit_source}.",
+            remedy=f"Print the file to a new PDF, and run that; if the file has to be so large, raise {limit_source}.",
         ) from None
     finally:
         signal.alarm(0)
@@ -248,7 +248,7 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
 def _create_page_ocr_settings(
     engine: _TimedOcrEngine, max_page_seconds: int, restart_kill_timer: Callable[[], None]
 ) -> PageOcrSettings:
-    """Create settings with which each recognised page restarts the file's time limit."""
+    """Create OCR settings; each recognised page restarts the file's time limit."""
     from evalkit.documents.scanned_pages import PageOcrSettings
 
     return PageOcrSettings(engine, max_page_seconds, restart_kill_timer)

@@ -1,4 +1,4 @@
-"""Limit a reading process's resources: a bomb ends only its own reading."""
+"""Resource limits of a reading process, so that a malicious file ends only itself."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _MEGABYTE = 2**20
+#: Maximum bytes of a file that a reading process may write; it only writes images for an OCR engine.
 _MAX_FILE_BYTES = 1024 * _MEGABYTE
-"""Largest file that a reader may write; it only writes images for an OCR engine."""
 
 
 @contextmanager
 def limit_process_resources(max_memory_mb: int) -> Iterator[int | None]:
     """Limit address space (0: no limit) and file size, and disable core dumps.
 
-    Yields the effective megabytes, fewer if the process has a narrower limit already; None: there is no limit. The
-    former limits are restored afterwards. Processor time has no limit: the caller has a time limit. Child processes are
-    limited as well. MemoryError if the space is used up.
+    Yields the effective limit in megabytes, which is lower if the process has a narrower limit already; None if there
+    is no limit. The former limits are restored afterwards. Processor time has no limit: the caller has a time limit.
+    Child processes are limited as well. MemoryError if the address space is used up.
     """
     wanted_limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _MAX_FILE_BYTES}
     if max_memory_mb:

@@ -1,4 +1,4 @@
-"""Open the executor that the settings name."""
+"""Choice of the executor that the settings name."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ from evalkit.settings import LOCAL_EXECUTOR, Settings
 if TYPE_CHECKING:
     from evalkit.pipeline.executor.dask import DaskCluster
 
+#: Total bytes of documents below which a single process reads all of them. A second process costs 0.4 s of processor
+#: time to start and saves half of the reading: 16 ms for a small text file of two pages, 8 ms for a page of a real one,
+#: so that it pays from some 40 small files. A scanned page has 30 KiB and more and takes a second: below 64 KiB at most
+#: two or three of those wait for each other. Measured by ``tests/benchmarks/executing.py``.
 _PARALLEL_THRESHOLD_BYTES = 64 * 1024
-"""Bytes of documents below which one process reads them all.
-
-A second process costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small text file of two
-pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A scanned page has 30 KiB and more and
-takes a second: below 64 KiB at most two or three of those wait for each other. Measured by
-``tests/benchmarks/executing.py``.
-"""
 
 
 def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
-    """Choose how many processes are worth starting to read these files, at least one.
+    """Return the number of processes worth starting to read these files, at least 1.
 
-    One even for a single document: a file that crashes its reader must not end the run.
+    Even a single document is read in another process: a file that crashes its reader must not end the run.
     """
     total_bytes = 0
     for path in paths:
@@ -45,10 +42,10 @@ def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
 async def open_executor(
     settings: Settings, reader_config: ReaderConfig, paths: Sequence[Path], *, decides_on_workers: bool
 ) -> AsyncIterator[Executor]:
-    """Open the executor that the settings name.
+    """Open the executor that the settings name: a local pool or a Dask cluster.
 
     ``decides_on_workers``: a cluster's workers may decide, too. UsageError if a cluster cannot be used; ExecutorError
-    if it is lost meanwhile.
+    if the cluster is lost meanwhile.
     """
     if settings.executor == LOCAL_EXECUTOR:
         with ReaderPool(choose_worker_count(paths, _get_max_workers(settings)), reader_config) as reader_pool:
@@ -59,9 +56,9 @@ async def open_executor(
 
 
 def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_on_workers: bool) -> DaskCluster:
-    """Create the Dask cluster.
+    """Create the Dask cluster that the settings name, without connecting yet.
 
-    UsageError if Dask is not installed, or its own settings are broken.
+    UsageError if Dask is not installed, or if Dask's own settings are broken.
     """
     try:
         from evalkit.pipeline.executor.dask import DaskCluster
@@ -69,7 +66,7 @@ def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_o
         raise UsageError(
             "Dask is not installed",
             code="EXECUTOR-MISSING",
-            remedy=f"Run {format_install_hint('dask')}, or take --executor local.",
+            remedy=f"Run {format_install_hint('dask')}, or use --executor local.",
         ) from error
     except ValueError as error:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Delete documents and everything derived from them.
+"""Deletion of documents and of everything derived from them.
 
 Only hashes of reviews are kept. ``purged/0001.json``, ``0002.json`` …: one record per purge, never changed, chained by
 hash. A record has no name and no word of the document: its SHA-256, and for each of its reviews the SHA-256 of the

@@ -1,4 +1,4 @@
-"""Delete documents, so that a killed purge can be finished."""
+"""Deletion of documents in steps, so that a killed purge can be finished."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from evalkit.store import (
     purge_record_file_name,
 )
 
+#: Seconds after which a temporary file counts as left behind by a killed process: nobody else writes meanwhile.
 _ORPHAN_AGE_SECONDS = 60
-"""Seconds after which a file without its final name is an orphan: nobody else writes meanwhile."""
+#: Number of documents that are removed from the labels and draws at once: each of these files lists every document.
 _REGISTRY_BATCH_SIZE = 200
-"""Documents that are removed from the labels and draws at once: each file has a row for every document."""
 
 
 def purge(
@@ -53,12 +53,12 @@ def purge(
     expired_ids: Iterable[str] = (),
     expired_before: datetime | None = None,
 ) -> list[PurgedDocument]:
-    """Delete documents and everything derived from them.
+    """Delete documents and everything derived from them; report what was removed.
 
     A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
-    ``find_expired_documents`` found for ``expired_before``; one that was reopened since stays. NotFound for a document
-    of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a reader
-    of the database prevented it: the same call continues.
+    ``find_expired_documents`` found for ``expired_before``; a document that was reopened since is kept. NotFound for a
+    document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
+    reader of the database prevented it: the same call continues.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
@@ -68,7 +68,7 @@ def purge(
             for candidate_id in dict.fromkeys(doc_ids)
             if candidate_id not in {purged.doc_id for purged in purged_documents}
         ]
-        for doc_id in requested_ids:  # a typing error is reported before anything is gone
+        for doc_id in requested_ids:  # a mistyped doc_id is reported before anything is deleted
             contents.require_document_case_ids(doc_id)
         limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
         limit_by_doc_id |= {
@@ -80,13 +80,13 @@ def purge(
             purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at)
         if purged_documents:
             purged_documents = add_remaining_traces(contents, purged_documents)
-            # Only now: after a kill before this, the last document is purged again, and its traces are reported.
+            # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
             save_intent(output_folder, PurgeIntent(doc_id=None))
         if is_purge_unfinished(output_folder) and not index.document_erasure.vacuum():
             raise StoreError(
-                "the files are gone, but the database was being read: its log may still contain the document's words",
+                "the files are deleted, but the database was being read: its log may still contain the document's text",
                 code="PURGE-BUSY",
-                remedy="End what else uses the folder, and run `evalkit purge` again without a name to finish.",
+                remedy="End other processes that use the folder, and run `evalkit purge` without a name to finish.",
             )
         output_folder.remove_file(PURGE_INTENT_FILE)
     return purged_documents
@@ -95,7 +95,7 @@ def purge(
 def _purge_documents(
     contents: FolderContents, expiry_limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
 ) -> Iterator[PurgedDocument]:
-    """Purge these documents; one with a limit only if it is finished and older."""
+    """Purge documents; a document with a time limit only if it is finished and older."""
     output_folder = contents.output_folder
     registries, record_number = ProductionLabelsAndDraws(output_folder), len(read_purge_records(output_folder))
     unregistered_ids: list[str] = []
@@ -127,7 +127,7 @@ def _purge_documents(
 def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """Map each document to the files that ``purge`` would remove, sorted.
 
-    NotFound as there.
+    NotFound if nothing of a document exists.
     """
     with OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
@@ -152,7 +152,7 @@ def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocume
     if doc_id is None:
         return
     with hold_case_write_lock(output_folder):
-        # A case added since then is noted too: its packet, by which it is found, is removed first.
+        # A case added since the kill is recorded too: its packet, by which it is found, is removed first.
         case_ids = tuple(sorted({*intent.cases, *contents.list_possible_case_ids(doc_id)}))
         intent = intent.model_copy(update={"cases": case_ids})
         save_intent(output_folder, intent)
@@ -165,9 +165,10 @@ def _finish_interrupted_purge(contents: FolderContents) -> Iterator[PurgedDocume
 def _execute_purge(
     contents: FolderContents, registries: ProductionLabelsAndDraws, intent: PurgeIntent
 ) -> PurgedDocument:
-    """Do what the intent says, except for labels and draws.
+    """Delete the intent's document and report it; labels and draws stay unchanged.
 
-    Those are rewritten for many documents at once. The caller holds the write lock, and looks for remaining traces.
+    Labels and draws are rewritten for many documents at once. The caller holds the write lock, and looks for remaining
+    traces.
     """
     output_folder, index = contents.output_folder, contents.index
     doc_id, case_ids = intent.doc_id or "", intent.cases
@@ -177,7 +178,7 @@ def _execute_purge(
         for affected_case in case_ids
         if affected_case in claim_by_case
     )
-    # Without packets no further review can come: the record is complete.
+    # Once the packets are removed, no review can be added: the purge record is complete.
     removed_files = [
         name
         for name in (*map(get_attention_check_file_name, case_ids), *map(packet_file_name, case_ids))
@@ -241,7 +242,7 @@ def _create_purge_record(
 
 
 def _get_case_suffix(doc_id: str, case_id: str) -> str:
-    """Return the case's name without the document's.
+    """Return the part of a case_id that does not name the document.
 
     A template's name, which may be a patient's, is dropped too.
     """

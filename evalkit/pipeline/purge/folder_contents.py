@@ -1,4 +1,4 @@
-"""Everything that depends on a document: its cases, its files, its SHA-256."""
+"""Everything stored about a document: its cases, its files, its SHA-256."""
 
 from __future__ import annotations
 
@@ -33,32 +33,33 @@ from evalkit.store import (
     review_file_name,
 )
 
+#: Accepts every schema version: files of a newer evalkit are purged too.
 _ANY_VERSION = 1 << 31
-"""Files of a newer evalkit are purged too."""
 
 
 @dataclass(frozen=True)
 class FolderContents:
-    """An output folder's documents, read once for any number of questions.
+    """Documents and cases of an output folder, read once for many questions.
 
     Valid while the run lock is held: runs, draws, planted faults and templates, which add documents and cases, take
-    that lock too. Experts can only add further opinions meanwhile.
+    that lock too. Meanwhile experts can only add second opinions and adjudications.
     """
 
     output_folder: OutputFolder
     index: OutputIndex
     row_by_doc_id: Mapping[str, Mapping[str, Any]]
-    """The index's rows as they were at first: purged documents stay in here."""
+    """The index's rows by doc_id, as they were when read: purged documents are not removed from here."""
     case_ids_by_stem: Mapping[str, list[str]]
     """The case_ids by the part before the first dot: the name of a document or of an attention check."""
     check_case_ids_by_doc_id: Mapping[str, list[str]]
-    """The attention checks, by document."""
+    """The case_ids of attention checks, by the doc_id of the document that they show."""
     template_case_ids_by_doc_id: Mapping[str, list[str]]
-    """By the document that a template was tried on: these cases have the template's name."""
+    """The case_ids of templates, by the doc_id of the statement that the template was tried on: such a case is named
+    after the template."""
 
     @classmethod
     def read(cls, output_folder: OutputFolder, index: OutputIndex) -> FolderContents:
-        """Read the contents of an output folder."""
+        """Read the documents and cases of an output folder."""
         case_ids_by_stem, template_case_ids_by_doc_id = defaultdict(list), defaultdict(list)
         for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
             case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
@@ -81,7 +82,7 @@ class FolderContents:
 
     @cached_property
     def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
-        """The reviews of templates, by the SHA-256 of the statement."""
+        """Files of template review cycles, by the SHA-256 of the statement."""
         names_by_sha256 = defaultdict(list)
         for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
             for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
@@ -91,9 +92,9 @@ class FolderContents:
         return names_by_sha256
 
     def list_doc_ids(self) -> list[str]:
-        """List the documents with any machine-made file, sorted.
+        """List the doc_ids of all documents with a row in the index or a file, sorted.
 
-        Of statements only the bundle exists.
+        Of bank statements only the bundle exists.
         """
         file_names = (
             name
@@ -105,8 +106,8 @@ class FolderContents:
     def list_possible_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """List the case_ids of every case that exists or could exist about the document.
 
-        Further opinions on each are included, whether they exist or not: one may be requested at any time, and of a
-        withdrawn one the database still has the words.
+        Second opinions and adjudications are included, whether they exist or not: they may be requested at any time,
+        and the database still has the text of a withdrawn one.
         """
         check_ids = {
             *self.check_case_ids_by_doc_id.get(doc_id, ()),
@@ -140,11 +141,11 @@ class FolderContents:
         raise NotFound(
             f"there is no document {doc_id!r}",
             code="PURGE-NOT-FOUND",
-            remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
+            remedy="Give the doc_id that `evalkit run` printed. All cases of the document are deleted too.",
         )
 
     def list_possible_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
-        """List the names of all files about the document; some may not exist.
+        """Yield the names of all files about the document; some may not exist.
 
         In the order in which they may be removed: an attention check's packet would be recreated from its record, and
         results are looked up in bundles.
@@ -163,7 +164,7 @@ class FolderContents:
             yield from self.template_review_files_by_sha256.get(sha256, ())
 
     def find_sha256(self, doc_id: str) -> str | None:
-        """Find the document's SHA-256 in the index, else in its files."""
+        """Find a document's SHA-256 in the index, else in its files; None if unknown."""
         if (row := self.row_by_doc_id.get(doc_id)) and row["sha256"]:
             return str(row["sha256"])
         for name in (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id)):
@@ -174,9 +175,9 @@ class FolderContents:
 
 
 def read_json_or_empty(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
-    """Read a file of any version.
+    """Read a JSON file of any schema version; empty if the file cannot be read.
 
-    Empty if it cannot be read, which `audit verify` reports.
+    `audit verify` reports files that cannot be read.
     """
     try:
         return output_folder.read_json(name, max_schema_version=_ANY_VERSION)

@@ -14,16 +14,16 @@ from evalkit.store import PRODUCTION_LABELS_FILE, OutputFolder, sample_draw_file
 
 
 class ProductionLabelsAndDraws:
-    """Production's labels and the draws of an output folder, as last read or written."""
+    """Production's labels and the draws of an output folder, kept in memory."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
-        """Read them. StoreError if one is damaged."""
+        """Read the labels and the draws. StoreError if a file is damaged."""
         self._output_folder = output_folder
         self._label_by_doc_id = read_stored_production_labels(output_folder)
         self._draws = read_all_draws(output_folder)
 
     def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
-        """Iterate over the strata with the document, each with its draw's number from 1."""
+        """Yield each stratum that has the document, with its draw's number from 1."""
         for number, draw in enumerate(self._draws, 1):
             for stratum in draw.strata:
                 if doc_id in stratum.probability:
@@ -38,7 +38,7 @@ class ProductionLabelsAndDraws:
         return {kind: count for kind, count in count_by_kind.items() if count}
 
     def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
-        """Rewrite the files without these documents.
+        """Remove these documents from the labels and draws, and save the changed files.
 
         The other documents' probabilities do not change.
         """

@@ -1,4 +1,4 @@
-"""The files of purges: a record for each, and the intent of one that is under way."""
+"""Files of purges: a record of each, and the intent of the purge in progress."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from evalkit.store import (
     purge_record_file_name,
 )
 
+#: Version 2 has the reviewers' roles.
 SCHEMA_VERSION = 2
-"""With the reviewers' roles."""
 
 
 class PurgedReview(StrictRecord):
-    """The part of a review that a purge keeps."""
+    """Part of a review that a purge keeps: hashes, reviewer, time and outcome."""
 
     revision: int
     sha256: str
-    """Of the bytes of its file."""
+    """The SHA-256 of the bytes of the review's file."""
     prev_sha256: str | None
-    """Of the review before it, as its file has it; None for the first, or if its file could not be read."""
+    """The SHA-256 of the case's previous review, as this review's file states it; None for the first review, or if the
+    file could not be read."""
     packet_sha256: str | None = None
     reviewer: str | None = None
     submitted_at: str | None = None
@@ -34,19 +35,19 @@ class PurgedReview(StrictRecord):
     role: ReviewerRole | None = None
     """The reviewer's role at that time; None if it is not known."""
     seeded: bool = False
-    """True for the review of a case with a planted fault."""
+    """True if the reviewed case had a planted fault."""
 
 
 class PurgedChain(StrictRecord):
-    """The part of one case's reviews that a purge keeps."""
+    """Part of one case's reviews that a purge keeps."""
 
     case: str
-    """The case's name without the document's: empty, ``.extraction``, ``.second``, ``-1a2b3c4d`` …"""
+    """The case_id without the document's name: empty, ``.extraction``, ``.second``, ``-1a2b3c4d`` …"""
     reviews: tuple[PurgedReview, ...]
 
 
 class PurgedDraw(StrictRecord):
-    """A draw that could have drawn the document, and with what probability."""
+    """Draw that could have selected the purged document, and its probability."""
 
     draw: int
     probability: float
@@ -54,39 +55,39 @@ class PurgedDraw(StrictRecord):
 
 
 class PurgeRecord(StrictRecord):
-    """One purge: ``purged/NNNN.json``."""
+    """Record of one purge, the file ``purged/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
     sha256: str | None
-    """Of the document; None if its bytes never could be read."""
+    """The SHA-256 of the document; None if its bytes never could be read."""
     purged_at: str
-    """When (ISO 8601, UTC)."""
+    """The time of the purge (ISO 8601, UTC)."""
     chains: tuple[PurgedChain, ...]
     draws: tuple[PurgedDraw, ...]
     prev_sha256: str | None
-    """Of the bytes of the record before this one; None for the first."""
+    """The SHA-256 of the bytes of the record before this one; None for the first."""
 
 
 class PurgeIntent(StrictRecord):
-    """``purging.json``: the purge under way.
+    """Intent of the purge in progress, the file ``purging.json``.
 
-    The only file that still names the document, and the last to go.
+    It is the only file that still names the document, and is removed last.
     """
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str | None
-    """None: the files are gone, and only the database's file is still to be rewritten."""
+    """The document being purged; None if its files are deleted, and only the database's file is still to be rewritten."""
     sha256: str | None = None
     cases: tuple[str, ...] = ()
     number: int = 0
-    """Of the record."""
+    """The number of the purge's record."""
     listed: tuple[str, ...] = ()
-    """Documents purged before it that are still listed among the labels and draws."""
+    """Documents purged earlier that the labels and draws still list."""
     purged_at: str = ""
 
 
 def is_purge_unfinished(output_folder: OutputFolder) -> bool:
-    """Tell whether a purge was killed and is to be finished."""
+    """Return True if a purge was killed and is still to be finished."""
     return output_folder.has_file(PURGE_INTENT_FILE)
 
 
@@ -101,14 +102,14 @@ def read_intent(output_folder: OutputFolder) -> PurgeIntent:
 
 
 def save_intent(output_folder: OutputFolder, intent: PurgeIntent) -> None:
-    """Write the intent before anything is removed."""
+    """Save the intent of a purge, before anything is removed."""
     output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
 
 
 def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
-    """Read all records, oldest first.
+    """Read all records of purges, oldest first.
 
-    StoreError if one is damaged, missing or foreign.
+    StoreError if a record is damaged or missing, or if the folder has another JSON file.
     """
     return [
         read_purge_record(output_folder, file_name)
@@ -119,7 +120,10 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
 
 
 def read_purge_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
-    """Read the record of that file name. StoreError if it is damaged or missing."""
+    """Read the purge record in this file. StoreError if it is damaged or missing."""
     return parse_stored_record(
-        PurgeRecord, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
+        PurgeRecord,
+        output_folder.read_json(name, max_schema_version=SCHEMA_VERSION),
+        name,
+        "Restore the file from a backup.",
     )

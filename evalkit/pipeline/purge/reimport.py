@@ -1,4 +1,4 @@
-"""Keep purged documents out of runs, unless they are to be imported again."""
+"""Exclusion of purged documents from runs, unless they are imported again."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def exclude_purged(
     *,
     even_purged: bool = False,
 ) -> DiscoveredDocuments:
-    """Drop the documents that were purged, and add a problem for each of them.
+    """Drop the documents that were purged, and add an error for each of them.
 
     ``known_sha256s`` are the SHA-256 of documents in the folder: one that was imported again after its purge stays.
-    ``even_purged`` drops only a document whose purge is not finished.
+    With ``even_purged``, only a document whose purge is not finished is dropped.
     """
     purged_at_by_sha256: dict[str | None, str] = {}
     if not even_purged:

@@ -1,4 +1,4 @@
-"""Report a purge: what it removed, and what may still be about the document."""
+"""Report of a purge: what was removed, and what may still be about the document."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from evalkit.store import (
     template_file_name,
 )
 
+#: Folders whose files may name a document in a person's own words.
 _FREE_TEXT_FOLDERS = (
     REVIEWS_FOLDER,
     GROUND_TRUTH_FOLDER,
@@ -28,28 +29,27 @@ _FREE_TEXT_FOLDERS = (
     TEMPLATES_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
 )
-"""Folders whose files may name a document in a person's own words."""
 
 
 @dataclass(frozen=True)
 class PurgedDocument:
-    """What a purge removed."""
+    """Report of one purged document: what was removed, and what remains."""
 
     doc_id: str
     sha256: str | None
     removed_files: tuple[str, ...]
-    """The removed files below the output folder."""
+    """The names of the removed files, relative to the output folder."""
     deleted_row_counts: Mapping[str, int]
-    """Rows of the database, by table; of ``production`` and ``draws`` entries of those files."""
+    """The numbers of deleted rows by table of the database; ``production`` and ``draws`` count entries of those files."""
     digested_review_count: int
-    """The number of reviews that left their digests."""
+    """The number of reviews of which only digests are kept."""
     open_case_notes: tuple[str, ...]
-    """Who had one of its cases open; they get a message when they save."""
+    """A sentence for each person who had a case of the document open; that person gets a message when saving."""
     remaining_traces: tuple[str, ...]
-    """A sentence for each thing that was left and may be about the document."""
+    """A sentence for each file or copy that was left and may be about the document."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report for a program."""
+        """Return the report as a JSON object."""
         return {
             "doc_id": self.doc_id,
             "sha256": self.sha256,
@@ -62,7 +62,7 @@ class PurgedDocument:
 
 
 def add_remaining_traces(contents: FolderContents, purged_documents: Sequence[PurgedDocument]) -> list[PurgedDocument]:
-    """Add to each purged document a sentence for everything left that may be about it."""
+    """Add to each report a sentence for everything left that may name the document."""
     output_folder, purged_ids = contents.output_folder, {document.doc_id for document in purged_documents}
     path_by_doc_id = {
         document: str(row["file_path"])
@@ -104,15 +104,15 @@ def _describe_remaining_traces(
     if isinstance(output_folder.root, str):
         yield "the bucket's copies of removed objects (versions, soft delete, replicas): remove them there"
     if output_folder.has_file(template_file_name(doc_id)):
-        yield f"{template_file_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
+        yield f"{template_file_name(doc_id)}, a bank-statement template with the document's name: remove it if nobody needs it"
 
 
 def _map_mentions_by_doc_id(
     output_folder: OutputFolder, filename_by_doc_id: Mapping[str, str | None]
 ) -> Mapping[str, list[str]]:
-    """Map each document to a sentence for each file that names it.
+    """Map each document to sentences that list the files in which it is named.
 
-    Every file is read once. ``filename_by_doc_id`` has each document's PDF.
+    Every file is read once. ``filename_by_doc_id`` has the name of each document's PDF.
     """
     encoded_filenames = {
         candidate_id: json.dumps(file_name, ensure_ascii=False)[1:-1].encode()

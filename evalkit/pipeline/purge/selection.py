@@ -1,4 +1,4 @@
-"""Select documents to purge: by age, by patient, and restored purged ones."""
+"""Selection of documents to purge: by age, by patient, or restored by a backup."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class ExpiredDocuments:
-    """The documents that are old enough to be purged."""
+    """Documents old enough to be purged, by state: finished, waiting or unreadable."""
 
     finished: tuple[str, ...]
-    """Those without a pending case, sorted."""
+    """Documents without a pending case, sorted."""
     waiting: tuple[str, ...]
-    """Those with a pending case, sorted: they stay until it is decided, or until they are named."""
+    """Documents with a pending case, sorted: they stay until the case is decided, or until a purge names them."""
     unreadable: tuple[str, ...] = ()
-    """Those with an unreadable review, sorted: they stay until it is restored, or until they are named."""
+    """Documents with an unreadable review, sorted: they stay until the review is restored, or until a purge names them."""
 
 
 def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
-    """Find the documents unchanged since that moment, by the times in their files."""
+    """Find the documents unchanged since that time, by the times in their files."""
     with OutputIndex(output_folder) as index:
         contents = FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
@@ -61,7 +61,7 @@ def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: date
 
 
 def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> list[str]:
-    """Find the documents about a key's patient, sorted.
+    """List the documents about the patient who has this key, sorted.
 
     Keys that occur together for one person count as one. Every page is searched, also in another patient's document.
     NotFound if no document has the key.
@@ -81,13 +81,13 @@ def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> li
         raise NotFound(
             "no document has that patient key",
             code="PURGE-NOT-FOUND",
-            remedy="`evalkit show DOC_ID` shows the keys of a document about the patient.",
+            remedy="Run `evalkit show DOC_ID` for a document about the patient: it shows the patient's keys.",
         )
     return patient_doc_ids
 
 
 def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> Iterator[set[str]]:
-    """Iterate over the keys of each person in a document's pages and result.
+    """Yield the set of keys of each person in a document's pages and result.
 
     StoreError if a file is damaged.
     """
@@ -113,7 +113,7 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
 
 
 def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
-    """Find purged documents that a backup older than their purge restored.
+    """List the purged documents that an older backup has brought back.
 
     Documents imported again on purpose are left out: their files were written after the purge.
     """
@@ -138,7 +138,11 @@ def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
 def assess_expiry(
     contents: FolderContents, doc_id: str, case_ids: Iterable[str], expired_before: datetime
 ) -> Literal["finished", "waiting", "young", "unreadable"]:
-    """Assess whether a document is old enough to be purged, and may be."""
+    """Classify a document for a purge by age: finished, waiting, young or unreadable.
+
+    ``young``: changed at or after ``expired_before``, or deleted already; ``waiting``: old, but a case is pending;
+    ``unreadable``: a review cannot be read; ``finished``: may be purged.
+    """
     output_folder = contents.output_folder
     file_names = (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id))
     write_times = [
@@ -153,16 +157,17 @@ def assess_expiry(
     try:
         newest_reviews = _read_newest_reviews(output_folder, case_ids)
     except StoreError:
-        return "unreadable"  # nobody knows when it was closed
+        return "unreadable"  # the time at which the case was closed is unknown
     if any(datetime.fromisoformat(review.submitted_at) >= expired_before for review in newest_reviews if review):
         return "young"
     return "finished" if all(derive_review_status(review) == "completed" for review in newest_reviews) else "waiting"
 
 
 def _is_older_than(contents: FolderContents, doc_id: str, moment: datetime) -> bool:
-    """Tell whether a document's files are all older.
+    """Return True if all files of a document are older than ``moment``.
 
-    If they have no times, whether its reviews are. False if neither is known because a review cannot be read.
+    If the files contain no times, those of its reviews count. False if neither is known because a review cannot be
+    read.
     """
     last_change = _find_last_change_time(contents, doc_id, default=_EARLIEST_MOMENT)
     if last_change > _EARLIEST_MOMENT:
@@ -201,7 +206,10 @@ def _parse_aware_datetimes(times_by_name: object) -> Iterator[datetime]:
 
 
 def _read_newest_reviews(output_folder: OutputFolder, case_ids: Iterable[str]) -> list[Review | None]:
-    """Read the newest review of each existing case; None if it has none. StoreError."""
+    """Read the newest review of each existing case; None for a case without reviews.
+
+    StoreError if a review cannot be read.
+    """
     existing_case_ids = [case_id for case_id in case_ids if output_folder.has_file(packet_file_name(case_id))]
     return [
         read_review(output_folder, case_id, revision)
