@@ -525,7 +525,9 @@ def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.Accept
     if threshold_evidence.cannot_tell_count:
         sentence += f" {threshold_evidence.cannot_tell_count} audits that are undeterminable, disputed or deferred count as wrong."
     if threshold_evidence.simulated_audit_count:
-        sentence += f" {threshold_evidence.simulated_audit_count} of the audits were answered by a program: they prove nothing."
+        sentence += (
+            f" {threshold_evidence.simulated_audit_count} of the audits were answered by a program: they prove nothing."
+        )
     return sentence
 
 

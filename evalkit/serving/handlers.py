@@ -80,15 +80,17 @@ _MAX_WRITE_BUFFER_BYTES = 64 << 20
 _MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
 _LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again. Everything that was shown as saved is saved."
 _MAX_SHOWN_NAME_LENGTH = 60
-_ADD_REVIEWER_REMEDY = "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
+_ADD_REVIEWER_REMEDY = (
+    "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
+)
 
 
 def build_page_security_policy(nonce: str) -> str:
     """Build the content security policy of the review page.
 
-    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports as
-    blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even
-    if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
+    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports
+    as blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not
+    run even if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
     """
     return (
         f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "

@@ -536,7 +536,9 @@ def test_the_table_says_what_was_counted() -> None:
     assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught (mean over 2 kinds)" in tail[0]
     more = replace(made, skipped_counts={"label": 0, "merged": 0, "boundary-5": 4})
-    assert format_report_table_and_summary(more)[2][0].endswith("over 2 kinds); 1 kinds could not be planted into any of these documents")
+    assert format_report_table_and_summary(more)[2][0].endswith(
+        "over 2 kinds); 1 kinds could not be planted into any of these documents"
+    )
     assert tail[1].startswith("False alarms: 0 of 4 answers (1 supplied, 3 corrected) escalate")
 
 
