@@ -104,12 +104,12 @@ def certify_acceptance_threshold(
 ) -> AcceptanceThresholdEvidence:
     """Find the lowest confidence threshold whose error rate blind audits bound.
 
-    With probability ``confidence_level``, at most ``max_error_rate`` of the documents accepted at or above the threshold
-    have a wrong type.
+    With probability ``confidence_level``, at most ``max_error_rate`` of the documents accepted at or above the
+    threshold have a wrong type.
 
-    A blind audit is a document that the arbiter accepted, that was drawn at random for review, and whose first review was
-    given before the reviewer saw the agent's answer. Labels given later change the audit's result, but the document stays
-    an audit.
+    A blind audit is a document that the arbiter accepted, that was drawn at random for review, and whose first review
+    was given before the reviewer saw the agent's answer. Labels given later change the audit's result, but the document
+    stays an audit.
     """
     accepted_documents = [document for document in study.documents if document.is_accepted]
     audits = [document for document in accepted_documents if _is_blind_audit(document)]

@@ -43,11 +43,11 @@ def tabulate_reviewer_fault_detection(checks: Iterable[AttentionCheckOutcome]) -
     There are totals over all kinds of fault and over all reviewers.
 
     Columns: ``reviewer`` (a name, or ``(together)`` for a total over all people or all programs, never over both),
-    ``simulated``, ``fault`` (the kind of fault, or ``all``), ``seen`` (number of attention checks answered), ``noticed``
-    (number in which the planted part was corrected), ``validated`` (number in which the wrong answer was validated as
-    shown), ``otherwise`` (the reviewer could not tell, asked a colleague or corrected something else), ``share`` (noticed
-    / seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active time; None if it was not measured) and
-    ``documents`` (their doc_ids, for ``view``).
+    ``simulated``, ``fault`` (the kind of fault, or ``all``), ``seen`` (number of attention checks answered),
+    ``noticed`` (number in which the planted part was corrected), ``validated`` (number in which the wrong answer was
+    validated as shown), ``otherwise`` (the reviewer could not tell, asked a colleague or corrected something else),
+    ``share`` (noticed / seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active time; None if it was
+    not measured) and ``documents`` (their doc_ids, for ``view``).
     """
     answered_checks = [check for check in checks if check.status == "answered"]
     rows = []
@@ -94,8 +94,8 @@ def _summarise_checks(checks: Sequence[AttentionCheckOutcome]) -> dict[str, Any]
 def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
     """Tabulate the attention checks, one row each.
 
-    Columns: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``, ``simulated``,
-    ``case_id``.
+    Columns: ``doc_id``, ``fault`` (a sentence), ``standing`` (the check's status in words), ``reviewer``, ``outcome``,
+    ``noticed`` (None until answered), ``seconds`` (active), ``simulated``, ``case_id``.
     """
     status_labels: dict[AttentionCheckStatus, str] = {
         "answered": "answered",
@@ -141,8 +141,8 @@ def plant_and_queue_attention_checks(
     """Queue up to ``max_case_count`` review cases with a deliberately wrong answer.
 
     Each case shows a different document whose type and segments a person has vouched for. Documents vouched for by a
-    simulated reviewer are used only if no person has vouched for any document (a demo). The same ``seed`` and ``drawn_at``
-    plant the same faults. UsageError if no fault can be planted or a run is writing; StoreError.
+    simulated reviewer are used only if no person has vouched for any document (a demo). The same ``seed`` and
+    ``drawn_at`` plant the same faults. UsageError if no fault can be planted or a run is writing; StoreError.
     """
     if max_case_count < 1:
         raise UsageError(

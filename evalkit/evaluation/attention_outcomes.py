@@ -1,7 +1,7 @@
 """Outcomes of attention checks: answered, still waiting, or void.
 
-A check is void once a later review changes the truth about the planted part. Changes to other parts of the document do not
-matter.
+A check is void once a later review changes the truth about the planted part. Changes to other parts of the document do
+not matter.
 """
 
 from __future__ import annotations

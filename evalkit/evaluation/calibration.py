@@ -53,10 +53,10 @@ def tabulate_reliability(
 
     Columns: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``.
 
-    The bins have equal widths or, with ``is_equal_mass``, as equal numbers of documents as tied confidences allow. A bin
-    holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty bins are left out. ``n`` counts
-    documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact 95 %
-    interval for the effective number of documents (the sum of the weights divided by the largest).
+    The bins have equal widths or, with ``is_equal_mass``, as equal numbers of documents as tied confidences allow. A
+    bin holds confidences above ``low`` and up to ``high`` (the first bin also 0); empty bins are left out. ``n`` counts
+    documents; ``confidence`` and ``accuracy`` are weighted means. ``accuracy_low`` and ``accuracy_high`` are the exact
+    95 % interval for the effective number of documents (the sum of the weights divided by the largest).
 
     Source: the binning is that of scikit-learn's ``calibration_curve``.
 
@@ -152,9 +152,9 @@ def tabulate_risk_coverage(
 
     Columns: ``threshold, coverage, risk, n``.
 
-    ``coverage`` is the accepted share of all documents, ``risk`` the share of wrong answers among the accepted documents
-    (both weighted), ``n`` the number of accepted documents. For inspection only: a threshold chosen from this table looks
-    better than it is; use :func:`certify_threshold`.
+    ``coverage`` is the accepted share of all documents, ``risk`` the share of wrong answers among the accepted
+    documents (both weighted), ``n`` the number of accepted documents. For inspection only: a threshold chosen from this
+    table looks better than it is; use :func:`certify_threshold`.
 
     Source: El-Yaniv and Wiener, JMLR 11 (2010).
 
@@ -200,15 +200,15 @@ def certify_threshold(
         confidence_level: the probability with which the offered threshold keeps ``max_error_rate``.
         candidate_thresholds: the thresholds to try, fixed before any outcome is known.
 
-    *Valid input.* Only blind audits that were drawn at random, all with the same probability. The binomial bounds do not
-    hold for escalated cases, nor for a mixture of audits drawn at 20 % and at 5 %;
+    *Valid input.* Only blind audits that were drawn at random, all with the same probability. The binomial bounds do
+    not hold for escalated cases, nor for a mixture of audits drawn at 20 % and at 5 %;
     :func:`thin_rows_to_equal_probability` makes the probabilities of such a mixture equal.
 
     *Why several thresholds may be tried.* Thresholds are tried in a fixed order, from high to low, until the first one
     fails. A threshold whose error rate is truly too high can be offered only if the first such threshold passes, which
-    happens with probability 1 - ``confidence_level`` at most; so no correction for multiple tests is needed. The choice of
-    candidates may depend on scores, never on outcomes: thresholds with too few audits to pass even without an error are
-    left out. If the candidates are round numbers or come from the scores of all documents
+    happens with probability 1 - ``confidence_level`` at most; so no correction for multiple tests is needed. The choice
+    of candidates may depend on scores, never on outcomes: thresholds with too few audits to pass even without an error
+    are left out. If the candidates are round numbers or come from the scores of all documents
     (``np.quantile(all_scores, …)``), the result holds for all documents.
 
     *One look.* The confidence level holds for one call on one set of audits. Calling again after every audit until a

@@ -1,11 +1,11 @@
 """De-identify texts by patterns: names, dates, numbers and places. No guarantee.
 
-Three steps: (1) Mask values behind labels ("Patient: …", "MRN …") and forms that need no label (dates, telephone numbers,
-e-mail addresses, "Dr. …", "…, MD"). (2) Mask each name or number that is labelled anywhere in the document wherever else
-it appears: on other pages, in answers and in reviewers' notes. (3) Replace the names of the output folder's documents and
-reviewers by pseudonyms, and mask the identifying words of these names. ``measure_missed_planted_identifiers`` measures
-with invented identifiers how many are missed, ``measure_masked_medical_terms`` how many medical terms are masked
-needlessly.
+Three steps: (1) Mask values behind labels ("Patient: …", "MRN …") and forms that need no label (dates, telephone
+numbers, e-mail addresses, "Dr. …", "…, MD"). (2) Mask each name or number that is labelled anywhere in the document
+wherever else it appears: on other pages, in answers and in reviewers' notes. (3) Replace the names of the output
+folder's documents and reviewers by pseudonyms, and mask the identifying words of these names.
+``measure_missed_planted_identifiers`` measures with invented identifiers how many are missed,
+``measure_masked_medical_terms`` how many medical terms are masked needlessly.
 
 Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
 """
@@ -534,8 +534,8 @@ def _find_name_start(text: str, start: int) -> int:
 def mask_text(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> str:
     """Return the text with identifiers replaced by masks such as ``[NAME]``.
 
-    Further masks: ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]``, ``[AGE]``. ``known_identifiers`` are the
-    names and numbers labelled on any page of the document; they are masked too.
+    Further masks: ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]``, ``[AGE]``. ``known_identifiers`` are
+    the names and numbers labelled on any page of the document; they are masked too.
 
     >>> mask_text("Patient: Helen Marsh  DOB: 03/22/1971. Mrs. Marsh is 66 years old, BRCA1 c.5266dupC, 12.5 mg.")
     'Patient: [NAME]  DOB: [DATE]. Mrs. [NAME] is 66 years old, BRCA1 c.5266dupC, 12.5 mg.'
@@ -903,8 +903,8 @@ def measure_masked_medical_terms(texts: Iterable[str], folder_words: frozenset[s
     """Count the medical terms in documents that masking removes needlessly, by kind.
 
     Each text is one document; ``folder_words`` are masked as well (``PseudonymMap.folder_words``). Columns: ``kind``;
-    ``words``: number of medical terms found; ``masked``: how many of them were masked; ``share``: masked / words, null if
-    none was found.
+    ``words``: number of medical terms found; ``masked``: how many of them were masked; ``share``: masked / words, null
+    if none was found.
     """
     import pandas as pd
 

@@ -1,8 +1,8 @@
 """Domain estimation: shares within a part of unknown size, such as all errors.
 
 How many errors the accepted documents contain is itself an estimate, from the accepted documents that were drawn for
-review. A share of all errors is therefore a ratio with an uncertain denominator; its interval covers the smallest and the
-largest possible size.
+review. A share of all errors is therefore a ratio with an uncertain denominator; its interval covers the smallest and
+the largest possible size.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from evalkit.evaluation.intervals import Estimate, Observation, estimate_weighte
 class CertainlyReviewedCounts(NamedTuple):
     """Counts of the documents whose review was certain (inclusion probability 1).
 
-    The domain is the part of interest, such as the classifier's errors; a hit is a document with the property whose share
-    is asked, such as an error that a verifier caught.
+    The domain is the part of interest, such as the classifier's errors; a hit is a document with the property whose
+    share is asked, such as an error that a verifier caught.
     """
 
     hits: int
@@ -60,11 +60,12 @@ def estimate_hit_share_in_domain(
             verifier stopped an accepted document: 0); None if it has to be estimated too.
         confidence_level: the probability with which the interval holds the true share.
 
-    The value leaves out undetermined documents; the interval assumes the worst and the best of them, because they are not
-    undetermined by chance. The domain's size and the hit share among the drawable documents each get half of the error
-    probability (Bonferroni), so that their intervals hold together; the size is also bounded by the documents already seen
-    inside and outside of the domain. The ratio is monotonic in the size, so its extremes lie at the ends of the size's
-    interval. The value is None if no document is in the domain, or if there are drawable documents and none was reviewed.
+    The value leaves out undetermined documents; the interval assumes the worst and the best of them, because they are
+    not undetermined by chance. The domain's size and the hit share among the drawable documents each get half of the
+    error probability (Bonferroni), so that their intervals hold together; the size is also bounded by the documents
+    already seen inside and outside of the domain. The ratio is monotonic in the size, so its extremes lie at the ends
+    of the size's interval. The value is None if no document is in the domain, or if there are drawable documents and
+    none was reviewed.
 
     >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_drawable_hit_share=0)[:3]]
     [0.667, 0.667, 0.8]

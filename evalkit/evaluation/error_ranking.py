@@ -1,7 +1,7 @@
 """Quality of the page risks as a ranking: how many checked pages find the errors.
 
-If documents and pages are sorted by their risk (``page_risks``), wrong ones should come first. This is only measured: no
-decision depends on the ranking.
+If documents and pages are sorted by their risk (``page_risks``), wrong ones should come first. This is only measured:
+no decision depends on the ranking.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Export of ground truth: JSON Lines, CSV, Parquet, or a dataset folder.
 
-Each file is written under a temporary name, read back and compared before it is renamed, so a file with the final name is
-always complete and correct. Files have mode 0600 and folders 0700, because notes, quotes and texts may identify patients.
+Each file is written under a temporary name, read back and compared before it is renamed, so a file with the final name
+is always complete and correct. Files have mode 0600 and folders 0700, because notes, quotes and texts may identify
+patients.
 """
 
 from __future__ import annotations
@@ -163,20 +164,20 @@ def export_ground_truth(
         output: The output folder.
         to: The file to write; for format ``folder``, a folder that does not exist yet or an earlier export, which is
             replaced. None writes to standard output.
-        file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``, or
-            ``folder``: a data card and one JSON Lines file per part of the split.
+        file_format: ``jsonl`` (at level ``document`` the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``,
+            or ``folder``: a data card and one JSON Lines file per part of the split.
         level: One row per document, segment or page.
         silver: Include AUTO_ACCEPTED records, which no expert has reviewed.
         deidentify: Replace the names of documents and reviewers by pseudonyms and mask free text by patterns (no
             guarantee).
-        split: Share of the documents in each part, such as ``{"train": 0.8, "test": 0.2}``. Documents of one patient and
-            near copies always stay in the same part.
+        split: Share of the documents in each part, such as ``{"train": 0.8, "test": 0.2}``. Documents of one patient
+            and near copies always stay in the same part.
         seed: The random seed of the split.
         with_text: Add the text of the pages.
 
-    UsageError if options contradict each other or ``to`` cannot be written; EvalkitError if a written file does not read
-    back as intended. If documents had to be left out or are incomplete, all others are written first, then a StoreError
-    names the problems.
+    UsageError if options contradict each other or ``to`` cannot be written; EvalkitError if a written file does not
+    read back as intended. If documents had to be left out or are incomplete, all others are written first, then a
+    StoreError names the problems.
     """
     options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))

@@ -152,10 +152,10 @@ class FolderGroundTruth:
 def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
     """Load an output folder's ground truth: a row per document, segment or page.
 
-    ``COLUMNS[level]`` explains the columns. ``silver`` includes AUTO_ACCEPTED records, which no expert has reviewed. Rows
-    are sorted by file name, then by segment or page. A record that cannot be read is left out. If a bundle cannot be read,
-    the PDF's hash and number of pages are missing, and at level ``page`` all rows of the document. If the record of a
-    random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
+    ``COLUMNS[level]`` explains the columns. ``silver`` includes AUTO_ACCEPTED records, which no expert has reviewed.
+    Rows are sorted by file name, then by segment or page. A record that cannot be read is left out. If a bundle cannot
+    be read, the PDF's hash and number of pages are missing, and at level ``page`` all rows of the document. If the
+    record of a random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
     ``frame.attrs["problems"]`` lists a sentence for each such file.
     """
     folder_truth = read_folder_ground_truth(output, include_silver=silver)

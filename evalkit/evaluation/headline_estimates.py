@@ -1,7 +1,8 @@
 """Headline figures over all processed documents, estimated from the reviewed ones.
 
-Escalated documents are the difficult ones, and all of them are reviewed; of the accepted documents only audits and samples
-are. So the plain mean over reviewed documents does not describe the pipeline; it is reported too, but labelled as such.
+Escalated documents are the difficult ones, and all of them are reviewed; of the accepted documents only audits and
+samples are. So the plain mean over reviewed documents does not describe the pipeline; it is reported too, but labelled
+as such.
 """
 
 from __future__ import annotations
@@ -145,8 +146,8 @@ def estimate_headline(
 def is_outside_random_draw(document: DocumentRecord) -> bool:
     """Return True if the document's review did not depend on a random draw.
 
-    It is True if the review was certain (escalated, known by other means, unreadable), or if the accepted document could
-    not be drawn, so that no reviewed document represents it.
+    It is True if the review was certain (escalated, known by other means, unreadable), or if the accepted document
+    could not be drawn, so that no reviewed document represents it.
     """
     return (
         document.truth_status == "unreadable"

@@ -19,9 +19,9 @@ from evalkit.pipeline.supplied_labels import TypedPageRange
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
     """Compute Cohen's kappa of two experts: 1 is full agreement, 0 chance.
 
-    Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both experts
-    gave one and the same type for all cases, because kappa is undefined then; report the share of agreement instead.
-    ValueError if the lists differ in length.
+    Each list has one type per case, in the same order; None means "cannot tell", and two None agree. NaN if both
+    experts gave one and the same type for all cases, because kappa is undefined then; report the share of agreement
+    instead. ValueError if the lists differ in length.
 
     Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
 

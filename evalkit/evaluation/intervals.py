@@ -1,7 +1,7 @@
 """Confidence intervals for shares, any statistic, and unequal probabilities.
 
-Every function is pure; randomness comes from a seed argument. Intervals are two-sided and rather too wide than too narrow:
-documents that were not reviewed are never assumed to be right.
+Every function is pure; randomness comes from a seed argument. Intervals are two-sided and rather too wide than too
+narrow: documents that were not reviewed are never assumed to be right.
 """
 
 from __future__ import annotations
@@ -130,22 +130,22 @@ def estimate_by_bootstrap(
     Args:
         statistic: computes a number within ``value_range`` from row numbers (0 … ``row_count`` - 1, some repeated, some
             missing), or NaN if the statistic is undefined for these rows.
-        row_count: number of rows. Leave out rows without information on the statistic, such as documents of other types,
-            because each row counts as one observation.
+        row_count: number of rows. Leave out rows without information on the statistic, such as documents of other
+            types, because each row counts as one observation.
         seed: the same seed gives the same interval.
         repeats: number of resamples.
         confidence_level: the probability with which the interval holds the true value.
-        weights: one per row: the number of documents that the row represents (1 / its inclusion probability, at least 1).
-            Each drawn row is repeated in proportion to its weight, so ``statistic`` needs no weights.
+        weights: one per row: the number of documents that the row represents (1 / its inclusion probability, at least
+            1). Each drawn row is repeated in proportion to its weight, so ``statistic`` needs no weights.
         value_range: the smallest and the largest possible value of the statistic.
 
-    The percentiles of the resamples show how much the statistic varies from sample to sample (taken slightly further out
-    than ``confidence_level``, because resamples of n observations vary less than samples do). They ignore kinds of
-    documents that no row shows, and have no width if every row is right. With n observations, a share u of the population,
-    where (1 - u)^n = (1 - level) / 2, may be unlike all observed rows, and may move the statistic by at most u times its
-    distance to the bound. Both margins are independent and are added in quadrature. If all rows are right, the result is
-    the exact interval; if hundreds of rows vary, the percentile interval. With weights, n is the sum of the weights divided
-    by the largest: as if all documents had been drawn as rarely as the rarest.
+    The percentiles of the resamples show how much the statistic varies from sample to sample (taken slightly further
+    out than ``confidence_level``, because resamples of n observations vary less than samples do). They ignore kinds of
+    documents that no row shows, and have no width if every row is right. With n observations, a share u of the
+    population, where (1 - u)^n = (1 - level) / 2, may be unlike all observed rows, and may move the statistic by at
+    most u times its distance to the bound. Both margins are independent and are added in quadrature. If all rows are
+    right, the result is the exact interval; if hundreds of rows vary, the percentile interval. With weights, n is the
+    sum of the weights divided by the largest: as if all documents had been drawn as rarely as the rarest.
 
     ValueError if the statistic leaves its bounds or a weight is below 1.
 
@@ -236,19 +236,20 @@ def estimate_weighted_mean(
     The mean over reviewed documents is not the mean over all documents: difficult documents are escalated and all
     reviewed, easy ones rarely. So each part counts for as many documents as it has.
 
-    - *Certain part.* Nothing is estimated. Missing results count as 0 in the value; the low end counts them as 0 and the
-      high end as 1, because they are not missing by chance.
-    - *Drawn part* (``population_size - certain_count`` documents). The share is a ratio of sums weighted with
-      1 / probability; dividing by the observed instead of the expected sum of weights reduces its variance. Its interval is
-      Clopper-Pearson for an effective sample size, because normal intervals fail if almost all values are 1. The effective
-      size is the sum of the weights divided by the largest weight, as if all documents had been drawn as rarely as the
-      rarest. It never exceeds the two usual ones: Kish's (sum of weights)² / sum of squares, and the size at which a simple
-      sample has the linearised variance of independent draws, sum of w (w - 1) e² / (sum of w)². In simulations these two
-      were too optimistic if the wrong documents lie in a part that was rarely drawn. Nor does it exceed the number of
-      observations. Drawn documents whose value is None count as 0 at the low end and as 1 at the high end. Documents that
-      were drawn but not reviewed yet may be left out, unless they were postponed because of their content.
-    - *Both parts*: the sum of the two totals divided by the population. The value is None if nothing was observed, or if
-      the drawn part has documents but no known result.
+    - *Certain part.* Nothing is estimated. Missing results count as 0 in the value; the low end counts them as 0 and
+      the high end as 1, because they are not missing by chance.
+    - *Drawn part* (``population_size - certain_count`` documents). The share is a ratio of sums weighted with 1 /
+      probability; dividing by the observed instead of the expected sum of weights reduces its variance. Its interval is
+      Clopper-Pearson for an effective sample size, because normal intervals fail if almost all values are 1. The
+      effective size is the sum of the weights divided by the largest weight, as if all documents had been drawn as
+      rarely as the rarest. It never exceeds the two usual ones: Kish's (sum of weights)² / sum of squares, and the size
+      at which a simple sample has the linearised variance of independent draws, sum of w (w - 1) e² / (sum of w)². In
+      simulations these two were too optimistic if the wrong documents lie in a part that was rarely drawn. Nor does it
+      exceed the number of observations. Drawn documents whose value is None count as 0 at the low end and as 1 at the
+      high end. Documents that were drawn but not reviewed yet may be left out, unless they were postponed because of
+      their content.
+    - *Both parts*: the sum of the two totals divided by the population. The value is None if nothing was observed, or
+      if the drawn part has documents but no known result.
 
     ValueError if there are more observations than documents or a number is outside its range.
 

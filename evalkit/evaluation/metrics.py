@@ -1,8 +1,8 @@
 """Metrics of answers about documents, pages, segments and present types.
 
-Pure functions of plain values. The truth is the first argument, the answer the second. A missing answer (None for a type,
-level or mixture; no spans for segments) counts as wrong and stays in every denominator. A metric is NaN if there is
-nothing to count.
+Pure functions of plain values. The truth is the first argument, the answer the second. A missing answer (None for a
+type, level or mixture; no spans for segments) counts as wrong and stays in every denominator. A metric is NaN if there
+is nothing to count.
 
 Segments are compared in two ways (contract, ruling 12): as given, and after merging neighbours of one type
 (:func:`merge_same_type_neighbours` on both sides). Malformed answers raise no error:
@@ -49,8 +49,8 @@ def tabulate_confusion(
 ) -> pd.DataFrame:
     """Tabulate the confusion matrix: true types (rows), answered types (columns).
 
-    The last column counts documents without an answer. Labels that are not in ``types`` get further rows and columns, so
-    the sum is always the number of documents (or the sum of their weights).
+    The last column counts documents without an answer. Labels that are not in ``types`` get further rows and columns,
+    so the sum is always the number of documents (or the sum of their weights).
 
     >>> counts = tabulate_confusion(["Other", "Other", "Note"], ["Note", None, "Note"], ["Note", "Other"])
     >>> print(counts.reset_index().to_string(index=False))
@@ -121,8 +121,9 @@ def tabulate_type_scores(
 ) -> pd.DataFrame:
     """Tabulate precision, recall and F1 of each type, one row per type.
 
-    Columns: ``type, support, precision, recall, f1``. ``support`` is the number (or weight) of documents that truly have
-    the type. Precision is NaN if no answer names the type, recall if no document truly has the type, F1 if neither occurs.
+    Columns: ``type, support, precision, recall, f1``. ``support`` is the number (or weight) of documents that truly
+    have the type. Precision is NaN if no answer names the type, recall if no document truly has the type, F1 if neither
+    occurs.
     """
     _check_equal_lengths(truth, predicted)
     undefined_scores = np.full(len(types), np.nan)
@@ -244,8 +245,8 @@ def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedP
     """Compute precision, recall and F1 of the pages on which segments begin.
 
     Page 1 is not counted, because a segment always begins there. A document that truly has one segment and was answered
-    with one has no boundary: its scores are 1, and it adds nothing to pooled scores (:func:`pool_detection_scores`), which
-    such documents would otherwise dominate. If only one side has segments, the scores are 0.
+    with one has no boundary: its scores are 1, and it adds nothing to pooled scores (:func:`pool_detection_scores`),
+    which such documents would otherwise dominate. If only one side has segments, the scores are 0.
 
     >>> score_boundaries([(1, 2, "A"), (3, 4, "B"), (5, 9, "A")], [(1, 2, "A"), (3, 9, "A")])
     DetectionScores(precision=1.0, recall=0.5, f1=0.6666666666666666, true_positives=1, false_positives=0, false_negatives=1)
@@ -277,9 +278,9 @@ def count_segment_matches(
     """Match predicted to true segments and count matches, for the panoptic quality.
 
     Two segments match if they share more than half of the pages that lie in either (IoU > 0.5) and, with
-    ``compare_types``, have the same known type. With IoU above 0.5 a segment matches at most one other, unless predicted
-    segments overlap; then segments are matched one to one so that the sum of IoU is largest. Scores are not averaged over
-    types, because a document has too few segments of each.
+    ``compare_types``, have the same known type. With IoU above 0.5 a segment matches at most one other, unless
+    predicted segments overlap; then segments are matched one to one so that the sum of IoU is largest. Scores are not
+    averaged over types, because a document has too few segments of each.
 
     Source: Kirillov et al., Panoptic Segmentation (CVPR 2019), with pages in the place of pixels.
 
@@ -405,9 +406,9 @@ def tabulate_presence_scores(
     ``truth`` and ``predicted`` hold each document's presence levels by type; a type that is not listed has the level
     NO_EVIDENCE. A type is present at any other level.
 
-    Columns: ``type, support, precision, recall, f1, level_agreement``. ``support`` is the number of documents in which the
-    type is truly present. ``level_agreement`` is the share of documents with exactly the same level, NO_EVIDENCE included;
-    a document without an answer never agrees. Scores are NaN as in :func:`tabulate_type_scores`.
+    Columns: ``type, support, precision, recall, f1, level_agreement``. ``support`` is the number of documents in which
+    the type is truly present. ``level_agreement`` is the share of documents with exactly the same level, NO_EVIDENCE
+    included; a document without an answer never agrees. Scores are NaN as in :func:`tabulate_type_scores`.
 
     >>> truth = [{"Note": "PRIMARY", "Other": "MENTION_ONLY"}, {"Note": "PRIMARY"}]
     >>> tabulate_presence_scores(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])

@@ -1,8 +1,8 @@
 """Paired comparison of the accuracy of answers A and B on the same documents.
 
 Documents with known truth are not a random selection: their counts and tests hold for *reviewed documents only*. In the
-estimates over all documents, each randomly drawn document counts for the number of documents that it represents in the run
-that drew it.
+estimates over all documents, each randomly drawn document counts for the number of documents that it represents in the
+run that drew it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Accuracy of present types, their levels and shares, with intervals.
 
-Measured on the documents whose mixture an expert vouched for: an expert who vouches only for segments has not said which
-other types they contain. A document that was drawn with probability p counts as 1 / p documents in estimate and interval;
-documents that nobody has reviewed are left out. A document without an answer counts as wrong, with no type present.
+Measured on the documents whose mixture an expert vouched for: an expert who vouches only for segments has not said
+which other types they contain. A document that was drawn with probability p counts as 1 / p documents in estimate and
+interval; documents that nobody has reviewed are left out. A document without an answer counts as wrong, with no type
+present.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The production classifier compared with the agent and with the truth.
 
-A production label that is none of the five document types, and that no setting maps to one of them, counts as unknown and
-is not compared.
+A production label that is none of the five document types, and that no setting maps to one of them, counts as unknown
+and is not compared.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
 def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
     """Tabulate the quotes that the agent gave as evidence for the types in a document.
 
-    Quotes for the document's overall type come first, then by descending segment share. Columns: ``page`` (from 1, as the
-    agent claims); ``type`` that the quote supports; ``snippet``; ``anchors``, the decisive terms in the quote. The table is
-    empty if there is no usable answer. NotFound if the document has no result, StoreError if the result is damaged.
+    Quotes for the document's overall type come first, then by descending segment share. Columns: ``page`` (from 1, as
+    the agent claims); ``type`` that the quote supports; ``snippet``; ``anchors``, the decisive terms in the quote. The
+    table is empty if there is no usable answer. NotFound if the document has no result, StoreError if the result is
+    damaged.
     """
     result_name = result_file_name(doc_id)
     stored_classification = open_output_folder(study.output).read_json(result_name).get("classification")
@@ -97,16 +98,14 @@ def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
     """Tabulate the production classifier's precision and recall, lowest recall first.
 
-    Columns:
-        type: the document type.
-        true_reviewed: number of documents known to have this type.
-        said, said_reviewed: number of documents to which production gives this type; number of these with known truth.
-        recall, recall_low, recall_high, recall_n: share (0..1) of all documents of the type to which production gives it,
+    Columns: type: the document type. true_reviewed: number of documents known to have this type. said, said_reviewed:
+        number of documents to which production gives this type; number of these with known truth. recall, recall_low,
+        recall_high, recall_n: share (0..1) of all documents of the type to which production gives it,
             weighted by inclusion probability, with its 95 % interval and number of observations.
-        precision, precision_low, precision_high, precision_n: share (0..1) of all documents to which production gives the
-            type that truly have it; escalated documents without a review count as wrong, at the high end as right.
-        recall_reviewed_only, precision_reviewed_only: unweighted shares of the reviewed documents, among which escalated
-            documents are over-represented.
+        precision, precision_low, precision_high, precision_n: share (0..1) of all documents to which production gives
+            the type that truly have it; escalated documents without a review count as wrong, at the high end as right.
+        recall_reviewed_only, precision_reviewed_only: unweighted shares of the reviewed documents, among which
+            escalated documents are over-represented.
         wrong: the doc_ids of documents of the type to which production gives another type.
         simulated: number of truths in the row that a simulated reviewer (a program) supplied.
     """

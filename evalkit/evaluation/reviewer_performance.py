@@ -1,8 +1,8 @@
 """Reviewer performance: time, agreement, and automation bias.
 
 Signs of automation bias: an expert who saw the agent's answer agrees with it more often than a colleague who judged the
-same case without seeing it; validated cases that others find wrong. Do not compare cases with a visible and with a hidden
-answer in general: those with a visible answer are mostly escalated documents, which are more difficult.
+same case without seeing it; validated cases that others find wrong. Do not compare cases with a visible and with a
+hidden answer in general: those with a visible answer are mostly escalated documents, which are more difficult.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
     """Tabulate each reviewer's outcomes, time and agreement with the agent.
 
     Columns: ``reviewer``, ``simulated``, ``cases``, ``validated``, ``corrected``, ``undeterminable`` (counts),
-    ``median_seconds`` (active seconds per case; None if not measured), ``quickest_tenth`` (tenth percentile of the active
-    seconds), ``same_shown`` and ``same_hidden`` (an ``Estimate``: share of cases in which the reviewer gave the agent's
-    type, among cases with the agent's answer visible and hidden). The last two cover different cases and so do not measure
-    bias.
+    ``median_seconds`` (active seconds per case; None if not measured), ``quickest_tenth`` (tenth percentile of the
+    active seconds), ``same_shown`` and ``same_hidden`` (an ``Estimate``: share of cases in which the reviewer gave the
+    agent's type, among cases with the agent's answer visible and hidden). The last two cover different cases and so do
+    not measure bias.
     """
     rows = []
     current_reviews = (review for record in study.documents for review in _list_current_reviews(record))

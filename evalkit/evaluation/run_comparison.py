@@ -1,8 +1,8 @@
 """Comparison of two runs, A and B, by document: what changed, and who is right.
 
-Documents are matched by the hash of their PDFs. The accuracies are compared twice: on the documents whose truth is known
-in either folder (not a random selection, so the result holds for reviewed documents only), and over all documents of both
-runs, with each randomly drawn document counting for the number of documents that it represents.
+Documents are matched by the hash of their PDFs. The accuracies are compared twice: on the documents whose truth is
+known in either folder (not a random selection, so the result holds for reviewed documents only), and over all documents
+of both runs, with each randomly drawn document counting for the number of documents that it represents.
 """
 
 from __future__ import annotations

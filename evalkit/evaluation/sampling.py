@@ -1,9 +1,9 @@
 """Stratified sampling of further accepted documents for review.
 
 All escalated documents are reviewed; of the accepted ones an audit draws a share (contract, ruling 11). A further,
-stratified draw gives more information about rare classes. It takes the fraction ``f`` of those documents of each stratum
-that were not selected for review before; a document with the earlier probability ``p`` then has the inclusion probability
-``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independent draws.
+stratified draw gives more information about rare classes. It takes the fraction ``f`` of those documents of each
+stratum that were not selected for review before; a document with the earlier probability ``p`` then has the inclusion
+probability ``p + (1 − p) f``. Source: Horvitz and Thompson 1952, two independent draws.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
     """Draw ``draw_size`` accepted documents for review, spread evenly over the strata.
 
-    ``drawn_at`` is ISO 8601 in UTC. UsageError if no document is left to draw, ``draw_size`` is below 1 or ``stratify_by``
-    is unknown.
+    ``drawn_at`` is ISO 8601 in UTC. UsageError if no document is left to draw, ``draw_size`` is below 1 or
+    ``stratify_by`` is unknown.
     """
     if stratify_by not in get_args(StratifyBy):
         raise UsageError(

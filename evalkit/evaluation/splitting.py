@@ -1,9 +1,9 @@
 """Split documents into training and test parts without leakage.
 
-Documents that share a patient or have nearly the same text form a group, and a group is never divided; otherwise a model
-could recognise in the test part what it learned from a near copy. A group's part depends only on the smallest SHA-256 of
-its documents and the seed, so it does not change if other documents are added or removed. Therefore the requested shares
-are reached on average, not exactly.
+Documents that share a patient or have nearly the same text form a group, and a group is never divided; otherwise a
+model could recognise in the test part what it learned from a near copy. A group's part depends only on the smallest
+SHA-256 of its documents and the seed, so it does not change if other documents are added or removed. Therefore the
+requested shares are reached on average, not exactly.
 """
 
 from __future__ import annotations

@@ -249,10 +249,11 @@ class Study:
     def to_frame(self) -> pd.DataFrame:
         """Return a table with one row per document.
 
-        Columns: ``doc_id``, ``filename``, ``pages``, ``standing`` (truth status), ``decision``, ``agent`` (the program's
-        type) and its ``confidence``, ``patients_in_file``, ``pages_of_others``, ``production`` (that classifier's type),
-        ``truth`` (the true type) and its ``source``, ``blocker``, ``major`` and ``minor`` (number of open issues),
-        ``grounded_ratio``, ``probability`` (that the document has been reviewed by now), ``seconds``, ``cost_usd``.
+        Columns: ``doc_id``, ``filename``, ``pages``, ``standing`` (truth status), ``decision``, ``agent`` (the
+        program's type) and its ``confidence``, ``patients_in_file``, ``pages_of_others``, ``production`` (that
+        classifier's type), ``truth`` (the true type) and its ``source``, ``blocker``, ``major`` and ``minor`` (number
+        of open issues), ``grounded_ratio``, ``probability`` (that the document has been reviewed by now), ``seconds``,
+        ``cost_usd``.
         """
         import pandas as pd
 
@@ -299,8 +300,8 @@ def read_study(
     Args:
         output: the output folder of a run.
         truth: CSV or JSON file of labels known to be right (``doc_id`` or ``filename``, ``dominant_type``, optional
-            ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``). For the documents in this file, the labels replace
-            the truth from reviews.
+            ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``). For the documents in this file, the labels
+            replace the truth from reviews.
         production: CSV or JSON file of the production classifier's labels, which replace labels given to the run.
         foreign_types: label of the production classifier → one of the five document types.
         settings: settings to use instead of the environment and ``evalkit.toml``; only the database is read from them.
@@ -355,10 +356,10 @@ def read_folder_study(
 def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
     """Add to each document the probability of having been reviewed by now.
 
-    Among drawn documents of one ``weighting_cell``, those that still wait are assumed to be like those already reviewed.
-    This is exact if all are reviewed, and nearly exact unless errors depend on remarks or names: reviewers do not choose
-    the next case, but the queue shows cases with more remarks first, then sorts by name. Source: response weights within
-    cells of equal probability (Little, JASA 81, 1986).
+    Among drawn documents of one ``weighting_cell``, those that still wait are assumed to be like those already
+    reviewed. This is exact if all are reviewed, and nearly exact unless errors depend on remarks or names: reviewers do
+    not choose the next case, but the queue shows cases with more remarks first, then sorts by name. Source: response
+    weights within cells of equal probability (Little, JASA 81, 1986).
     """
     all_documents = list(documents)
     queued_documents = [

@@ -1,8 +1,8 @@
 """Performance of verifiers and rules: precision, cost and missed errors.
 
-Everything is computed from a :class:`~evalkit.evaluation.study.Study`. To learn if a rule alone caused an escalation, the
-arbiter decides again without that rule's issues. The column ``simulated`` of each table counts judgements by simulated
-reviewers (programs).
+Everything is computed from a :class:`~evalkit.evaluation.study.Study`. To learn if a rule alone caused an escalation,
+the arbiter decides again without that rule's issues. The column ``simulated`` of each table counts judgements by
+simulated reviewers (programs).
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ RuleKey = tuple[str, str, str]
 def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
     """Tabulate precision and cost of each rule, by agent, code and origin.
 
-    Columns:
-        agent, code, origin: the rule that raised the issues.
-        documents, raised: number of documents and of issues, including repaired issues.
-        confirmed, dismissed, unjudged: number of issues that experts confirmed, dismissed or did not judge.
-        judged, precision, low, high, method: number of judged issues; confirmed share of them, 0..1, with the exact 95 %
+    Columns: agent, code, origin: the rule that raised the issues. documents, raised: number of documents and of issues,
+        including repaired issues. confirmed, dismissed, unjudged: number of issues that experts confirmed, dismissed or
+        did not judge. judged, precision, low, high, method: number of judged issues; confirmed share of them, 0..1,
+        with the exact 95 %
             interval, which treats issues of one document as independent. The precision is None if no issue was judged.
-        alone: number of escalated documents that the arbiter would have accepted without the rule's issues. Documents that
-            would have been retried are not counted.
-        validated, corrected, open: number of documents in ``alone`` whose answer was right (the escalation was needless),
-            wrong, or of unknown truth.
-        minutes, untimed: the experts' active time on the documents in ``alone``; number of reviews without measured time.
-        verdict: judgement in words. It is definite only if the interval of the share corrected / (validated + corrected)
-            lies entirely below or above ``payoff_share`` (0..1).
+        alone: number of escalated documents that the arbiter would have accepted without the rule's issues. Documents
+            that would have been retried are not counted.
+        validated, corrected, open: number of documents in ``alone`` whose answer was right (the escalation was
+            needless), wrong, or of unknown truth.
+        minutes, untimed: the experts' active time on the documents in ``alone``; number of reviews without measured
+            time.
+        verdict: judgement in words. It is definite only if the interval of the share corrected / (validated +
+            corrected) lies entirely below or above ``payoff_share`` (0..1).
         simulated: number of the row's documents with a review or truth by a simulated reviewer (a program).
     """
     issues_by_rule = group_pairs(
@@ -176,9 +176,9 @@ def _has_simulated_reviews(document: DocumentRecord) -> bool:
 def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share: float = PAYOFF_SHARE) -> str:
     """Describe in words if a rule's escalations are worth their cost.
 
-    A rule is worth its cost if more than ``payoff_share`` (0..1) of its escalations is needed (the answer was corrected).
-    If the interval is inconclusive, the sentence says how many further cases would be needed, assuming the same share of
-    corrections (no corrections if no case was judged yet).
+    A rule is worth its cost if more than ``payoff_share`` (0..1) of its escalations is needed (the answer was
+    corrected). If the interval is inconclusive, the sentence says how many further cases would be needed, assuming the
+    same share of corrections (no corrections if no case was judged yet).
 
     >>> describe_rule_worth(0, 40), describe_rule_worth(8, 2), describe_rule_worth(1, 9)
     ('costs more than it gives', 'gives more than it costs', 'cost and benefit about equal: more cases would not tell')
@@ -264,23 +264,23 @@ class _AnsweredPopulation(NamedTuple):
 def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
     """Tabulate the share of the classifier's errors that were escalated, by source.
 
-    An error is an answer that is wrong in a part that an expert vouched for. A missing answer or "cannot tell" is no error
-    here, because it is escalated without any verifier. The pipeline's repairs change neither types nor segments, so its
-    answer equals the classifier's first answer in both.
+    An error is an answer that is wrong in a part that an expert vouched for. A missing answer or "cannot tell" is no
+    error here, because it is escalated without any verifier. The pipeline's repairs change neither types nor segments,
+    so its answer equals the classifier's first answer in both.
 
     Columns:
         level: ``type``: the document's type is wrong; ``segments``: not all segments are exactly right, as given;
             ``segments merged``: the same after merging neighbours of one type (contract, ruling 12).
-        kind, who: the source of the escalation: ``any``, ``none`` (the error was accepted), each ``agent``, each ``code``.
-            A document that several escalated counts for each of them. Only open issues that the arbiter's deciding rule
-            counts are considered.
+        kind, who: the source of the escalation: ``any``, ``none`` (the error was accepted), each ``agent``, each
+            ``code``. A document that several escalated counts for each of them. Only open issues that the arbiter's
+            deciding rule counts are considered.
         errors, stopped: number of reviewed documents with an error; number of these that the source escalated.
         share, low, high, n, method: share (0..1) of all errors among the processed documents that the source escalated;
-            errors in unreviewed documents are estimated from the random draws. In the 95 % interval, escalated documents
-            without a review count as the worst and as the best case. None if no accepted document was reviewed. The
-            interval covers uncertainty about these documents only, not about future ones.
-        reviewed_share, reviewed_low, reviewed_high: stopped / errors of the reviewed documents, unweighted, with the exact
-            interval of a simple sample. Escalated errors are over-represented, so this share is too high.
+            errors in unreviewed documents are estimated from the random draws. In the 95 % interval, escalated
+            documents without a review count as the worst and as the best case. None if no accepted document was
+            reviewed. The interval covers uncertainty about these documents only, not about future ones.
+        reviewed_share, reviewed_low, reviewed_high: stopped / errors of the reviewed documents, unweighted, with the
+            exact interval of a simple sample. Escalated errors are over-represented, so this share is too high.
         documents: the doc_ids of the stopped documents.
         simulated: number of errors whose truth a simulated reviewer (a program) supplied.
     """
@@ -425,9 +425,10 @@ def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
     """Tabulate expert corrections that no verifier had raised, one row per difference.
 
     A difference counts as raised if there is an open BLOCKER or MAJOR issue, not dismissed by an expert, on one of its
-    pages or without a page. MINOR issues do not count, because they escalate nothing. A wrong boundary concerns the pages
-    of the differing segments of both answers; a wrong type of the whole document concerns all pages. No rule covers the
-    flags of experts, so every flag has a row. Documents without an answer are left out, because they are always escalated.
+    pages or without a page. MINOR issues do not count, because they escalate nothing. A wrong boundary concerns the
+    pages of the differing segments of both answers; a wrong type of the whole document concerns all pages. No rule
+    covers the flags of experts, so every flag has a row. Documents without an answer are left out, because they are
+    always escalated.
 
     Columns:
         doc_id: the document.

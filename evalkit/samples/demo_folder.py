@@ -22,8 +22,9 @@ CLASSIFICATIONS_FOLDER = "classifications"
 def write_demo_folder(folder: Path) -> list[Path]:
     """Write the demo's files into a folder; return the paths of the PDFs, sorted.
 
-    The folder is created if it is missing. Files: ``{doc_id}.pdf``, for some documents ``classifications/{doc_id}.json``,
-    ``expected.json``, ``production.csv``, and the true labels in ``truth.csv``. Every call writes the same bytes.
+    The folder is created if it is missing. Files: ``{doc_id}.pdf``, for some documents
+    ``classifications/{doc_id}.json``, ``expected.json``, ``production.csv``, and the true labels in ``truth.csv``.
+    Every call writes the same bytes.
     """
     (folder / CLASSIFICATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
     content_folder = files("evalkit.samples") / "content"

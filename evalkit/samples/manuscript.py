@@ -1,7 +1,7 @@
 """Text and layout of a sample PDF, read from a TOML file.
 
-Each ``[[part]]`` of the TOML file is one source document with its own letterhead and page count; each of its ``pages`` is
-text in a small markup, with one block per group of lines of the same kind::
+Each ``[[part]]`` of the TOML file is one source document with its own letterhead and page count; each of its ``pages``
+is text in a small markup, with one block per group of lines of the same kind::
 
     # Title                     ## Heading                  plain lines become one paragraph, **bold** inside
     - list item                 1. numbered item            | cell | cell |   (first row is the header)

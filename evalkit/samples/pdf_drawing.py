@@ -1,7 +1,7 @@
 """Drawing of a manuscript as a PDF, optionally as a simulated scan.
 
-The same manuscript always gives the same bytes: no clock, no random file id, and only the standard fonts of PDF viewers.
-Text that does not fit on its page raises an error and is never cut off.
+The same manuscript always gives the same bytes: no clock, no random file id, and only the standard fonts of PDF
+viewers. Text that does not fit on its page raises an error and is never cut off.
 """
 
 from __future__ import annotations

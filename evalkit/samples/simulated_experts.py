@@ -1,7 +1,7 @@
 """``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: simulated reviews.
 
-Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make errors
-and ask each other for second opinions. Documents without a label are not reviewed. The experts' names begin with
+Simulated experts review the waiting cases by a file of known labels (``truth.csv`` of the demo). They sometimes make
+errors and ask each other for second opinions. Documents without a label are not reviewed. The experts' names begin with
 ``simulated_``, and every figure that uses their reviews says so.
 """
 

@@ -88,9 +88,9 @@ _ADD_REVIEWER_REMEDY = (
 def build_page_security_policy(nonce: str) -> str:
     """Build the content security policy of the review page.
 
-    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports as
-    blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even
-    if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
+    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports
+    as blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not
+    run even if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
     """
     return (
         f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "

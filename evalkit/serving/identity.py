@@ -62,8 +62,8 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
         """Return the logged-in reviewer of a request; None without a valid login.
 
-        Identity headers sent by the client are removed; ``X-Reviewer`` is set only for a valid login. NotOnReviewerRoster
-        if a trusted proxy sent a name that is not in the roster.
+        Identity headers sent by the client are removed; ``X-Reviewer`` is set only for a valid login.
+        NotOnReviewerRoster if a trusted proxy sent a name that is not in the roster.
         """
         headers, proxied_name = handler.request.headers, self._get_proxied_name(handler)
         identity_headers = {

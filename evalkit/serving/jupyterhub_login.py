@@ -1,8 +1,8 @@
 """Login by JupyterHub, which starts the server and identifies reviewers by OAuth.
 
 One server in a separate account serves all reviewers: notebook servers of the hub's users need no rights in the output
-folder, and users cannot impersonate each other with environment variables. After the login the browser has the same cookie
-as after a login by code; the cookie is valid as long as the hub confirms the login.
+folder, and users cannot impersonate each other with environment variables. After the login the browser has the same
+cookie as after a login by code; the cookie is valid as long as the hub confirms the login.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The kernel process of a page: ipykernel without its debugger.
 
-The server finds this kernel under the name ``python3``, before the kernels installed on the machine. Each open page has its
-own process, so memory matters: modules that no page needs are not loaded, and the kernel's specification
-(``jupyter/kernels/python3/kernel.json``) sets one heap for all threads and fixes glibc's thresholds. Otherwise glibc would
-raise the thresholds after the first large image is freed and keep some 20 MB of images that are no longer used.
+The server finds this kernel under the name ``python3``, before the kernels installed on the machine. Each open page has
+its own process, so memory matters: modules that no page needs are not loaded, and the kernel's specification
+(``jupyter/kernels/python3/kernel.json``) sets one heap for all threads and fixes glibc's thresholds. Otherwise glibc
+would raise the thresholds after the first large image is freed and keep some 20 MB of images that are no longer used.
 """
 
 from __future__ import annotations

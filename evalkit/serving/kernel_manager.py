@@ -212,9 +212,9 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
 
         ``replaced_kernel_id``: the kernel of the page that is being reloaded, if any; it still has a connection.
 
-        Pages that are reloaded quickly leave kernels without a connection: the oldest of these is ended first. A kernel of
-        another login is never ended, because its page may be just opening. If no kernel can be ended: HTTPError 429 if the
-        login's limit is exceeded, 503 if the server's limit is.
+        Pages that are reloaded quickly leave kernels without a connection: the oldest of these is ended first. A kernel
+        of another login is never ended, because its page may be just opening. If no kernel can be ended: HTTPError 429
+        if the login's limit is exceeded, 503 if the server's limit is.
         """
         own_kernel_ids = self._list_kernel_ids(session_id)
         is_over_login_limit = len(own_kernel_ids) > MAX_PAGES_PER_LOGIN

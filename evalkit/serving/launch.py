@@ -1,7 +1,7 @@
 """Start of the server process: checks, port and a minimal environment.
 
-Errors in options and settings are reported here, before large libraries are loaded. The port is bound here and inherited
-by the server, so the printed address is right, and a browser that connects early only has to wait.
+Errors in options and settings are reported here, before large libraries are loaded. The port is bound here and
+inherited by the server, so the printed address is right, and a browser that connects early only has to wait.
 """
 
 from __future__ import annotations

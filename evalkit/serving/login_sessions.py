@@ -36,8 +36,8 @@ class LoginSessions:
     ) -> None:
         """Create an empty set of sessions for the reviewers of a roster.
 
-        ``roster_cache_seconds``: how long a reviewer's code hash is cached before the roster is read again; 0 reads it at
-        each request.
+        ``roster_cache_seconds``: how long a reviewer's code hash is cached before the roster is read again; 0 reads it
+        at each request.
         """
         self._roster = roster
         self._clock = clock

@@ -167,7 +167,7 @@ def test_the_card_is_a_dataset_card(output: Output, tmp_path: Path) -> None:
     assert [one["name"] for one in head["dataset_info"]["features"]] == [*COLUMNS["document"], "split"]
     assert card.split("---\n")[2].startswith("**1 of 3 documents were reviewed by a program")
     for said in (
-        "no expert has looked",
+        "not reviewed by an expert",
         "| audit | 0.25 | 2 |",
         "| dr\\_lee | 1 |".replace("\\_", "_"),
         "Not de-identified",

@@ -146,7 +146,7 @@ def test_what_is_not_defined_has_no_value():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"weights": [0.5] * 3}, "weight"), ({"value_range": (0.6, 1)}, "between")],
+    [({"weights": [0.5] * 3}, "weight"), ({"value_range": (0.6, 1)}, "not within value_range")],
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):

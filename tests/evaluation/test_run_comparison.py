@@ -356,10 +356,10 @@ def test_the_command_says_whose_reviews_tell_the_truth(
     assert shown.returncode == 0, shown.stderr
     (told,) = (line for line in shown.stdout.splitlines() if line.startswith("Truths: "))
     assert told.endswith(" from reviews of A alone")
-    assert "leans here" in shown.stdout
+    assert "is biased" in shown.stdout
     given = evalkit_command("compare", *two_runs[:2], "--truth", two_runs[2])
     assert "Truths: 2 given\n" in given.stdout
-    assert "leans" not in given.stdout
+    assert "is biased" not in given.stdout
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])

@@ -51,8 +51,8 @@ async def plant_and_judge_mutations(
     """Plant faults into accepted clean answers and let the verifiers judge each.
 
     At most ``max_places_per_document`` faults of one kind are planted into one document. The order of the documents
-    depends on the seed, so that the limit of cases favours none. ``patient_expectation``: what is known about the patients
-    of every file.
+    depends on the seed, so that the limit of cases favours none. ``patient_expectation``: what is known about the
+    patients of every file.
     """
     evaluate = partial(orchestrator.evaluate, patient_expectation=patient_expectation)
     clean_outcomes = await gather_bounded(

@@ -1,8 +1,8 @@
 """The copy of a right answer that takes a fault, and helpers for all fault kinds.
 
-Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the document.
-The planted texts are data (``faults.toml``). Nothing here uses the verifiers' code, so that faults are not made to be
-found.
+Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the
+document. The planted texts are data (``faults.toml``). Nothing here uses the verifiers' code, so that faults are not
+made to be found.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Mutation-test the verifiers: inject one fault at a time, report who detects it.
 
-Each fault kind is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document
-because of it: there is a new BLOCKER or MAJOR issue, and the decision is to escalate. A fault is also caught if a repair
-restores the clean answer, but not if a repair produces a different answer. A verifier that gave no answer has caught
-nothing.
+Each fault kind is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the
+document because of it: there is a new BLOCKER or MAJOR issue, and the decision is to escalate. A fault is also caught
+if a repair restores the clean answer, but not if a repair produces a different answer. A verifier that gave no answer
+has caught nothing.
 
 A fault that is caught only by issues other than the expected codes counts as caught and is also counted separately,
 because the expected check may be broken. An alarm about a clean answer counts as false only if an expert or another

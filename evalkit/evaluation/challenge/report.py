@@ -129,10 +129,10 @@ class MutationTestReport:
 
         Columns: ``kind, what, nature``; ``seen_by``: expected issue codes or agents; ``n``: number of cases; ``caught``
         (count) and ``share`` with ``low`` and ``high``, the exact 95 % interval, which treats cases of one document as
-        independent; ``escalated``, ``undone``, ``repaired_otherwise``, ``missed``: cases by outcome; ``unanswered``: cases
-        in which a verifier gave no answer; ``caught_by``: agents with the number of cases that they caught;
-        ``caught_by_other``: cases that were caught, but by none of the codes in ``seen_by``; ``skipped``: documents into
-        which the kind could not be planted.
+        independent; ``escalated``, ``undone``, ``repaired_otherwise``, ``missed``: cases by outcome; ``unanswered``:
+        cases in which a verifier gave no answer; ``caught_by``: agents with the number of cases that they caught;
+        ``caught_by_other``: cases that were caught, but by none of the codes in ``seen_by``; ``skipped``: documents
+        into which the kind could not be planted.
         """
         import pandas as pd
 

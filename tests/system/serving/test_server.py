@@ -412,7 +412,7 @@ def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     assert "Uncaught" not in behind_proxy.log, "a page that asks for a kernel that is gone is no fault"
     channel.close()
     answer = proxy.get("/logout", headers=NAMED)
-    assert "log out there too" in answer.text
+    assert "Log out there too" in answer.text
     assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
 
 
@@ -515,7 +515,7 @@ def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -
     assert eventually(lambda: proxy.get(gone, headers=NAMED).status_code == 404)
     assert proxy.get(gone, headers=NAMED).json() == {"reason": "memory"}
     assert "reason" not in proxy.get(gone, headers=kim).text
-    assert "memory and was ended" in behind_proxy.log
+    assert "MB of memory: the limit" in behind_proxy.log
     for one in others:
         one.close()
 
