@@ -58,7 +58,9 @@ class CasePanel(CasePanelWidget):
     _esm = read_widget_script("case_panel")
     _css = read_widget_style("case_panel")
 
-    context = traitlets.Dict(help="The text around the selected issue, see ``render_issue_context``; empty if no issue is selected.")
+    context = traitlets.Dict(
+        help="The text around the selected issue, see ``render_issue_context``; empty if no issue is selected."
+    )
     is_repair_applied = traitlets.Bool(
         default_value=False, help="True if the expert has accepted the automatic repairs that validating applies."
     )
@@ -165,7 +167,11 @@ def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
 
 def format_blind_headline(packet: SMEPacket) -> str:
     """Format a headline that reveals neither the program's answer nor an issue."""
-    return "Audit: which documents are these?" if packet.review_reason == "audit" else "Second opinion: which documents are these?"
+    return (
+        "Audit: which documents are these?"
+        if packet.review_reason == "audit"
+        else "Second opinion: which documents are these?"
+    )
 
 
 def format_case_summary_line(packet: SMEPacket) -> str:

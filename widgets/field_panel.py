@@ -58,7 +58,9 @@ class FieldPanel(CasePanelWidget):
     wanted = traitlets.List(
         trait=traitlets.Unicode(), help="The targets that the expert must still look at before validating."
     )
-    checked = traitlets.Dict(help="The check of the text that is being typed: ``{field, text, value, problem, is_kept}``.")
+    checked = traitlets.Dict(
+        help="The check of the text that is being typed: ``{field, text, value, problem, is_kept}``."
+    )
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:

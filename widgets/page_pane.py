@@ -46,7 +46,9 @@ class PagePane(PressCounter):
     _esm = read_widget_script("page_pane", "frames")
     _css = read_widget_style("page_pane")
 
-    version = traitlets.Unicode(help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``.")
+    version = traitlets.Unicode(
+        help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``."
+    )
     total = traitlets.Int(0, help="The number of pages of the file.")
     page = traitlets.Int(0, help="The page on screen, from 1.")
     segments = traitlets.List(

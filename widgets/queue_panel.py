@@ -18,12 +18,18 @@ class QueuePanel(ScreenWidget):
     _esm = read_widget_script("queue_panel")
     _css = read_widget_style("queue_panel")
 
-    rows = traitlets.List(trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order.")
-    counts = traitlets.Dict(help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``.")
+    rows = traitlets.List(
+        trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order."
+    )
+    counts = traitlets.Dict(
+        help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``."
+    )
     facets = traitlets.Dict(help="The values to choose from for each filter, with the number of cases of each value.")
     view = traitlets.Dict(help="The ``QueueQuery`` to which the list belongs, as a dict.")
     matching = traitlets.Int(0, help="The number of cases that match search and filters, on all pages.")
-    only_looks = traitlets.Unicode(help="A sentence why the reviewer can only read cases; empty if the reviewer can decide them.")
+    only_looks = traitlets.Unicode(
+        help="A sentence why the reviewer can only read cases; empty if the reviewer can decide them."
+    )
     notice = traitlets.Unicode(help="A sentence about the last event, such as a saved review.")
 
     def show_queue_page(self, queue_page: QueuePage, notice: str = "") -> None:

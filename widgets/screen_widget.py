@@ -43,7 +43,9 @@ class CasePanelWidget(PressCounter):
     selected = traitlets.Unicode(
         help="The selected target: an issue_id, a field key or, in a template case, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``; empty for none."
     )
-    seen = traitlets.List(trait=traitlets.Unicode(), help="The targets that were on screen together with their place on the page.")
+    seen = traitlets.List(
+        trait=traitlets.Unicode(), help="The targets that were on screen together with their place on the page."
+    )
     verdicts = traitlets.Dict(help="The expert's verdicts: issue_id → ``{verdict}``.")
     notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")

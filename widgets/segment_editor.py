@@ -36,17 +36,22 @@ class SegmentEditor(PressCounter):
         help="The definition of each of the five types, in one sentence.",
     )
     segments = traitlets.List(
-        trait=traitlets.Dict(), help="The segments in page order, covering all pages: ``{start, end, type, flags, note}``."
+        trait=traitlets.Dict(),
+        help="The segments in page order, covering all pages: ``{start, end, type, flags, note}``.",
     )
     page = traitlets.Int(0, help="The page on screen; the controls apply to its segment.")
     dominant = traitlets.Unicode(
         allow_none=True, default_value=None, help="The overall type of the file; None for cannot tell."
     )
-    mixture = traitlets.List(trait=traitlets.Dict(), help="The shares of the file that a submission would save: ``{type, percent}``.")
+    mixture = traitlets.List(
+        trait=traitlets.Dict(), help="The shares of the file that a submission would save: ``{type, percent}``."
+    )
     notes = traitlets.Unicode(help="The expert's notes on the whole case.")
     issue_id = traitlets.Unicode(help="The id of the issue to which a new note would belong; empty for none.")
     issue_notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
-    changes = traitlets.List(trait=traitlets.Unicode(), help="The differences from the program's answer, one sentence each.")
+    changes = traitlets.List(
+        trait=traitlets.Unicode(), help="The differences from the program's answer, one sentence each."
+    )
     has_segments = traitlets.Bool(
         default_value=True,
         help="True if the expert answers with segments, types and shares.",
@@ -56,14 +61,18 @@ class SegmentEditor(PressCounter):
         help="The labels of the deciding buttons, by the keys of ``DECISION_LABELS``.",
     )
     unmet = traitlets.Unicode(help="A sentence about the sums that do not add up; empty if all do.")
-    unmet_sums = traitlets.Unicode(help="The expert's reason for approving the template although its sums do not add up.")
+    unmet_sums = traitlets.Unicode(
+        help="The expert's reason for approving the template although its sums do not add up."
+    )
     is_blind = traitlets.Bool(
         default_value=False, help="True if the program's answer is hidden until the expert has answered."
     )
     can_ask = traitlets.Bool(default_value=False, help="True if the expert can ask for a second opinion.")
     undo = traitlets.Unicode(help="A sentence about the effect of Undo; empty if there is nothing to undo.")
     is_changed = traitlets.Bool(default_value=False, help="True if the answer differs from the program's.")
-    can_correct = traitlets.Bool(default_value=False, help="True if the answer can be submitted as a correction or a blind answer.")
+    can_correct = traitlets.Bool(
+        default_value=False, help="True if the answer can be submitted as a correction or a blind answer."
+    )
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
     why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
     saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")

@@ -58,7 +58,9 @@ class TemplatePanel(CasePanelWidget):
 
     place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
     page = traitlets.Int(0, help="The page on screen; the rows of this page are listed.")
-    sums = traitlets.Dict(help="The sums, see ``render_sum_checks``, and ``reason``: the expert's reason for approving sums that do not add up.")
+    sums = traitlets.Dict(
+        help="The sums, see ``render_sum_checks``, and ``reason``: the expert's reason for approving sums that do not add up."
+    )
     rows = traitlets.List(
         trait=traitlets.Dict(),
         help="The rows that are read from the page on screen, in order: ``{name, date, description, amount, balance, account}``.",

@@ -152,7 +152,9 @@ class Workbench:
             self.show_notice(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence
             error_id = _log_traceback_and_create_id(error)
-            self.show_notice(f"Something went wrong (error {error_id}). Everything shown as saved is saved. Please try again.")
+            self.show_notice(
+                f"Something went wrong (error {error_id}). Everything shown as saved is saved. Please try again."
+            )
 
     def _handle_message(self, message: Message) -> None:
         message = _strip_lone_surrogates(message)
@@ -714,7 +716,10 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | Non
     """
     try:
         if hash_source_file(Path(pdf_path)) != sha256:
-            return None, "The PDF has changed since the program read it. The program must read it again before you decide."
+            return (
+                None,
+                "The PDF has changed since the program read it. The program must read it again before you decide.",
+            )
         return PdfPageRenderer(Path(pdf_path)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"

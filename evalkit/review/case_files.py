@@ -112,7 +112,9 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
     except NotFound as error:
         raise not_found_error from error
     if packet.case_id != case_id:
-        raise StoreError(f"{name} contains the packet of another case", code="STORE-TORN", remedy="Restore it from a backup.")
+        raise StoreError(
+            f"{name} contains the packet of another case", code="STORE-TORN", remedy="Restore it from a backup."
+        )
     return packet
 
 

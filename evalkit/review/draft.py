@@ -369,7 +369,9 @@ class Draft(StrictRecord):
         if segments == self.segments:
             return self
         overall_type = self.dominant_type if self.is_type_chosen else _choose_type_of_most_pages(segments)
-        new_starts = {start: start for start in types_by_start}  # old first page → new first page of each segment that still exists
+        new_starts = {
+            start: start for start in types_by_start
+        }  # old first page → new first page of each segment that still exists
         if moved_start:
             old_start, new_start = moved_start
             new_starts.pop(new_start, None)  # the segment that started there was absorbed

@@ -160,7 +160,8 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     if parsed_answer.status is FieldStatus.NOT_PRESENT:
         if text.strip():
             raise _build_invalid_field_error(
-                f"{field.description}: a value was given, but the status is not_present", "Leave out the value, or change the status."
+                f"{field.description}: a value was given, but the status is not_present",
+                "Leave out the value, or change the status.",
             )
         return FieldAnswer(status=parsed_answer.status)
     if parsed_answer.status is FieldStatus.AMBIGUOUS and not text.strip():
@@ -184,7 +185,8 @@ def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_
         return matching_keys[0]
     if matching_keys:
         raise _build_invalid_field_error(
-            f"several forms have a field {field_key_or_name!r}", f"Use a key instead of the name: {' or '.join(matching_keys)}."
+            f"several forms have a field {field_key_or_name!r}",
+            f"Use a key instead of the name: {' or '.join(matching_keys)}.",
         )
     raise _build_invalid_field_error(
         f"case {case_id!r} has no field {field_key_or_name!r}", "The case's fields are listed in packet.extractions."

@@ -286,7 +286,9 @@ def build_silver_ground_truth(
     """Build the silver record of an accepted result, as in ``write_silver_ground_truth``."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
-            f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="An expert must review it first."
+            f"document {result.doc_id!r} was not accepted",
+            code="REVIEW-NOT-ACCEPTED",
+            remedy="An expert must review it first.",
         )
     return GroundTruth(
         ground_truth_classification=result.classification,

@@ -193,7 +193,9 @@ def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: 
 def _locate_claim(claim: _QuoteClaim, default_page: int, locator: QuoteLocator) -> QuoteLocation:
     match = locator.locate(claim.quote, claim.page or default_page)
     if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page_number:
-        return locator.locate(claim.quote, match.page_number)  # no page was claimed, so the verdict must not be WRONG_PAGE
+        return locator.locate(
+            claim.quote, match.page_number
+        )  # no page was claimed, so the verdict must not be WRONG_PAGE
     return match
 
 

@@ -73,7 +73,9 @@ class QueueQuery:
         raw_filters = {
             name: requested[name] for name in ("search", *FILTER_VALUES) if isinstance(requested.get(name), str)
         }
-        filters = {name: word.encode(errors="ignore").decode() for name, word in raw_filters.items()}  # drops lone surrogates
+        filters = {
+            name: word.encode(errors="ignore").decode() for name, word in raw_filters.items()
+        }  # drops lone surrogates
         page = requested.get("page")
         return cls(
             search=filters.pop("search", "").strip(),

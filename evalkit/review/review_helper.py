@@ -46,7 +46,11 @@ def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: 
     UsageError if the name is empty, or if the folder is no output folder of a run.
     """
     if not reviewer.strip():
-        raise UsageError("the reviewer's name is empty", code="REVIEWER-NAME", remedy="Pass your name, for example reviewer='dr_lee'.")
+        raise UsageError(
+            "the reviewer's name is empty",
+            code="REVIEWER-NAME",
+            remedy="Pass your name, for example reviewer='dr_lee'.",
+        )
     require_evalkit_output_folder(output_folder)
     return reviewer.strip()
 

@@ -132,7 +132,11 @@ class ReviewSession:
         """
         reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
-            raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Pass a tab_id that is different for each browser tab.")
+            raise UsageError(
+                "the tab has no id",
+                code="REVIEWER-SESSION",
+                remedy="Pass a tab_id that is different for each browser tab.",
+            )
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
         self._output_folder = output_folder
@@ -223,7 +227,9 @@ class ReviewSession:
         an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read.
         """
         packet = read_packet(self._output_folder, case_id)
-        bundle = read_packet_bundle(self._output_folder, packet)  # read before the claim is taken, because reading may fail
+        bundle = read_packet_bundle(
+            self._output_folder, packet
+        )  # read before the claim is taken, because reading may fail
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
             packet = read_packet(self._output_folder, case_id)
@@ -387,7 +393,9 @@ class ReviewSession:
         open. CaseTaken and ReviewConflict as in ``submit_review``; ReviewRefused without a reason, or if the case is closed.
         """
         if not reason.strip():
-            raise build_incomplete_review_error("a case cannot be deferred without a reason", "Say what is missing for a decision.")
+            raise build_incomplete_review_error(
+                "a case cannot be deferred without a reason", "Say what is missing for a decision."
+            )
         opened_case = self._require_open_and_unlocked(case_id)
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
@@ -507,7 +515,9 @@ class ReviewSession:
     def _require_open(self, case_id: str) -> _OpenedCase:
         if case_id not in self._opened_cases:
             raise ReviewRefused(
-                f"case {case_id!r} is not open in this tab", code="REVIEW-NOT-OPEN", remedy="Open the case from the queue."
+                f"case {case_id!r} is not open in this tab",
+                code="REVIEW-NOT-OPEN",
+                remedy="Open the case from the queue.",
             )
         return self._opened_cases[case_id]
 
@@ -516,7 +526,9 @@ class ReviewSession:
         if opened_case.is_locked:
             self._permissions.require_deciding_role(case_id)
             raise ReviewRefused(
-                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen the case with a reason before you change it."
+                f"case {case_id!r} is closed",
+                code="REVIEW-CLOSED",
+                remedy="Reopen the case with a reason before you change it.",
             )
         return opened_case
 

@@ -115,9 +115,7 @@ def parse_verdicts(
 
     ReviewRefused if a verdict has another shape or names an unknown issue, or if an issue has two verdicts.
     """
-    shape_hint = (
-        "Each issue verdict is a dict with issue_id (from packet.issues), verdict (confirmed or dismissed) and optionally note."
-    )
+    shape_hint = "Each issue verdict is a dict with issue_id (from packet.issues), verdict (confirmed or dismissed) and optionally note."
     try:
         verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
     except ValidationError as error:
@@ -161,7 +159,9 @@ def parse_segment_flags(
             or segment_row.start_page not in (None, start_page)
             or segment_row.end_page not in (None, end_page)
         ):
-            raise build_incomplete_review_error(f"segment_flags.{position}: the review has no segment with this number and these pages", shape_hint)
+            raise build_incomplete_review_error(
+                f"segment_flags.{position}: the review has no segment with this number and these pages", shape_hint
+            )
         rows.append(segment_row.model_dump(exclude_none=True) | {"start_page": start_page, "end_page": end_page})
     return tuple(rows)
 

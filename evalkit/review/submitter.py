@@ -138,7 +138,9 @@ class ReviewSubmitter:
         ReviewRefused if the reason is blank or the case is not closed, NotFound, ReviewConflict: nothing is written then.
         """
         if not reason.strip():
-            raise build_incomplete_review_error("a case cannot be reopened without a reason", "Say why its review is wrong.")
+            raise build_incomplete_review_error(
+                "a case cannot be reopened without a reason", "Say why its review is wrong."
+            )
         with hold_case_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)
             if read_review_status(self.output_folder, case_id) != "completed":
@@ -206,7 +208,9 @@ class ReviewSubmitter:
                         case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
                     )
         except StoreError:
-            log.warning("a saved review could not be entered into the index, and its draft is kept; run `evalkit reindex`")
+            log.warning(
+                "a saved review could not be entered into the index, and its draft is kept; run `evalkit reindex`"
+            )
         # Kinds without attention checks stop here; also, a template's write lock does not cover the document's cases.
         if not packet.has_attention_checks:
             return review

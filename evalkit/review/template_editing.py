@@ -236,7 +236,9 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     template would not be valid afterwards.
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
-        raise _build_template_refusal_error("the template has no such column, or columns have no such name", "Reload the page.")
+        raise _build_template_refusal_error(
+            "the template has no such column, or columns have no such name", "Reload the page."
+        )
     names: list[str] = [column.name for column in template.columns]
     if name != "other" and name in names:
         names[names.index(name)] = names[column_index]
@@ -280,7 +282,8 @@ def parse_corrected_template(agent_template: StatementTemplate, raw_template: ob
         raise _build_template_refusal_error(error.message, error.remedy) from error
     if expert_template.template_id != agent_template.template_id:
         raise _build_template_refusal_error(
-            "corrected_template has the wrong template_id", f"It must be {agent_template.template_id!r}, like the case's template."
+            "corrected_template has the wrong template_id",
+            f"It must be {agent_template.template_id!r}, like the case's template.",
         )
     return expert_template.model_copy(update={"version": agent_template.version, "status": agent_template.status})
 

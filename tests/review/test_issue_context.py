@@ -112,7 +112,8 @@ def test_a_page_outside_the_file(build: Any) -> None:
 def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="zebra crossing"), [["alpha"], [], ["gamma"]])
     assert (
-        context.note == "The quote could not be searched for, because the page is not readable; page 2 has no text to show."
+        context.note
+        == "The quote could not be searched for, because the page is not readable; page 2 has no text to show."
     )
 
 

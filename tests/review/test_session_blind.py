@@ -85,7 +85,10 @@ def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspac
     for draft in (case.draft, drawn(case.draft), drawn(case.draft, at=3, kinds=(OTHER, OTHER))):
         assert case.describe_changes(draft) == ()
         assert case.explain_permanent_validation_block() is None
-        assert case.explain_validation_block(draft) == "Give your own answer first: the program's answer is shown afterwards."
+        assert (
+            case.explain_validation_block(draft)
+            == "Give your own answer first: the program's answer is shown afterwards."
+        )
     shares = dict(case.compute_mixture_after_review(drawn(case.draft, at=5)))
     assert (shares[GENOMIC], shares[NOTE]) == (0.5, 0.5)
     assert sum(share for _, share in case.compute_mixture_after_review(case.draft)) == 0

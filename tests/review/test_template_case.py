@@ -315,7 +315,10 @@ def test_approval_needs_seen_pages_and_reason_for_unmet_sums(bank: Bank, open_ta
     with pytest.raises(ReviewRefused, match="not yet seen"):
         lee.submit_review(bank.case_id, mended(case, case.draft, bank.one))
     case, draft = opened(lee, bank.case_id)
-    assert case.explain_approval_block(draft) == "2 of 4 sums do not add up: say why the template may be approved, or correct it."
+    assert (
+        case.explain_approval_block(draft)
+        == "2 of 4 sums do not add up: say why the template may be approved, or correct it."
+    )
     with pytest.raises(ReviewRefused, match="2 of 4 sums do not add up"):
         lee.submit_review(bank.case_id, draft, validate=True)
     assert case.explain_approval_block(draft.set_unmet_sums_reason("a stamp hides the row")) is None
@@ -327,7 +330,9 @@ def test_a_template_that_reads_nothing_cannot_be_approved(bank: Bank, open_tab: 
     case, draft = opened(open_tab(), bank.case_id)
     draft = case.move_edge(draft, "region.0.bottom", 0).set_unmet_sums_reason("no reason is good enough")
     assert case.apply_template(draft).statement.transactions == ()
-    assert case.explain_approval_block(draft) == "The template reads no row of this statement: correct it, or reject it."
+    assert (
+        case.explain_approval_block(draft) == "The template reads no row of this statement: correct it, or reject it."
+    )
 
 
 def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, open_tab: Any) -> None:

@@ -275,7 +275,10 @@ class ClassificationReviewCase(ReviewCase):
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
         if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
-            return "nothing was changed", "Change a document's pages, its type or the shares, or validate the answer as it is."
+            return (
+                "nothing was changed",
+                "Change a document's pages, its type or the shares, or validate the answer as it is.",
+            )
         if "segments" in parts and (untyped_segments := _list_untyped_segments(draft)):
             page_words = format_page_ranges([(segment.start_page, segment.end_page) for segment in untyped_segments])
             return f"{page_words} {'have' if page_words.startswith('pages') else 'has'} no type yet", "Choose a type."
@@ -284,7 +287,10 @@ class ClassificationReviewCase(ReviewCase):
         # A blind answer, or one adopted from a colleague, counts only if its author saw the first page of each document.
         unseen_pages = [segment.start_page for segment in draft.segments if segment.start_page not in draft.pages_seen]
         if unseen_pages and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION_SUFFIX)):
-            return f"{format_page_numbers(unseen_pages)} not yet seen", "Look at the first page of each of your documents."
+            return (
+                f"{format_page_numbers(unseen_pages)} not yet seen",
+                "Look at the first page of each of your documents.",
+            )
         return None
 
     def _choose_corrected_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
@@ -374,7 +380,8 @@ def _choose_vouched_parts(
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
         raise build_incomplete_review_error(
-            f"vouched names unknown parts: {sorted(unknown_parts)!r}", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
+            f"vouched names unknown parts: {sorted(unknown_parts)!r}",
+            f"The parts are {', '.join(CLASSIFICATION_PARTS)}.",
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
 

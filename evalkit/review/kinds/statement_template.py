@@ -406,7 +406,8 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
         applied_template, reason = AppliedTemplate.create(final_template, bundle), correction.unmet_sums
         if not applied_template.statement.transactions:
             raise build_incomplete_review_error(
-                "the template reads no row of this statement", "Correct the template, or pass undeterminable with a reason."
+                "the template reads no row of this statement",
+                "Correct the template, or pass undeterminable with a reason.",
             )
         if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
             raise build_incomplete_review_error(
