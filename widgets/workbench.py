@@ -267,7 +267,7 @@ class Workbench:
         if review_session is not None:
             try:
                 review_session.close()
-            except Exception as error:  # noqa: BLE001 - they expire, and a message may quote the document
+            except Exception as error:  # noqa: BLE001 - claims expire anyway; the message is not logged, as it may quote the document
                 _log_traceback_and_create_id(error)
 
     def _show_queue(self, notice: str = "") -> None:

@@ -191,7 +191,7 @@ def test_the_expert_is_told_at_once_and_the_answer_stands(workspace: Workspace, 
         seen = seen.show_issue_and_mark_seen(issue.issue_id)
     done = mine.submit_review(case_id, seen, validate=True)
     assert describe_fault(seeded.fault) in done.feedback
-    assert "uncorrected" in done.feedback
+    assert "did not correct it" in done.feedback
     assert done.review.seeded
     assert not mine.can_undo
     assert mine.open_and_claim_case(case_id).feedback == done.feedback
@@ -241,7 +241,7 @@ def test_fault_is_revealed_even_if_the_record_is_damaged(workspace: Workspace, s
     mine = open_tab("dr_second")
     draft = otherwise(mine.open_and_claim_case(seeded.packet.case_id).draft)
     (workspace.root / get_attention_check_file_name(seeded.packet.case_id)).write_text("torn")
-    assert "A fault was planted" in mine.submit_review(seeded.packet.case_id, draft).feedback
+    assert "had a planted fault" in mine.submit_review(seeded.packet.case_id, draft).feedback
     assert len(read_study(workspace.root).problems) == 1
 
 
