@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
-    """Strip a reviewer's name and check that the output folder is one.
+    """Strip a reviewer's name, and check that the folder is a run's output folder.
 
     UsageError if the name is empty, or if the folder is no output folder of a run.
     """

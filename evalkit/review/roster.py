@@ -100,9 +100,9 @@ class ReviewerRoster:
     def add_reviewer_or_replace_code(
         self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
     ) -> str:
-        """Create and return a login code for a new reviewer, or a new one for a known one.
+        """Create and return a reviewer's login code; it replaces an earlier code.
 
-        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer and makes a new one an expert.
+        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer, and makes a new reviewer an expert.
         UsageError if the name is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME_PATTERN.fullmatch(reviewer):

@@ -122,7 +122,7 @@ def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
 
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
-    """Return True if packet or stored record mark the case as an attention check."""
+    """Return True if the packet or a record marks the case as an attention check."""
     return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 
