@@ -6,7 +6,7 @@ _WIDGETS_FOLDER = Path(__file__).parent
 
 
 def read_widget_script(widget_stem: str, *shared_stems: str) -> str:
-    """Concatenate the shared ``dom.js``, the scripts ``shared_stems`` and a widget's script."""
+    """Concatenate ``dom.js``, the scripts ``shared_stems`` and a widget's own script."""
     return "".join(_read_asset(f"{script_stem}.js") for script_stem in ("dom", *shared_stems, widget_stem))
 
 

@@ -72,7 +72,7 @@ class CasePanel(CasePanelWidget):
 
 
 def render_case(case: ReviewCase) -> dict[str, Any]:
-    """Build ``CasePanel.case``; a blind case shows neither the program's answer nor issues."""
+    """Build ``CasePanel.case``; for a blind case without answer and issues."""
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
@@ -115,7 +115,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
-    """List the request for a second opinion and the reason for deferral, one sentence each."""
+    """List sentences from colleagues: why a second opinion, why deferred."""
     sentences = [case.feedback] if case.feedback else []
     if case.second_opinion_reason:
         sentences.append(f"A colleague asks for your opinion: {case.second_opinion_reason}")
@@ -158,7 +158,7 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
 
 
 def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
-    """Format the headline of a case: the worst issue or, without issues, why a person is asked."""
+    """Format a case's headline: the worst issue, or why a person is asked."""
     if issues:
         return describe_issue(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
@@ -215,7 +215,7 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
 
 
 def describe_quote_verdict(issue: Issue) -> str:
-    """Describe the result of comparing an issue's quote with the document; empty without one."""
+    """Describe how an issue's quote compares with the document; empty without a quote."""
     if issue.verdict is None:
         return ""
     sentence_format = QUOTE_VERDICT_SENTENCES[issue.verdict]
@@ -252,7 +252,7 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
 
 
 def render_issue_context(context: IssueContext) -> dict[str, Any]:
-    """Build ``CasePanel.context``: the text around an issue, with the matching passage marked."""
+    """Build ``CasePanel.context``: the text around an issue, with the match marked."""
     style = choose_highlight_style(context.verdict)
     paragraphs_matched = [
         {"text": paragraph.text, "mark": _convert_to_utf16_span(paragraph), "style": style}

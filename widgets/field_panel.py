@@ -64,7 +64,7 @@ class FieldPanel(CasePanelWidget):
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
-    """Build ``FieldPanel.case``: everything that does not change while the case is open."""
+    """Build ``FieldPanel.case``: all that does not change while the case is open."""
     packet = case.packet
     first_target_id = case.choose_first_target_id()
     asked_count = sum(map(is_extraction_review_required, packet.extractions))
@@ -111,7 +111,7 @@ def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Dr
 
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
-    """Build ``PagePane.segments`` by report or form; a page with several belongs to the first."""
+    """Build ``PagePane.segments`` by form; a shared page counts for the first form."""
     form_by_page: dict[int, tuple[int, str]] = {}
     for form_index, extraction in enumerate(case.packet.extractions):
         for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
@@ -200,7 +200,7 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
 
 
 def format_stop_reason(raw_stop_reason: str) -> str:
-    """Format the reason why the program stopped reading a form, in the words of the screen."""
+    """Format the reason why the program stopped reading a form for the screen."""
     return next(
         (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
         raw_stop_reason,
@@ -283,5 +283,5 @@ def _shorten_text(text: str) -> str:
 
 
 def _strip_grader_tag(message: str) -> str:
-    """Remove the grader's machine-readable tag from a message: ``[ERROR:wrong_year:2020] …``."""
+    """Remove the grader's tag, such as ``[ERROR:wrong_year:2020]``, from a message."""
     return re.sub(r"^\[[A-Z]+:[^\]]*\]\s*", "", message)

@@ -143,7 +143,7 @@ class PagePane(PressCounter):
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
     ) -> None:
-        """Render and send pictures of pages in one size; numbers beyond the file are ignored."""
+        """Render and send pictures of pages in one size; ignore pages beyond the file."""
         for page_number in page_numbers:
             if 1 <= page_number <= self.total:
                 self._render_and_send_image(image_size, page_number, render_image)
@@ -180,7 +180,7 @@ class PagePane(PressCounter):
 
 
 def extract_page_heading(page: Page) -> str:
-    """Extract a page's first heading or first line, at most ``MAX_HEADING_LENGTH`` characters."""
+    """Extract a page's heading or first line, at most ``MAX_HEADING_LENGTH`` long."""
     body_blocks = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
     heading_block = next(
         (block for block in body_blocks if block.type == "heading"), body_blocks[0] if body_blocks else None
@@ -190,7 +190,7 @@ def extract_page_heading(page: Page) -> str:
 
 
 def list_evidence_pages(packet: SMEPacket) -> list[int]:
-    """List the pages to which the program's quotes and the open issues refer, ascending."""
+    """List the pages to which the program's quotes and the open issues refer."""
     page_numbers = {issue.found_page or issue.page for issue in packet.open_issues}
     for segment in packet.classification.segments if packet.classification else ():
         for presence in segment.segment_composition:

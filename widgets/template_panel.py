@@ -77,7 +77,7 @@ class TemplatePanel(CasePanelWidget):
 
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
-    """Build ``TemplatePanel.case``: everything that does not change while the case is open."""
+    """Build ``TemplatePanel.case``: all that does not change while the case is open."""
     packet, escalation = case.packet, case.template_case.escalation
     template_identity = case.agent_template.identity
     template_name = " · ".join(
@@ -120,7 +120,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
 
 
 def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
-    """Build ``TemplatePanel.sums``: printed and computed sums, those that differ first."""
+    """Build ``TemplatePanel.sums``: printed and computed sums, differing ones first."""
     checks = applied_template.reconciliation.checks
     met_count = sum(check.is_met for check in checks)
     return {
@@ -134,7 +134,7 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
 
 
 def render_transactions(applied_template: AppliedTemplate, page: int) -> list[dict[str, Any]]:
-    """Build ``TemplatePanel.rows``: the transactions that the template reads from a page."""
+    """Build ``TemplatePanel.rows``: the transactions that are read from a page."""
     return [
         _render_transaction(number, transaction)
         for number, transaction in enumerate(applied_template.statement.transactions, 1)
@@ -158,14 +158,14 @@ def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any
 
 
 def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
-    """Format the number of rows that are read from a page and from the whole statement."""
+    """Format the number of rows that are read from a page and in all."""
     transactions = applied_template.statement.transactions
     count_on_page = sum(transaction.page == page for transaction in transactions)
     return f"{count_on_page} on this page, {len(transactions)} in all"
 
 
 def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
-    """Build ``TemplatePanel.template``: the template's settings, their options and values."""
+    """Build ``TemplatePanel.template``: the settings with their options and values."""
     template = case.get_template(draft)
     agent_template = case.agent_template
     return {
@@ -254,7 +254,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
 
 
 def describe_template_target_place(case: TemplateReviewCase, target_id: str, draft: Draft) -> str:
-    """Describe which place of an issue, row, line or sum is highlighted, or that none is."""
+    """Describe where an issue, row, line or sum is highlighted, or that it is not."""
     place = case.locate_target(target_id, draft)
     if not place.boxes:
         return f"This is about page {place.page}; nothing is highlighted."
@@ -288,7 +288,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
 
 
 def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
-    """Find the listed name of an edge; a shared edge is listed under one of its two names."""
+    """Find the name under which an edge is listed; a shared edge has two names."""
     if edge_name in label_by_edge_name:
         return edge_name
     position = get_edge_page_fraction(template, edge_name)

@@ -67,7 +67,7 @@ class TopBar(ScreenWidget):
 
 
 def _log_traceback_and_create_id(error: Exception) -> str:
-    """Log an error's traceback under a new id, without the error's message; return the id."""
+    """Log an error's traceback without its message under a new id; return the id."""
     error_id = secrets.token_hex(4)
     stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
     log.error("error %s: %s\n%s", error_id, type(error).__name__, stack_frames)
@@ -140,7 +140,7 @@ class Workbench:
             widget.answered = message["nth"]
 
     def dispatch_message(self, message: Message) -> None:
-        """Handle one message of the browser; show every error as a sentence for the expert."""
+        """Handle one message of the browser; show errors as sentences for the expert."""
         try:
             self._handle_message(message)
         except CaseTaken as error:
@@ -201,7 +201,7 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ queue
 
     def connect_tab(self, message: Message) -> None:
-        """Start the session of a page that was just loaded; reopen the case that it had open."""
+        """Start the session of a page that was just loaded; reopen the case it had open."""
         tab_id, case_id, self._active_seconds = str(message["tab"]), message.get("case"), 0.0
         # A reload of the same tab keeps the session and its claim: otherwise a colleague could take the case meanwhile.
         if (
@@ -228,7 +228,7 @@ class Workbench:
         threading.Thread(target=_preload_libraries, daemon=True).start()
 
     def keep_claim_alive(self, message: Message) -> None:
-        """Answer the heartbeat, renew the claim on the open case, and add up the active seconds."""
+        """Answer the heartbeat, renew the claim, and add up the active seconds."""
         self.bar.send({"kind": "pong", "tab": self._tab_id})
         active_seconds = float(message.get("active", 0.0))
         if message.get("tab") != self._tab_id:
@@ -262,12 +262,12 @@ class Workbench:
             self.review_session.release_case(self.case.packet.case_id)
 
     def close_session(self) -> None:
-        """Close the session and release its claims, so that nobody waits for them to expire."""
+        """Close the session and release its claims before they expire."""
         review_session, self._review_session = self._review_session, None
         if review_session is not None:
             try:
                 review_session.close()
-            except Exception as error:  # noqa: BLE001 - they expire, and a message may quote the document
+            except Exception as error:  # noqa: BLE001 - claims expire anyway; the message is not logged, as it may quote the document
                 _log_traceback_and_create_id(error)
 
     def _show_queue(self, notice: str = "") -> None:
@@ -327,7 +327,7 @@ class Workbench:
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
-        """Open the case of a message; with ``take_over``, even if somebody else has it open."""
+        """Open a case; with ``take_over``, even if somebody else has it open."""
         if self._controller is None:  # if a case is open, this is the second press of a double click
             self._open_and_show_case(str(message["case_id"]), take_over=bool(message.get("take_over")))
 
@@ -414,7 +414,7 @@ class Workbench:
         self._show_page(page, marks, target_id or "", is_cached=is_cached)
 
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
-        """Show a page with highlighted boxes; the target counts as seen once the page is painted."""
+        """Show a page with highlights; the target counts as seen once it is painted."""
         self._show_page(place.page, build_page_marks(place.boxes, place.style), target_id, is_cached=False)
 
     def _show_page(self, page: int, marks: list[dict[str, Any]], target_id: str, *, is_cached: bool) -> None:
@@ -430,7 +430,7 @@ class Workbench:
         self._update_panel()
 
     def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
-        """Send page pictures that the browser requests in advance: thumbnails, previews, pages."""
+        """Send pictures that the browser requests ahead: thumbnails, previews, pages."""
         if (images := self._page_images) is not None:
             renderers = {
                 "thumbnail": images.render_thumbnail,
@@ -573,7 +573,7 @@ class Workbench:
         )
 
     def _close_case(self, receipt: SubmissionReceipt, *more_parts: str) -> None:
-        """Show a notice about the saved review, then the next case or the feedback on this one."""
+        """Show that the review was saved, then its feedback or the next case."""
         outcome = self.controller.outcome_words.get(receipt.review.outcome, receipt.review.outcome)
         parts = [f"Saved {receipt.review.submitted_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
         if receipt.is_same_as_agent is not None:
@@ -697,7 +697,7 @@ _ADOPTED_FIELDS = ("segments", "dominant_type", "flags", "mixture", "fields", "t
 
 
 def _strip_lone_surrogates(content: Any) -> Any:
-    """Remove lone surrogates, which cannot be encoded as UTF-8, from a message's texts."""
+    """Remove lone surrogates, which UTF-8 cannot encode, from a message's texts."""
     if isinstance(content, str):
         return content.encode(errors="ignore").decode()
     if isinstance(content, dict):
@@ -710,7 +710,7 @@ def _dump_expert_answer(draft: Draft) -> dict[str, Any]:
 
 
 def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | None, str]:
-    """Open a PDF to draw its pages; if impossible, return None and a sentence that says why.
+    """Open a PDF to draw its pages; if impossible, return None and the reason.
 
     The PDF must still have the SHA-256 of the time when it was read.
     """
@@ -726,7 +726,7 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | Non
 
 
 def _preload_libraries() -> None:
-    """Import the libraries that a case needs (0.5 s) while the expert looks at the queue."""
+    """Import the libraries that a case needs (0.5 s) while the queue is on screen."""
     load_pymupdf()
     load_english_word_text_by_prefix()
 

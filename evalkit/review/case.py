@@ -125,7 +125,7 @@ class ReviewCase(ABC):
 
     @cached_property
     def quote_locator(self) -> QuoteLocator:
-        """Quote locator shared by all issues of the case, so that the document is indexed once."""
+        """Quote locator for all issues of the case; it indexes the document once."""
         return QuoteLocator(self.bundle)
 
     @property
@@ -146,7 +146,7 @@ class ReviewCase(ABC):
     @property
     @abstractmethod
     def viewing_requirements(self) -> ViewingRequirements:
-        """Pages and issues that the expert must see before validating the unchanged answer."""
+        """Pages and issues that the expert must see before validating the answer."""
 
     @property
     @abstractmethod
@@ -331,7 +331,7 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
     def build_review_fields(
         self, outcome: ReviewOutcome, submission: Submission, packet: PacketT, bundle: DocumentBundle
     ) -> dict[str, Any]:
-        """Build the ``Review`` fields that depend on the kind, such as ``after`` and ``vouched``.
+        """Build the ``Review`` fields that depend on the kind: ``after``, ``vouched`` ….
 
         ReviewRefused if the submitted answer is not valid.
         """
@@ -376,7 +376,7 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
         record: GroundTruthRecord | None,
         answers: Sequence[AnswerT_contra | None],
     ) -> None:
-        """Write the files, apart from the record itself, that follow from the ground truth.
+        """Write the files that follow from the ground truth, apart from its record.
 
         ``record`` is None if there is no ground truth; ``answers`` are the answers of all reviews so far.
         """
@@ -412,7 +412,7 @@ def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
 
 
 def _join_notes_of_draft(draft: Draft) -> str:
-    """Join the expert's notes on the case with their notes on issues without a verdict."""
+    """Join the expert's notes on the case and on issues without a verdict."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
     issue_lines = (
         f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged_ids

@@ -179,7 +179,7 @@ class SMEPacketGenerator:
     def template_packet(
         self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
     ) -> TemplatePacket:
-        """Build the packet about a template; ``bundle`` is the statement that it was tried on."""
+        """Build the packet about a template and the statement on which it was tried."""
         return TemplatePacket.create(template_case, bundle, created_at=created_at)
 
 
@@ -267,9 +267,9 @@ def publish_packet_unless_frozen(
 def withdraw_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
-    """Remove a case that a new run no longer escalates; return True if a packet was removed.
+    """Remove a case that a new run no longer escalates from the queue.
 
-    A packet that an expert has begun to work on is not removed.
+    Return True if a packet was removed. A packet that an expert has begun to work on is not removed.
     """
     with hold_case_write_lock(output_folder, case_id):
         if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):

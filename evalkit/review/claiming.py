@@ -76,7 +76,10 @@ def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: R
 
 
 def reconcile_statuses_with_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
-    """Correct the status of each case whose index row contradicts its claims at ``now``."""
+    """Correct the status of each case whose index row contradicts its claims.
+
+    A claim counts if it is live at ``now`` (ISO 8601, UTC). Cases with unreadable reviews are skipped.
+    """
     for case_id in index.case_list.find_case_ids_contradicting_claims(now):
         # An unreadable review is reported when its case is opened; it must not keep the other cases from correction.
         with suppress(StoreError), hold_case_write_lock(output_folder, case_id):

@@ -188,7 +188,7 @@ def list_corrected_parts(dominant_type: object, segments: object, mixture: objec
 
 
 def parse_document_type(name: str) -> DocumentType:
-    """Parse the name of one of the five document types. ReviewRefused for any other name."""
+    """Parse the name of a document type. ReviewRefused unless it is one of the five."""
     try:
         return DocumentType(name)
     except ValueError as error:
@@ -211,7 +211,7 @@ def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Seg
 
 
 def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    """Compute each type's overall share from the segments, weighted by their page counts.
+    """Compute each type's overall share from the segments, weighted by pages.
 
     The segments must pass V1 and V2. The shares sum to exactly 1.
     """

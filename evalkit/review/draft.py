@@ -131,13 +131,13 @@ class Draft(StrictRecord):
         return self.segments[-1].end_page
 
     def set_segment_type(self, segment_position: int, document_type: DocumentType | None) -> Draft:
-        """Set the type of a segment, counted from 0. IndexError if there is no such segment."""
+        """Set the type of a segment, counted from 0. IndexError if it does not exist."""
         return self._redraw_segments(
             {**self._types_by_start, self._get_segment(segment_position).start_page: document_type}
         )
 
     def toggle_boundary(self, page: int) -> Draft:
-        """Start a new segment on a page, or join the segment that starts there to the previous one.
+        """Start a segment on a page or, if one starts there, join it to the previous one.
 
         A new segment has the type of the segment that it was split from. On page 1 nothing changes, because a segment always
         starts there. ValueError if the file has no such page.
@@ -248,7 +248,7 @@ class Draft(StrictRecord):
         return self if template == self.template else self._replace_fields(template=template, unmet_sums="")
 
     def set_unmet_sums_reason(self, text: str) -> Draft:
-        """Save the reviewer's reason for approving the template although its sums do not add up.
+        """Save the reviewer's reason for approving sums that do not add up.
 
         Blank text removes the reason.
         """
@@ -308,7 +308,7 @@ class Draft(StrictRecord):
         return self._replace_fields(notes=text)
 
     def rebase_onto(self, new_draft: Draft) -> Draft:
-        """Carry the expert's work over to a new packet of the case, whose first draft is ``new_draft``.
+        """Carry the expert's work over to the first draft of the case's new packet.
 
         The segments, types, shares and template that the expert set are kept; everything else comes from the new packet.
         Verdicts and what was seen are dropped, because an issue_id may now stand for another issue. Notes on issues or on
@@ -355,7 +355,7 @@ class Draft(StrictRecord):
             raise ValueError(f"the document has no page {page}")
 
     def _redraw_segments(self, types_by_start: _TypesByStart, moved_start: tuple[int, int] | None = None) -> Draft:
-        """Replace the segments by those that begin on the given pages with the given types.
+        """Replace the segments by those with the given first pages and types.
 
         Unless the expert chose the overall type, it becomes the type of most pages. ``moved_start`` is the old and the new
         first page of a segment that was moved, so that its flags and note move with it.
@@ -395,7 +395,10 @@ class Draft(StrictRecord):
 
 
 def list_segments_if_gapless(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
-    """List an answer's segments in page order; empty unless they cover every page exactly once."""
+    """List an answer's segments in page order.
+
+    Empty unless they cover every page exactly once.
+    """
     segments = sorted(
         classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)
     )
@@ -408,7 +411,7 @@ def list_segments_if_gapless(classification: ClassificationOutput | None, total_
 
 
 def is_gapless(segments: Sequence[Segment | SegmentDraft], total_pages: int) -> bool:
-    """Return True if the segments, in this order, cover the pages 1..total_pages exactly once."""
+    """Return True if the segments, in order, cover 1..total_pages exactly once."""
     expected_starts = [1, *(segment.end_page + 1 for segment in segments)]
     return [*(segment.start_page for segment in segments), total_pages + 1] == expected_starts and all(
         segment.start_page <= segment.end_page for segment in segments

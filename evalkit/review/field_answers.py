@@ -73,7 +73,7 @@ class FieldTextCheck:
 
 
 def is_extraction_review_required(extraction: Extraction) -> bool:
-    """Return True if the extraction of a report or form was not accepted automatically."""
+    """Return True if the extraction of a report or form was not accepted."""
     return extraction.decision != Decision.AUTO_ACCEPT
 
 
@@ -87,7 +87,7 @@ def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValu
 
 
 def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
-    """Split a field key into the index of the report or form (from 0) and the field name."""
+    """Split a field key into the index of report or form (from 0) and the field name."""
     form_number, _, field_name = field_key.partition(".")
     return int(form_number) - 1, field_name
 
@@ -103,7 +103,7 @@ def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_n
 
 
 def find_extraction_template(form: ExtractedFields | Extraction | IterationRecord) -> FieldTemplate | None:
-    """Find the field template of a report or form; None if the template no longer exists."""
+    """Find the field template of a report or form; None if it no longer exists."""
     try:
         return get_field_template(form.template)
     except UsageError:
@@ -213,7 +213,7 @@ def parse_field_answers(
 def apply_and_locate_field_answers(
     agent_extracted_fields: Sequence[ExtractedFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
 ) -> tuple[ExtractedFields, ...]:
-    """Build the forms with the expert's answers, and locate each new value on its pages.
+    """Build the forms with the expert's answers, and locate each new value.
 
     A new value gets a page and boxes only if exactly one place on the form's pages shows it.
     """
@@ -286,7 +286,7 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find the fields whose status or value changed; return the new answers by field key."""
+    """Find the fields whose status or value changed, as new answers by field key."""
     values_before = index_fields_by_key(forms_before)
     return {
         key: FieldAnswer(status=value_after.status, value=value_after.value)

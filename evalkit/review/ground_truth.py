@@ -227,7 +227,7 @@ def derive_review_status(newest_review: Review | None) -> ReviewStatus:
 
 
 def append_chained_review(output_folder: OutputFolder, case_id: str, review: Review, *, base_revision: int) -> Review:
-    """Write a case's next review, chained by hash to review ``base_revision``; return it.
+    """Write and return a case's next review, chained by hash to ``base_revision``.
 
     ``base_revision`` is 0 for the first review. ReviewConflict, and nothing is written, if ``base_revision`` is not the
     newest review.
@@ -249,7 +249,7 @@ def append_chained_review(output_folder: OutputFolder, case_id: str, review: Rev
 
 
 def hash_review_file(output_folder: OutputFolder, case_id: str, revision: int) -> str:
-    """Compute the SHA-256 (hex) of a review file's bytes, which the next review stores.
+    """Compute the SHA-256 (hex) of a review file, which the next review stores.
 
     NotFound if the file does not exist; StoreError if it cannot be read.
     """
@@ -270,7 +270,7 @@ def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHea
 def write_silver_ground_truth(
     output_folder: OutputFolder, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
 ) -> bool:
-    """Write an accepted result as silver ground truth; return True if a file was written.
+    """Write an accepted result as silver ground truth; return True if written.
 
     Nothing is written if the case has a review, or if the stored record differs only in its time. ``accepted_at`` is ISO
     8601 in UTC; ``inclusion_probability`` (0..1) is the probability that an audit draws the document. ReviewRefused if the
@@ -283,7 +283,7 @@ def write_silver_ground_truth(
 def build_silver_ground_truth(
     result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None
 ) -> GroundTruth:
-    """Build the silver record of an accepted result, as in ``write_silver_ground_truth``."""
+    """Build the record that ``write_silver_ground_truth`` writes."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
             f"document {result.doc_id!r} was not accepted",
@@ -313,7 +313,7 @@ def write_silver_fields_if_unreviewed(
 
 
 def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
-    """Build the silver record of accepted fields, as in ``write_silver_fields_if_unreviewed``."""
+    """Build the record that ``write_silver_fields_if_unreviewed`` writes."""
     if not document_extractions.extractions or any(
         map(is_extraction_review_required, document_extractions.extractions)
     ):
@@ -379,7 +379,7 @@ def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> b
 
 
 def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
-    """Read a silver record; None if the file is missing, damaged or an expert's record."""
+    """Read a silver record; None if missing, damaged or an expert's record."""
     stored = read_json_unless_missing_or_torn(output_folder, name)
     return stored if stored and stored.get("ground_truth_source") == "AUTO_ACCEPTED" else None
 
@@ -387,7 +387,7 @@ def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any
 def has_types_matching_ground_truth(
     output_folder: OutputFolder, doc_id: str, forms: Iterable[ExtractedFields | Extraction]
 ) -> bool:
-    """Return True if each report's pages and type agree with the document's ground truth.
+    """Return True if each report's pages and type agree with the ground truth.
 
     False as well if the document has no ground truth yet: the fields may have been read with the wrong template. Tax forms
     are not compared, because a form names its own type.

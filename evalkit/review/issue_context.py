@@ -134,7 +134,7 @@ def build_issue_context(
 
 
 def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
-    """Find the segment that the issue names or that contains its page, or the only segment.
+    """Find the segment that an issue concerns: by index, by page, or the only one.
 
     None if the issue names no place and the answer has several segments.
     """
@@ -185,7 +185,7 @@ def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> 
 
 
 def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: QuoteLocator) -> QuoteLocation | None:
-    """Locate the first quote that is on its claimed page; failing that, the first quote."""
+    """Locate the first quote that is on its claimed page, else the first quote."""
     matches = [_locate_claim(claim, default_page, locator) for claim in claims]
     return next((match for match in matches if match.is_found), matches[0] if matches else None)
 
@@ -255,7 +255,7 @@ def _iterate_page_paragraphs(
 def _read_body_paragraphs(
     page: Page, start: int = 0, stop: int | None = None, reading_direction: int = 1
 ) -> list[ContextParagraph]:
-    """Read the paragraphs start..stop (exclusive) of a page without headers and footers.
+    """Read paragraphs start..stop (exclusive) of a page without headers and footers.
 
     In reverse order if ``reading_direction`` is -1.
     """

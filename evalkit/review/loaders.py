@@ -64,7 +64,7 @@ def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
 
 
 def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
-    """Read a document's bundle: its pages and their text. NotFound; StoreError if damaged."""
+    """Read a document's pages and their text. NotFound; StoreError if damaged."""
     name = bundle_file_name(doc_id)
     return parse_stored_record(
         DocumentBundle,
@@ -75,7 +75,7 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
 
 
 def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
-    """Load a file of an earlier run with ``read_file``; None if it is missing or damaged.
+    """Load an earlier run's file with ``read_file``; None if missing or damaged.
 
     The caller may then rebuild the file. StoreError if a newer evalkit wrote the file, because it must not be overwritten.
     """

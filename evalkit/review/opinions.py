@@ -71,7 +71,7 @@ class CaseOpinions:
         case_id: str,
         check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None,
     ) -> CaseOpinions:
-        """Read the base case of ``case_id`` with all its reviews, second opinion and adjudication.
+        """Read the base case of ``case_id`` with the reviews of all its stages.
 
         NotFound if the base case has no packet. If None, ``check_case_ids_by_doc_id`` is read from the output folder; a caller
         that reads many cases passes the result of ``map_check_case_ids_by_doc_id`` instead.
@@ -122,7 +122,7 @@ class CaseOpinions:
 
     @cached_property
     def review_requesting_second_opinion(self) -> Review | None:
-        """The review that closes the base case and asks for a second opinion; None if there is none.
+        """The review that closes the base case and asks for a second opinion, or None.
 
         Always None for an attention check: no colleague spends time on a second answer to a planted fault.
         """
@@ -133,7 +133,7 @@ class CaseOpinions:
 
     @cached_property
     def further_packet_by_case_id(self) -> dict[str, SMEPacket]:
-        """Packets, by case_id, of the second opinion and the adjudication that the reviews require."""
+        """Packets, by case_id, of the second opinion and adjudication that are required."""
         requesting_review, second_review = self.review_requesting_second_opinion, self._second_review
         packets = {}
         if requesting_review:
@@ -175,7 +175,7 @@ class CaseOpinions:
         return derive_review_status(chain[-1][1] if chain else None)
 
     def get_second_opinion_reason(self, case_id: str) -> str:
-        """Get the reason for which a second opinion was asked for; empty for any other case."""
+        """Get the reason why a second opinion was asked for; empty for any other case."""
         return (
             self.review_requesting_second_opinion.second_opinion
             if self.review_requesting_second_opinion and case_id == self._build_case_id(SECOND_SUFFIX)
@@ -243,7 +243,7 @@ class CaseOpinions:
             )
 
     def require_reading_permission(self, case_id: str, reviewer: str) -> None:
-        """Raise ReviewRefused if reading the case would reveal an answer that the reviewer may still give.
+        """Raise ReviewRefused if the case would reveal what the reviewer may yet answer.
 
         This applies to a reviewer who can still give the second opinion or get an attention check about the document.
         """
@@ -293,7 +293,7 @@ class CaseOpinions:
         *,
         is_reopening: bool,
     ) -> None:
-        """Raise ReviewRefused if a review of the case at ``now`` would invalidate a later opinion.
+        """Raise ReviewRefused if a review of the case would invalidate a later opinion.
 
         Also refused if the reviewer is excluded, or if the case is an attention check with an answer. ``now`` is ISO 8601 in
         UTC; ``is_reopening`` means that the review reopens the case. The caller holds the write lock.
@@ -382,7 +382,7 @@ class CaseOpinions:
 def rebuild_case_files_and_list_index_rows(
     output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
-    """Rebuild the files that follow from a case's reviews; return its cases' index rows.
+    """Rebuild the files that follow from a case's reviews; return its index rows.
 
     The files are the ground truth, the packets of second opinion and adjudication, and the status in each packet. This
     repairs the state after a crash between writing a review and writing these files; without reviews nothing changes.
@@ -417,9 +417,9 @@ def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: 
 def update_case_index(
     output_folder: OutputFolder, index: OutputIndex, opinions: CaseOpinions, existing_case_ids: frozenset[str]
 ) -> None:
-    """Write the index rows of base case, second opinion and adjudication; remove the others.
+    """Write the index rows of base case, second opinion and adjudication.
 
-    ``existing_case_ids`` are the cases that have a packet, as returned by ``write_derived_files_and_get_case_ids``. The
+    Rows of cases that do not exist are removed. ``existing_case_ids`` are the cases that have a packet, as returned by ``write_derived_files_and_get_case_ids``. The
     caller holds the write lock.
     """
     for row in opinions.iterate_index_rows(output_folder, existing_case_ids):

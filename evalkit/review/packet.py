@@ -122,12 +122,12 @@ class SMEPacket(StrictRecord):
 
     @property
     def indexed_type(self) -> str:
-        """The type by which the queue lists and filters the case; empty if the agent cannot tell."""
+        """The agent's type, by which the queue filters; empty if the agent cannot tell."""
         return ""
 
     @property
     def bundle_doc_id(self) -> str:
-        """Id of the document whose pages are shown; differs from ``doc_id`` in attention checks."""
+        """Id of the document whose pages are shown: ``doc_id`` except in attention checks."""
         return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
     @property
@@ -213,7 +213,7 @@ def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
 
 
 def compute_packet_digest(packet: SMEPacket) -> str:
-    """Compute the SHA-256 (hex) of a packet's canonical JSON without ``review_status``."""
+    """Compute the SHA-256 (hex) of a packet's canonical JSON without its status."""
     return hash_canonical_json(omit_keys(serialise_packet(packet), "review_status"))
 
 
@@ -228,9 +228,9 @@ def get_base_case_id(case_id: str) -> str:
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
-    """Return True if an expert has begun to work on the packet, so that no run may rewrite it.
+    """Return True if an expert has begun to work on the packet.
 
-    This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
+    No run may rewrite such a packet. This is so if a review was submitted, or if a claim is live at ``now`` (ISO 8601, UTC, to the second).
     """
     return bool(
         output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}")

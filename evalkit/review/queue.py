@@ -206,9 +206,9 @@ def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatu
 
 
 def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
-    """Yield the index rows of closed cases (reviewer, time, seconds), built from the review files.
+    """Yield the index rows of closed cases, built from the review files.
 
-    Sorted by case_id.
+    A row has the reviewer, the time and the active seconds. Sorted by case_id.
     """
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
@@ -224,7 +224,7 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
 
 
 def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
-    """Yield number and hash of each case's newest review from the files, sorted by case_id."""
+    """Yield number and hash of each case's newest review file, sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
@@ -325,7 +325,7 @@ def _is_group_matching(group: Mapping[str, Any], column_filters: Mapping[str, st
 def _count_facet_values(
     groups: Iterable[Mapping[str, Any]], column: str, column_filters: Mapping[str, str]
 ) -> dict[str, int]:
-    """Count the cases by the value of one column, after applying the filters on the other columns.
+    """Count the cases that match the filters on other columns, by value of one column.
 
     The value of the active filter is included even with 0 cases, so that the screen can show and clear the filter.
     """

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
-    """Strip a reviewer's name and check that the output folder is one.
+    """Strip a reviewer's name, and check that the folder is a run's output folder.
 
     UsageError if the name is empty, or if the folder is no output folder of a run.
     """
@@ -141,9 +141,10 @@ class SMEReviewHelper:
         segment_flags: Iterable[Mapping[str, Any]] = (),
         base_revision: int | None = None,
     ) -> Review:
-        """Submit a review: ``agrees=True``, at least one ``corrected_…``, or ``undeterminable``.
+        """Submit a review: ``agrees=True``, a ``corrected_…``, or ``undeterminable``.
 
-        Exactly one of these three decisions must be given; ``undeterminable`` is the reason why nobody can tell.
+        Exactly one of these three decisions must be given. Several ``corrected_…`` may be combined; ``undeterminable`` is the
+        reason why nobody can tell.
 
         ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and optionally
         ``segment_composition``; ``issue_verdicts`` are dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and

@@ -100,9 +100,9 @@ class ReviewerRoster:
     def add_reviewer_or_replace_code(
         self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
     ) -> str:
-        """Create a login code for a new reviewer, or a new code for an existing one; return it.
+        """Create and return a reviewer's login code; it replaces an earlier code.
 
-        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer and makes a new one an expert.
+        ``role`` is the reviewer's new role; None keeps the role of an existing reviewer, and makes a new reviewer an expert.
         UsageError if the name is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME_PATTERN.fullmatch(reviewer):
@@ -130,7 +130,7 @@ class ReviewerRoster:
         return reviewer
 
     def get_code_digest(self, reviewer: str) -> str | None:
-        """Get the SHA-256 (hex) of a reviewer's current login code; None for an unknown name."""
+        """Get the SHA-256 (hex) of a reviewer's login code; None for an unknown name."""
         return self._read_roster().reviewers.get(reviewer)
 
     def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
@@ -157,5 +157,5 @@ class ReviewerRoster:
 
 
 def hash_login_code(code: str) -> str:
-    """Compute the SHA-256 (hex) of a typed login code, ignoring case, blanks and hyphens."""
+    """Compute the SHA-256 (hex) of a login code, ignoring case, blanks and hyphens."""
     return hashlib.sha256("".join(filter(str.isalnum, code.lower())).encode()).hexdigest()

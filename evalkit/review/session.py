@@ -162,7 +162,7 @@ class ReviewSession:
         return self._permissions.role
 
     def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
-        """Load one page of the queue, with the counts of open cases and of today's decisions."""
+        """Load one page of the queue, with counts of open cases and today's decisions."""
         now, permissions = self._clock(), self._permissions
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
         rows, matching, facets, page = select_rows_matching_facets_and_page(
@@ -185,7 +185,7 @@ class ReviewSession:
         )
 
     def measure_progress(self) -> ReviewProgress:
-        """Count open cases and this reviewer's decisions, and compute their median time per case."""
+        """Count open cases and this reviewer's decisions, with their median time per case."""
         midnight = self._compute_last_midnight()
         reviewer = self._holder.reviewer
         durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
@@ -459,7 +459,7 @@ class ReviewSession:
         return self._last_submission is not None
 
     def undo_last_submission_and_get_case_id(self) -> str:
-        """Reopen the case that this session submitted last, restore its draft, return its case_id.
+        """Reopen the case that was submitted last with its draft; return its case_id.
 
         A blind case is no longer blind, because the agent's answer was shown after the decision. ReviewRefused if there is no
         submission to undo; ReviewConflict if the case was reviewed since.
@@ -500,7 +500,7 @@ class ReviewSession:
 
     @property
     def _permissions(self) -> Permissions:
-        """The reviewer's permissions, read from the roster every time, so that a new role counts at once."""
+        """The reviewer's current permissions, read from the roster every time."""
         return self._roster.get_permissions(self._holder.reviewer)
 
     def _compute_last_midnight(self) -> str:
@@ -535,7 +535,7 @@ class ReviewSession:
     def _require_case_unchanged_and_untaken(
         self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str
     ) -> None:
-        """Raise CaseTaken if another tab has claimed the case, ReviewConflict if it has changed."""
+        """Raise CaseTaken if another tab has the case, ReviewConflict if it has changed."""
         claim = self._find_live_claim(case_id, now)
         if claim and not self._holder.is_holder_of(claim):
             raise self._holder.build_case_taken_error(claim)
@@ -545,7 +545,7 @@ class ReviewSession:
             raise _build_conflict_error(f"the document of case {case_id!r} was run again after you opened the case")
 
     def _load_draft_and_saved_at(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
-        """Load the reviewer's newest draft, rebased onto the packet, and the time of saving.
+        """Load the reviewer's newest draft, rebased onto the packet, and its time.
 
         Without a readable draft, return the first draft (the agent's answer or, in a blind case, an empty draft) and None.
         """

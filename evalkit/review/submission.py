@@ -132,7 +132,7 @@ def parse_verdicts(
 def parse_segment_flags(
     raw_flags: Iterable[Mapping[str, Any]], page_ranges: Iterable[tuple[int, int]], total_pages: int
 ) -> tuple[dict[str, Any], ...]:
-    """Parse remarks about segments, and add to each the first and last page of its segment.
+    """Parse remarks about segments, and add the pages of the segment to each.
 
     ``page_ranges`` are the first and last pages of the segments in the reviewed answer; if there are none, each remark must
     name its pages. ReviewRefused if a remark has another shape or names a segment that does not exist.
@@ -167,5 +167,5 @@ def parse_segment_flags(
 
 
 def build_incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
-    """Build the ReviewRefused error (REVIEW-INCOMPLETE) for a review that is incomplete or contradictory."""
+    """Build the ReviewRefused error for an incomplete or contradictory review."""
     return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

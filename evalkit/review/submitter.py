@@ -79,7 +79,7 @@ class ReviewSubmitter:
     clock: Callable[[], datetime]
 
     def load_case(self, case_id: str) -> LoadedCase:
-        """Load packet and document text of a case. NotFound; StoreError if a file is damaged."""
+        """Load packet and document text of a case. NotFound; StoreError if damaged."""
         packet = read_packet(self.output_folder, case_id)
         return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 
@@ -92,7 +92,7 @@ class ReviewSubmitter:
         require_savable: Callable[[str, str], None],
         browser_tab: BrowserTab | None = None,
     ) -> Review:
-        """Save a review that follows ``base_revision``, and update everything that depends on it.
+        """Save a review that follows ``base_revision``, and update what depends on it.
 
         ``base_revision`` None means the newest revision. ``require_savable`` is called under the write lock with the packet's
         current digest and the time (ISO 8601, UTC); it raises an error if the review must not be saved. The drafts that
@@ -133,7 +133,7 @@ class ReviewSubmitter:
             )
 
     def reopen_case(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
-        """Reopen a closed case by a review with the outcome ``reopened``; return that review.
+        """Reopen a closed case: save and return a review with the outcome ``reopened``.
 
         ReviewRefused if the reason is blank or the case is not closed, NotFound, ReviewConflict: nothing is written then.
         """
@@ -160,7 +160,7 @@ class ReviewSubmitter:
             )
 
     def _compute_packet_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
-        """Compute a packet's digest; reuse the loaded packet's if they differ only in status."""
+        """Compute a packet's digest, or reuse the loaded packet's if only status differs."""
         is_same_packet = (
             packet.model_copy(update={"review_status": loaded_case.packet.review_status}) == loaded_case.packet
         )
@@ -223,7 +223,7 @@ class ReviewSubmitter:
         return review
 
     def _require_newest_review_unchanged(self, case_id: str) -> None:
-        """Raise StoreError if the newest review's file was changed or removed since it was saved.
+        """Raise StoreError if the newest review's file was changed or removed.
 
         Otherwise the next review's hash would confirm the changed file.
         """

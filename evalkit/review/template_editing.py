@@ -143,7 +143,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
 
 
 def read_stored_template(output_folder: OutputFolder, template_id: str) -> StatementTemplate | None:
-    """Read a template's file in the output folder; None if it is missing or not a valid template."""
+    """Read a template of the output folder; None if its file is missing or invalid."""
     try:
         text = output_folder.read_bytes(template_file_name(template_id)).decode()
         return parse_template_toml(text, template_id)
@@ -154,7 +154,7 @@ def read_stored_template(output_folder: OutputFolder, template_id: str) -> State
 def move_template_edge(
     template: StatementTemplate, edge_name: str, page_fraction: float, *, opened_template: StatementTemplate
 ) -> StatementTemplate:
-    """Move an edge to ``page_fraction`` (0..1 of the page), or as close to it as possible.
+    """Move an edge to ``page_fraction`` (0..1), or as close to it as possible.
 
     Two columns that shared the edge when the case was opened (``opened_template``) keep sharing it; if the number of columns
     has changed since, two columns that share it now. ReviewRefused if there is no such edge.
@@ -184,7 +184,7 @@ def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float
 def list_column_edge_names_and_labels(
     template: StatementTemplate, opened_template: StatementTemplate
 ) -> list[tuple[str, str]]:
-    """List name and label of each column edge, from left to right; a shared edge only once."""
+    """List name and label of each column edge from left to right, shared ones once."""
     opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
@@ -229,7 +229,7 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
 
 
 def rename_column_with_dependents(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
-    """Rename a column (from 0), and rename other columns so that the names stay consistent.
+    """Rename a column (from 0), and other columns so that the names stay consistent.
 
     A column that already has the name gets this column's old name. If debit or credit is chosen, an amount column becomes
     the opposite one or ``other``; if amount is chosen, debit and credit columns become ``other``. ReviewRefused if the
@@ -289,7 +289,7 @@ def parse_corrected_template(agent_template: StatementTemplate, raw_template: ob
 
 
 def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
-    """Build the approved template: status stable, and the next version if the expert changed it."""
+    """Build the approved template: status stable, next version if it was changed."""
     version = agent_template.version + (expert_template != agent_template)
     return expert_template.model_copy(update={"status": TemplateStatus.STABLE, "version": version})
 
@@ -308,7 +308,7 @@ def extract_template_if_edited(agent_template: StatementTemplate, reviewed_answe
 
 
 def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
-    """Return True if two templates differ at most by edges that are half a line of print apart."""
+    """Return True if two templates differ at most by half a line in edges' positions."""
     both_fields = [version.model_dump(mode="json") for version in (first, second)]
     edges = [
         [
@@ -339,7 +339,7 @@ def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
 
 
 def describe_template_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
-    """Describe each difference between the agent's and the expert's template in one sentence."""
+    """Describe each difference between two templates in one sentence."""
     described_fields = {"version", "status"}
     if _has_same_structure(agent_template, expert_template):
         described_fields |= {"regions", "columns"}
@@ -383,7 +383,7 @@ def _has_same_structure(agent_template: StatementTemplate, expert_template: Stat
 
 
 def describe_region(template: StatementTemplate, region_index: int) -> str:
-    """Describe a region, e.g. ``transactions on the first page``; numbered if there are several."""
+    """Describe a region: ``transactions on the first page``, numbered if several."""
     page_kind = template.regions[region_index].pages
     same_kind_indexes = [number for number, region in enumerate(template.regions) if region.pages == page_kind]
     number = f", box {same_kind_indexes.index(region_index) + 1}" if len(same_kind_indexes) > 1 else ""

@@ -210,16 +210,16 @@ def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None
     ("row", "message"),
     [
         ({"segment_index": 2, "flag": "duplicate"}, "segment_flags.0: the review has no segment with this number"),
-        ({"segment_index": 0, "flag": "duplicate"}, "no such segment"),
-        ({"segment_index": 1, "start_page": 1, "end_page": 3, "flag": "duplicate"}, "no such segment"),
-        ({"segment_index": 1, "start_page": 2, "flag": "duplicate"}, "no such segment"),
+        ({"segment_index": 0, "flag": "duplicate"}, "no segment with this number"),
+        ({"segment_index": 1, "start_page": 1, "end_page": 3, "flag": "duplicate"}, "no segment with this number"),
+        ({"segment_index": 1, "start_page": 2, "flag": "duplicate"}, "no segment with this number"),
         ({"flag": "duplicate"}, "segment_index: Field required"),
         ({"segment_index": 1, "flag": "interesting"}, "flag: Input should be 'other_patient', 'duplicate'"),
         ({"segment_index": 1, "flag": {"duplicate"}}, "flag: Input should be"),
         ({"segment_index": 1, "note": b"\xff"}, "note: Input should be a valid string"),
         ({"segment_index": 1, "note": "\ud800"}, "Unicode|unicode|JSON"),
-        ({"segment_index": 1, "note": " "}, "neither a flag nor a note"),
-        ({"segment_index": 1}, "neither a flag nor a note"),
+        ({"segment_index": 1, "note": " "}, "a flag or a note is required"),
+        ({"segment_index": 1}, "a flag or a note is required"),
         ({"segment_index": 1, "flag": "duplicate", "page": 1}, "page: Extra inputs"),
         ("duplicate", "segment_flags.0"),
         (None, "segment_flags.0"),
@@ -245,7 +245,7 @@ def test_where_nothing_is_left_a_flag_names_its_pages(build: Any, workspace: Any
     workspace.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
     row = {"segment_index": 3, "start_page": 2, "end_page": 2, "flag": "duplicate"}
     for bad in ({"segment_index": 1, "flag": "duplicate"}, {**row, "end_page": 3}, {**row, "start_page": 0}):
-        with pytest.raises(ReviewRefused, match="no such segment"):
+        with pytest.raises(ReviewRefused, match="no segment with this number"):
             workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[bad])
     review = workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[row])
     assert review.segment_flags == (row,)

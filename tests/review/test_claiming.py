@@ -266,7 +266,7 @@ def test_nothing_is_renewed_or_submitted_that_is_not_open_here(case: str, open_t
         partial(lee.renew_claim, case),
         partial(lee.submit_review, case, draft, undeterminable_reason="illegible"),
     ):
-        with pytest.raises(ReviewRefused, match="not open here"):
+        with pytest.raises(ReviewRefused, match="not open in this tab"):
             call()
     lee.release_case(case)
     with pytest.raises(NotFound, match="nothing"):
@@ -278,7 +278,7 @@ def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, open_tab: 
     mine = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
     kim.submit_review(case, kim.open_and_claim_case(case, take_over=True).draft.set_dominant_type("Pathology Report"))
     for call in (partial(lee.renew_claim, case), partial(lee.submit_review, case, mine)):
-        with pytest.raises(ReviewConflict, match="reviewed since"):
+        with pytest.raises(ReviewConflict, match="reviewed after"):
             call()
     lee.save_draft_and_get_time(case, mine)
     found = lee.open_and_claim_case(case)

@@ -376,14 +376,14 @@ def test_a_field_that_is_not_there(office: Office) -> None:
         ({"corrected_fields": {"ss_tax_withheld": " "}}, "type a value"),
         ({"corrected_fields": {"ss_tax_withheld": {"status": "found"}}}, "type a value"),
         ({"corrected_fields": {"ss_tax_withheld": {"status": "lost"}}}, "status"),
-        ({"corrected_fields": {"ss_tax_withheld": {"status": "not_present", "value": "1"}}}, "has no value"),
+        ({"corrected_fields": {"ss_tax_withheld": {"status": "not_present", "value": "1"}}}, "the status is not_present"),
         ({"corrected_fields": {"ss_tax_withheld": 4886.8}}, "Input should be"),
         ({"corrected_fields": {"box_99": "1"}}, "has no field 'box_99'"),
         ({"corrected_fields": {"tax_year": "2021"}}, "several forms have a field 'tax_year'"),
-        ({"corrected_fields": {}}, "decides nothing"),
+        ({"corrected_fields": {}}, "contains no decision"),
         ({"corrected_dominant_type": "Other"}, "is about fields"),
         ({"agrees": True, "vouched": ["dominant_type"]}, "has no field 'dominant_type'"),
-        ({"agrees": True, "corrected_fields": {"ss_tax_withheld": "1"}}, "at once"),
+        ({"agrees": True, "corrected_fields": {"ss_tax_withheld": "1"}}, "both validated and corrected"),
     ],
 )
 def test_what_cannot_be_said_is_refused_and_nothing_is_written(
@@ -590,7 +590,7 @@ def seconded(tab: Callable[..., Tab], value: str) -> FieldReviewCase:
 def test_a_second_expert_who_agrees_makes_it_true(office: Office, open_tab: Any) -> None:
     asked(office, open_tab, "4886.80")
     assert office.truth() is None
-    with pytest.raises(ReviewRefused, match="answered case"):
+    with pytest.raises(ReviewRefused, match="given or seen an answer to case"):
         open_tab("dr_lee").open_and_claim_case(f"{CASE}.second")
     case = seconded(open_tab, "$4,886.80")
     assert (case.second_opinion_reason, case.draft.fields, case.is_blind) == ("is this a 4?", {}, False)

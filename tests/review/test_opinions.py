@@ -172,7 +172,7 @@ def test_nobody_asks_twice(base: Any, workspace: Any, open_tab: Any) -> None:
         ask(lee)
     with pytest.raises(ReviewRefused, match="is awaited"):
         ask(open_tab("dr_kim"))
-    with pytest.raises(ReviewRefused, match="asked for and is awaited"):
+    with pytest.raises(ReviewRefused, match="is awaited, so the first answer"):
         workspace.helper("dr_kim").save_review(BASE, corrected_dominant_type="Other")
     assert find_newest_revision(workspace.files, BASE) == 1
 
@@ -208,7 +208,7 @@ def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_
     assert cases(workspace)[SECOND] == "pending"
     assert workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:40:00+00:00") == {}
     answer(kim, SECOND, NOTE)
-    with pytest.raises(ReviewRefused, match="answered"):
+    with pytest.raises(ReviewRefused, match="given or seen an answer"):
         workspace.helper("dr_lee").reopen(SECOND, "I am right")
     for name in ("dr_lee", "dr_kim"):
         with pytest.raises(ReviewRefused, match="needs another expert"):
@@ -227,7 +227,7 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: An
     assert case.packet.decision_rule == read_packet(workspace.files, BASE).decision_rule
     assert case.is_blind
     assert workspace.helper("dr_kim").reviews(BASE) == []
-    with pytest.raises(ReviewRefused, match="until then only those who have answered"):
+    with pytest.raises(ReviewRefused, match="only reviewers who have answered"):
         kim.open_and_claim_case(BASE)
     (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)

@@ -68,12 +68,12 @@ def test_an_adjudicator_alone_decides_once_there_is_one(differ: ReviewerRoster, 
     assert find_newest_revision(workspace.files, ADJUDICATION) == 0
     ito.release_case(ADJUDICATION)
     assert offered(roe) == (ADJUDICATION, False, False)
-    with pytest.raises(ReviewRefused, match="an adjudicator decides"):
+    with pytest.raises(ReviewRefused, match="only an adjudicator may decide"):
         ito.open_and_claim_case(ADJUDICATION)
     assert answer(roe, ADJUDICATION, RADIOLOGY).review.role == "adjudicator"
     assert read_review(workspace.files, ADJUDICATION, 1).role == "adjudicator"
     assert json.loads(workspace.files.read_bytes(review_file_name(ADJUDICATION, 1)))["role"] == "adjudicator"
-    with pytest.raises(ReviewRefused, match="an adjudicator decides"):
+    with pytest.raises(ReviewRefused, match="only an adjudicator may decide"):
         helper.reopen(ADJUDICATION, "I would have said otherwise")
 
 

@@ -90,9 +90,9 @@ def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, workspace: Any
     with pytest.raises(CaseTaken, match="dr_kim"):
         lee.defer_case_and_get_time(case, draft, WHY)
     kim.submit_review(case, draft, undeterminable_reason="illegible")
-    with pytest.raises(ReviewConflict, match="reviewed since"):
+    with pytest.raises(ReviewConflict, match="reviewed after"):
         lee.defer_case_and_get_time(case, draft, WHY)
-    with pytest.raises(ReviewRefused, match="not open here"):
+    with pytest.raises(ReviewRefused, match="not open in this tab"):
         kim.defer_case_and_get_time(case, draft, WHY)
     kim.open_and_claim_case(case)
     with pytest.raises(ReviewRefused, match="is closed"):

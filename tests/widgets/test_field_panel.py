@@ -127,7 +127,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
     press(screen, "field_value", field=TAX, text="4,88x")
     for action in ("validate", "correct", "defer", "second", "queue", "undo"):
         press(screen, action, reason="later")
-        assert "not kept yet" in screen.segment_editor.problem
+        assert "not saved yet" in screen.segment_editor.problem
         assert screen.bar.case_id == CASE, "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80")
     assert screen.panels["extraction"].checked["is_kept"]

@@ -198,7 +198,7 @@ def test_case_of_a_newer_version_is_reported_and_retried(screen: Workbench, tmp_
     path.write_text(json.dumps(json.loads(good) | {"schema_version": 99}))
     screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     assert screen.content_box.children == (screen.fault_panel,)
-    assert "newer evalkit" in screen.fault_panel.what
+    assert "newer version of evalkit" in screen.fault_panel.what
     assert len(screen.fault_panel.error_id) == 8
     path.write_text(good)
     screen.dispatch_message({"action": "retry"})

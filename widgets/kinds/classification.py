@@ -78,7 +78,7 @@ class ClassificationController(CaseController):
         ]
 
     def show_quote_location(self, message: Message) -> Draft | None:
-        """Find a quote of the program's claims in the file, show its page and highlight it."""
+        """Find a quote of the program's claims, show its page and highlight it."""
         quote_location = self.case.quote_locator.locate(str(message["snippet"]), int(message["page"]))
         if quote_location.page_number is None:
             self.screen.show_notice("This quote was not found in the file.")
@@ -102,7 +102,7 @@ class ClassificationController(CaseController):
         return self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True)))
 
     def toggle_repairable_issues_confirmed(self, _: Message) -> Draft:
-        """Confirm all issues that validating repairs; if all are confirmed, remove the verdicts."""
+        """Confirm all issues that validating repairs, or remove these verdicts again."""
         draft = self.draft
         verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
         for issue_id in self._list_repairable_issue_ids():
@@ -110,7 +110,7 @@ class ClassificationController(CaseController):
         return draft
 
     def separate_patient_pages(self, message: Message) -> Draft:
-        """Separate another patient's pages as flagged segments; with ``rest``, all of their pages."""
+        """Separate and flag another patient's pages; with ``rest``, all of their pages."""
         page, draft = int(message["page"]), self.draft
         for ranges in self._page_ranges_by_person:
             if any(first <= page <= last for first, last in ranges):

@@ -42,7 +42,7 @@ class CaseScreen(Protocol):
         """Save the draft and show it."""
 
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
-        """Show a page with highlighted boxes; the target counts as seen once the page is painted."""
+        """Show a page with highlights; the target counts as seen once it is painted."""
 
     def show_notice(self, sentence: str) -> None:
         """Show a sentence to the expert as the last problem."""
@@ -79,10 +79,10 @@ class CaseController(Protocol):
         """Update the panel and the page viewer from the draft and the page on screen."""
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target selected on opening: the one in the draft or, without it, the worst."""
+        """Choose the target selected on opening: the draft's last one, else the worst."""
 
     def locate_target(self, target_id: str) -> HighlightedPlace:
-        """Find the page and the boxes to highlight for a target. NotFound if there is none."""
+        """Find page and boxes to highlight for a target. NotFound if there is none."""
 
     def open_target(self, target_id: str) -> None:
         """Show the details of the target that was just selected in the panel."""
@@ -94,7 +94,7 @@ class CaseController(Protocol):
         """Build ``PagePane.segments``: runs of pages that together cover the file."""
 
     def explain_block(self) -> str | None:
-        """Explain why the case cannot be validated (if blind: submitted) now; None if it can."""
+        """Explain why the case cannot be validated (if blind: submitted); None if it can."""
         if self.case.is_blind:
             return self.case.explain_submission_block(self.draft)
         return self.case.explain_validation_block(self.draft)
@@ -107,7 +107,7 @@ class CaseController(Protocol):
         return self.case.has_expert_changes(self.draft) or is_note_enough
 
     def describe_unmet(self) -> str:
-        """Describe what the expert must give a reason for before deciding; empty for nothing."""
+        """Describe what the expert must give a reason for; empty for nothing."""
         return ""
 
     def get_open_issue_id(self) -> str:

@@ -107,7 +107,7 @@ class FieldsController(CaseController):
             self.panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> Draft:
-        """Set a field's status: found (with the value that was read), not present, or ambiguous."""
+        """Set a field's status: found (as it was read), not present, or ambiguous."""
         field_key, status, draft = str(message["field"]), str(message["status"]), self.draft
         read_value, current_value = self.case.get_agent_value(field_key), self.case.get_current_value(draft, field_key)
         new_value = None if status == "not_present" else current_value.value or read_value.value

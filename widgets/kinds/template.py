@@ -106,7 +106,7 @@ class TemplateController(CaseController):
         return self.panel.selected if self.case.is_issue_id(self.panel.selected) else ""
 
     def save_unmet_sums_reason(self, message: Message) -> Draft | None:
-        """Save the reviewer's reason for approving the template although its sums do not add up."""
+        """Save the reviewer's reason for approving sums that do not add up."""
         if self.describe_unmet():
             return self.draft.set_unmet_sums_reason(str(message["reason"]))
         self.screen.show_notice("All sums add up: there is nothing to explain.")

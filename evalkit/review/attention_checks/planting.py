@@ -277,7 +277,7 @@ def _swap_type_names(text: str, first_type: DocumentType | None, second_type: Do
 def _build_answer_if_valid(
     true_answer: ClassificationOutput, segments: Sequence[Segment], bundle: DocumentBundle
 ) -> ClassificationOutput | None:
-    """Build the classification that follows from these segments; None if it breaks a rule."""
+    """Build the classification of these segments; None if it breaks a rule."""
     numbered_segments = tuple(
         part.model_copy(update={"segment_index": index, "segment_page_count": part.end_page - part.start_page + 1})
         for index, part in enumerate(segments, 1)
@@ -367,7 +367,7 @@ def _iterate_boundary_faults(
 
 
 def _keep_quotes_of_own_pages(segment: Segment, bundle: DocumentBundle) -> Segment:
-    """Remove a segment's quotes from pages outside it; reselect if a type has none left."""
+    """Remove a segment's quotes from other pages; reselect if a type has none left."""
 
     def select_own_quotes(presence: TypePresence) -> tuple[Evidence, ...]:
         own_quotes = tuple(

@@ -122,7 +122,7 @@ def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
 
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
-    """Return True if the packet or a stored record marks the case as an attention check."""
+    """Return True if the packet or a record marks the case as an attention check."""
     return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 
@@ -151,7 +151,7 @@ def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> 
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
-    """Return True if the true answer that the planted fault hides is still the ground truth.
+    """Return True if the answer that the fault hides is still the ground truth.
 
     Other parts of the ground truth may have changed since the fault was planted.
     """

@@ -34,7 +34,10 @@ class StoredPacket(
 
 
 def get_packet_class(stored_packet: Mapping[str, Any]) -> type[SMEPacket]:
-    """Get the packet class for a stored packet's ``kind``; an unknown kind is classification."""
+    """Get the packet class for a stored packet's ``kind``.
+
+    An unknown kind counts as classification.
+    """
     return CASE_KINDS.get(str(stored_packet.get("kind")), CASE_KINDS["classification"]).packet_class
 
 
@@ -53,7 +56,7 @@ def list_document_case_ids(doc_id: str) -> tuple[str, ...]:
 
 
 def require_matching_corrections(packet: SMEPacket, submission: Submission) -> None:
-    """Raise ReviewRefused if the submission contains a correction for another kind of case."""
+    """Raise ReviewRefused if the submission corrects another kind of case."""
     kind = CASE_KINDS[packet.kind]
     for other_kind in CASE_KINDS.values():
         if other_kind is not kind and submission.get_correction(other_kind.correction_class).is_given:

@@ -243,7 +243,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @cached_property
     def _classification_after_repair(self) -> ClassificationOutput | None:
-        """The agent's classification after the automatic repairs that a validation applies."""
+        """The agent's classification after the repairs that a validation applies."""
         answer = self.packet.classification
         return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
 
@@ -365,9 +365,9 @@ def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
 def _choose_vouched_parts(
     vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
 ) -> tuple[ClassificationPart, ...]:
-    """Choose the parts for which the expert vouches, in the order of ``CLASSIFICATION_PARTS``.
+    """Choose the parts for which the expert vouches.
 
-    ``vouched`` are the parts that the expert named, or None for the default. ReviewRefused for an unknown part.
+    The result is in the order of ``CLASSIFICATION_PARTS``. ``vouched`` are the parts that the expert named, or None for the default. ReviewRefused for an unknown part.
     """
     chosen_parts: set[ClassificationPart]
     if outcome == "undeterminable":

@@ -56,7 +56,7 @@ class ExtractionPacket(SMEPacket):
 
     @classmethod
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
-        """Build the packet about a document of which at least one report or form was not accepted."""
+        """Build the packet about a document with a report or form that was not accepted."""
         issues = [issue for extraction in extractions.extractions for issue in extraction.issues]
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
@@ -102,9 +102,10 @@ def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
 
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
-    """Explain in a clinician's words why the first report or form that was not accepted needs a person.
+    """Explain in a clinician's words why a document's fields need a person.
 
-    The number of further reports and forms that were not accepted is added. IndexError if all were accepted.
+    The reason is that of the first report or form that was not accepted; the number of further ones is added. IndexError if
+    all were accepted.
     """
     escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
     first_extraction = escalated_extractions[0]
@@ -204,7 +205,7 @@ class FieldReviewCase(ReviewCase):
         return HighlightedPlace(self._clamp_page_number(page or form.start_page), (), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target that is selected when the case is opened; None if there is none.
+        """Choose the target that is selected on opening; None if there is none.
 
         This is the target with the worst issue that the expert must see; if there is none, the first target.
         """
@@ -241,13 +242,13 @@ class FieldReviewCase(ReviewCase):
         )
 
     def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
-        """Get the expert's answer to a field or, if there is none, the agent's value. NotFound."""
+        """Get the expert's answer to a field or, without one, the agent's value. NotFound."""
         return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
     @cached_property
     @override
     def viewing_requirements(self) -> ViewingRequirements:
-        """First page of each report or form that was not accepted, and its BLOCKER and MAJOR issues."""
+        """First page and BLOCKER and MAJOR issues of each form that was not accepted."""
         escalated_extractions = [
             extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
         ]
@@ -331,7 +332,7 @@ class FieldReviewCase(ReviewCase):
         )
 
     def _filter_displayable_boxes(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:
-        """Keep the boxes on existing pages, so that the screen never announces an invisible highlight."""
+        """Keep only boxes on existing pages, because no other box can be shown."""
         return tuple(box for box in boxes if self._clamp_page_number(box[0]) == box[0])
 
     def _clamp_page_number(self, page_number: int) -> int:
@@ -437,7 +438,7 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
 def _choose_vouched_fields(
     packet: ExtractionPacket, vouched: Iterable[str] | None, answers: Mapping[str, Any], outcome: ReviewOutcome
 ) -> tuple[str, ...]:
-    """Choose the keys of the fields for which the expert vouches, in the packet's order.
+    """Choose the keys of the fields for which the expert vouches, in packet order.
 
     These are the fields named in ``vouched``; if it is None, all fields for a validation and the corrected fields for a
     correction. ReviewRefused for an unknown field.

@@ -94,7 +94,7 @@ class TemplatePacket(SMEPacket):
 
     @classmethod
     def create(cls, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> TemplatePacket:
-        """Build the packet about a template; ``bundle`` is the statement that it was tried on."""
+        """Build the packet about a template and the statement on which it was tried."""
         return cls(
             case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule="statement_template",
@@ -149,7 +149,7 @@ class TemplateReviewCase(ReviewCase):
 
     @cached_property
     def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
-        """The issues to show, worst first, with a maximum per category (contract, ruling 18).
+        """Issues to show, worst first, with a maximum per category (ruling 18).
 
         Without the maximum, the expert would read the same fault once for each row.
         """
@@ -189,9 +189,9 @@ class TemplateReviewCase(ReviewCase):
         )
 
     def add_region_for_page_kind(self, draft: Draft, page: int) -> Draft:
-        """Add a region to a page without one, see ``template_editing.add_region_for_page_kind``.
+        """Add a region to a page without one; return the new draft.
 
-        ReviewRefused if the page has a region already.
+        See ``template_editing.add_region_for_page_kind``. ReviewRefused if the page has a region already.
         """
         return self._set_template(
             draft, add_region_for_page_kind(self.get_template(draft), page, self.packet.total_pages)
@@ -205,7 +205,7 @@ class TemplateReviewCase(ReviewCase):
         return self._set_template(draft, rename_column_with_dependents(self.get_template(draft), column_index, name))
 
     def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
-        """Set one of the template properties in ``TEMPLATE_CHOICES``; return the new draft.
+        """Set a template property of ``TEMPLATE_CHOICES``; return the new draft.
 
         ReviewRefused if the property does not have this option.
         """
@@ -245,7 +245,7 @@ class TemplateReviewCase(ReviewCase):
         return HighlightedPlace(unread_line.page, _build_page_boxes(unread_line.page, [unread_line.box]), "near")
 
     def choose_first_target_id(self) -> str | None:
-        """Choose the target that is selected when the case is opened: the worst issue, or None."""
+        """Choose the target that is selected on opening: the worst issue, or None."""
         return next((reported_issue.issue.issue_id for reported_issue in self.issues_within_caps), None)
 
     def is_issue_id(self, target_id: str) -> bool:
@@ -263,7 +263,7 @@ class TemplateReviewCase(ReviewCase):
     @property
     @override
     def viewing_requirements(self) -> ViewingRequirements:
-        """Each page that the template reads, and each shown issue that is critical or high."""
+        """Pages that the template reads, and shown issues that are critical or high."""
         return self._get_viewing_requirements(self.draft)
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
@@ -289,7 +289,7 @@ class TemplateReviewCase(ReviewCase):
         return describe_unmet_sums(self.apply_template(draft).reconciliation)
 
     def explain_approval_block(self, draft: Draft) -> str | None:
-        """Explain why the draft's template, changed or not, cannot be approved now; None if it can."""
+        """Explain why the draft's template cannot be approved now; None if it can."""
         if reason := self.explain_permanent_validation_block():
             return reason
         if not self.apply_template(draft).statement.transactions:

@@ -20,7 +20,7 @@ PRESS_AT = "(button, moment) => { setTimeout(() => button.click(), moment - Date
 AHEAD = 0.25
 """Seconds between the order to press and the press, so that the order has reached both browsers."""
 TAKEN = re.compile(r"open by dr_(lee|ito) since \d\d:\d\d")
-CLOSED = re.compile(r"closed|was reviewed since")
+CLOSED = re.compile(r"closed|was reviewed after")
 
 
 @dataclass

@@ -80,7 +80,7 @@ def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Logi
         "dr_ana", role="analyst"
     )
     screen = login("dr_ana", width=1280, height=720)
-    assert "you can look at cases" in screen.page.locator(".ek-queue").inner_text()
+    assert "you can read cases" in screen.page.locator(".ek-queue").inner_text()
     assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
     assert grave(screen.page) == []
     screen.open("fabricated_quote", by="Read")

@@ -162,7 +162,7 @@ def test_a_wrong_format_is_refused_while_it_is_typed(form: Callable[[str], Form]
     assert one.draft()["fields"] == {}
     assert one.page.locator(".ek-value-input:focus").input_value() == "4,88v", "what was typed stays"
     one.screen.button("Validate and next").click()
-    assert "not kept yet" in one.screen.problem()
+    assert "not saved yet" in one.screen.problem()
     assert one.waiting.outcomes(one.case_id) == []
     one.page.locator(".ek-value-input").focus()
     one.press("Backspace")
