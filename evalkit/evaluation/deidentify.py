@@ -395,7 +395,7 @@ class KnownIdentifiers:
     """Names and numbers known to identify somebody, masked wherever they appear."""
 
     names: frozenset[str] = frozenset()
-    """Whole names, as written in the document."""
+    """Full names, as written in the document."""
     numbers: frozenset[str] = frozenset()
     """Record numbers and other labelled numbers, as written in the document."""
     folder_words: frozenset[str] = frozenset()

@@ -45,7 +45,7 @@ def _create_axes(x_label: str, y_label: str, size: tuple[float, float] = _FIGURE
 
 def plot_confusion(table: pd.DataFrame) -> Figure:
     """Plot a confusion matrix: true types (rows), answered types (columns)."""
-    figure, axes = _create_axes("said", "true", (6.2, 3.8))
+    figure, axes = _create_axes("program's type", "true type", (6.2, 3.8))
     axes.grid(visible=False)
     shares = table.div(table.sum(axis=1).clip(lower=1e-12), axis=0)
     cell_edges = [
@@ -101,7 +101,7 @@ def plot_reliability(table: pd.DataFrame) -> Figure:
 
 def plot_risk_coverage(table: pd.DataFrame, max_error_rate: float) -> Figure:
     """Plot the error rate among accepted documents by the share of accepted documents."""
-    figure, axes = _create_axes("coverage: share of documents accepted", "risk: wrong share of them")
+    figure, axes = _create_axes("coverage: share of documents accepted", "risk: error rate among accepted documents")
     axes.step(table["coverage"], table["risk"], where="post", color=MAIN_COLOUR)
     axes.plot(table["coverage"], table["risk"], "o", color=MAIN_COLOUR, markersize=3)
     axes.axhline(max_error_rate, color=ACCENT_COLOUR, linestyle="--", linewidth=1)

@@ -103,9 +103,9 @@ class ExpertAgreement:
     type_agreement: Estimate
     segment_agreement: Estimate
     agent_match_when_shown: Estimate
-    """How often the first expert gave the agent's type, in pairs in which this expert saw the agent's answer."""
+    """Share of pairs in which the first expert gave the agent's type, among pairs in which the first expert saw it."""
     agent_match_when_hidden: Estimate
-    """How often the second expert, who did not see the agent's answer, gave the agent's type in the same pairs."""
+    """Share of the same pairs in which the second expert, who did not see the agent's answer, gave the agent's type."""
     boundary_f1: float
     """F1 of the segment boundaries, pooled over all pairs; NaN without pairs."""
     cohens_kappa: float

@@ -1,4 +1,4 @@
-"""Mutation testing of the verifiers: inject one fault at a time, see who detects."""
+"""Mutation testing of the verifiers: plant one fault at a time, count detections."""
 
 from evalkit.evaluation.challenge.mutation_testing import challenge, run_mutation_test
 

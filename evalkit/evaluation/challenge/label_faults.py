@@ -215,17 +215,17 @@ def _plant_repeated_pages(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 # fmt: off
 LABEL_FAULTS: tuple[MutationOperator, ...] = (
-    MutationOperator("label", "a document is called another report or note, by true quotes", ("V2-SECOND-READING", "V2-NO-ACT"), "semantic", partial(_plant_wrong_label, claimable_types=_ACT_TYPE_NAMES)),
-    MutationOperator("label-other", "a report or note is called Other, by true quotes", ("V2-ACT-IN-OTHER",), "semantic", partial(_plant_wrong_label, claimable_types=(OTHER_TYPE,))),
-    MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
+    MutationOperator("label", "a document has the type of another report or note, with true quotes", ("V2-SECOND-READING", "V2-NO-ACT"), "semantic", partial(_plant_wrong_label, claimable_types=_ACT_TYPE_NAMES)),
+    MutationOperator("label-other", "a report or note has the type Other, with true quotes", ("V2-ACT-IN-OTHER",), "semantic", partial(_plant_wrong_label, claimable_types=(OTHER_TYPE,))),
+    MutationOperator("labels-exchanged", "two neighbouring documents have each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
     MutationOperator("boundary-1", "a boundary is off by one page", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=1)),
     MutationOperator("boundary-2", "a boundary is off by two pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=2)),
     MutationOperator("boundary-5", "a boundary is off by five pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=5)),
-    MutationOperator("split", "a document is taken for two of its type", ("V2-BOUNDARY-DOUBT",), "semantic", _plant_false_split),
-    MutationOperator("merged", "two documents of two types are taken for one", ("V2",), "semantic", partial(_plant_merged_segments, is_of_one_type=False)),
-    MutationOperator("merged-type", "two documents of one type are taken for one", ("V2-BOUNDARY-DOUBT",), "semantic", partial(_plant_merged_segments, is_of_one_type=True)),
+    MutationOperator("split", "a document is split into two of its type", ("V2-BOUNDARY-DOUBT",), "semantic", _plant_false_split),
+    MutationOperator("merged", "two documents of different types are merged into one", ("V2",), "semantic", partial(_plant_merged_segments, is_of_one_type=False)),
+    MutationOperator("merged-type", "two documents of one type are merged into one", ("V2-BOUNDARY-DOUBT",), "semantic", partial(_plant_merged_segments, is_of_one_type=True)),
     MutationOperator("pages-missing", "a page of a document is missing", ("V2-PAGES-MISSING",), "semantic", _plant_missing_page),
-    MutationOperator("pages-repeated", "pages of a document are there twice", ("V2-PAGES-REPEATED",), "semantic", _plant_repeated_pages),
+    MutationOperator("pages-repeated", "pages of a document occur twice", ("V2-PAGES-REPEATED",), "semantic", _plant_repeated_pages),
     MutationOperator("pages-shuffled", "two pages of a document have changed places", ("V2-PAGES-ORDER",), "semantic", _plant_shuffled_pages),
 )
 # fmt: on
