@@ -376,7 +376,10 @@ def test_a_field_that_is_not_there(office: Office) -> None:
         ({"corrected_fields": {"ss_tax_withheld": " "}}, "type a value"),
         ({"corrected_fields": {"ss_tax_withheld": {"status": "found"}}}, "type a value"),
         ({"corrected_fields": {"ss_tax_withheld": {"status": "lost"}}}, "status"),
-        ({"corrected_fields": {"ss_tax_withheld": {"status": "not_present", "value": "1"}}}, "the status is not_present"),
+        (
+            {"corrected_fields": {"ss_tax_withheld": {"status": "not_present", "value": "1"}}},
+            "the status is not_present",
+        ),
         ({"corrected_fields": {"ss_tax_withheld": 4886.8}}, "Input should be"),
         ({"corrected_fields": {"box_99": "1"}}, "has no field 'box_99'"),
         ({"corrected_fields": {"tax_year": "2021"}}, "several forms have a field 'tax_year'"),
