@@ -90,7 +90,6 @@ class ReviewCase(ABC):
     packet: SMEPacket
     """The question, the agent's answer and the issues."""
     bundle: DocumentBundle
-    """The text of the document."""
     revision: int
     """The number of the newest review when the case was opened; 0 if there was none."""
     draft: Draft

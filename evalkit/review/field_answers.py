@@ -57,7 +57,6 @@ class FieldAnswer(StrictRecord):
     """An expert's answer to one field."""
 
     status: FieldStatus
-    """Status of the field: found, not present or ambiguous."""
     value: str | None = None
     """The value in the field's normal form; None if the field is not present, or is ambiguous without a best reading."""
 

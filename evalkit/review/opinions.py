@@ -55,7 +55,6 @@ class CaseOpinions:
     """A base case with the reviews of it, of its second opinion and of its adjudication, read at one moment."""
 
     base_packet: SMEPacket
-    """The packet of the base case."""
     numbered_reviews_by_case_id: dict[str, _NumberedReviews]
     """The reviews with their numbers, oldest first, by the case_id of base case, second opinion and adjudication."""
     unblinded_reviewers: tuple[str, ...] = ()

@@ -23,7 +23,6 @@ class Permissions:
     """Permissions of one reviewer, which follow from their role and from the list of adjudicators."""
 
     role: ReviewerRole = "expert"
-    """The reviewer's role."""
     adjudicators: tuple[str, ...] = ()
     """The names of all adjudicators of the output folder, sorted."""
 

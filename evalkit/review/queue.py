@@ -108,11 +108,9 @@ class QueueRow:
     pdf_filename: str
     pages: int
     blocker: int
-    """Number of open BLOCKER issues; 0 in a blind case, like the two counts below."""
+    """Number of open BLOCKER issues; 0 in a blind case, like the next two counts."""
     major: int
-    """Number of open MAJOR issues."""
     minor: int
-    """Number of open MINOR issues."""
     decision_reason: str
     """The sentence that says why a person is asked; empty in a blind case."""
     review_reason: ReviewReason

@@ -77,7 +77,6 @@ class SubmissionReceipt:
     """A saved review, with what the screen shows the expert afterwards."""
 
     review: Review
-    """The review as it was saved."""
     revision: int
     """The review's number, from 1."""
     production_type: str | None

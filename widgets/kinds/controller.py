@@ -100,7 +100,7 @@ class CaseController(Protocol):
         return self.case.explain_validation_block(self.draft)
 
     def can_correct(self) -> bool:
-        """True if the draft can be submitted as a correction or as a blind answer."""
+        """Return True if the draft can be submitted as a correction or blind answer."""
         if self.case.is_blind:
             return self.explain_block() is None
         is_note_enough = bool(self.case.explain_permanent_validation_block() and self.draft.notes.strip())

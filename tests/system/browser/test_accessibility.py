@@ -88,7 +88,7 @@ def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Logi
     for key in ("v", "5", "s", "c", "q", "d", "Control+Enter"):
         screen.page.keyboard.press(key)
     screen.page.wait_for_timeout(300)
-    assert "you can look at cases" in screen.page.locator(".ek-editor").inner_text()
+    assert "you can read cases" in screen.page.locator(".ek-editor").inner_text()
     enabled = screen.page.locator(".ek-editor button:enabled:visible, .ek-verdicts button:enabled").all_inner_texts()
     assert not set(enabled) - {"↑", "↓"}, "they turn pages"
     assert grave(screen.page) == []

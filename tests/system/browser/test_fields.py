@@ -167,7 +167,7 @@ def test_a_wrong_format_is_refused_while_it_is_typed(form: Callable[[str], Form]
     one.page.locator(".ek-value-input").focus()
     one.press("Backspace")
     one.page.keyboard.type("6.1")
-    one.page.wait_for_selector(".ek-check-right:has-text('kept as 4886.10')")
+    one.page.wait_for_selector(".ek-check-right:has-text('saved as 4886.10')")
     one.press("Escape")
     one.page.wait_for_selector(".ek-value-input", state="detached")
     assert one.draft()["fields"] == {}
@@ -187,7 +187,7 @@ def test_absent_field_is_confirmed_after_one_look(
     one.press("l")
     one.row(lacking).click()
     one.seen(lacking)
-    assert "not found on page 1; nothing is highlighted" in one.row(lacking).inner_text()
+    assert "found no value on page 1; nothing is highlighted" in one.row(lacking).inner_text()
     assert find_highlights(one.screen) == []
     one.screen.shot(shots, "fields-missing-1440")
     one.press("k")
