@@ -206,7 +206,8 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
         ),
         "message": describe_issue(issue),
         "answers": ["No, another patient", "Yes, the same"] if issue.code in PATIENT_CODES else [],
-        "fix": issue.suggested_fix,
+        # A question needs no suggestion; only a message of a site's own verifier has one.
+        "fix": issue.suggested_fix if describe_issue(issue) == issue.message else "",
         "quote": issue.quote or "",
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),

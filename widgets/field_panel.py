@@ -193,7 +193,8 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
         "message": describe_issue(issue),
-        "fix": issue.suggested_fix,
+        # A question needs no suggestion; only a message of a site's own verifier has one.
+        "fix": issue.suggested_fix if describe_issue(issue) == issue.message else "",
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),
     }

@@ -226,7 +226,7 @@ function pane() {
       el("p", { text: why.remedy ? `${why.what}.` : why.what }),
       why.remedy ? el("p", { text: why.remedy }) : null,
       why.remedy ? el("button", { text: "Try again", onclick: () => fetchPage(page) }) : null,
-      el("small", { text: "This is not a blank page: its content is unknown, and it does not count as seen." }));
+      el("small", { text: "This page could not be displayed. It may have content, so it does not count as seen." }));
     const fillLeaf = (one, page) => {
       const why = missing(page);
       const image = why ? null : picture(page)?.image;

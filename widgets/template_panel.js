@@ -121,7 +121,7 @@ function render({ model, el: root }) {
   };
   const left = () => {
     const all = model.get("left");
-    if (!all.length) return el("p", { class: "ek-muted", text: "There are no unread lines." });
+    if (!all.length) return el("p", { class: "ek-muted", text: "The program has read every line of the statement." });
     return el("div", { role: "list", class: "ek-left" }, all.map((one) => el("div", { role: "listitem" }, el("div", {
       ...opener(one.name), role: "button", class: selected() === one.name ? "ek-chosen-row" : "",
     }, el("p", { class: "ek-words", text: one.text }), el("p", { class: "ek-muted" }, el("b", { text: "! " }), `page ${one.page}: ${one.reason}`)))));

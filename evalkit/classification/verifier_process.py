@@ -130,7 +130,7 @@ def main(name: str) -> None:
             verifier_class = verifier_class or import_verifier_class(name)
             reply = encode_canonical_json(run_verifier_method(verifier_class, method, arguments))
             if len(reply) > _MAX_REPLY_BYTES:
-                raise _InvalidVerifierResultError(f"the reply exceeds {_MAX_REPLY_BYTES} bytes")  # noqa: TRY301 - as above
+                raise _InvalidVerifierResultError(f"the answer of the verifier is larger than {_MAX_REPLY_BYTES} bytes")  # noqa: TRY301 - as above
         except BaseException as error:  # noqa: BLE001 - the verifier may not even exit
             words = error.message if isinstance(error, UsageError) else str(error)
             is_ours = isinstance(error, UsageError | _InvalidVerifierResultError)

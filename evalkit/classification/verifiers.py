@@ -57,7 +57,7 @@ def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-    """Return the issues that the verifier's rules find without a question."""
+    """Return the issues that the verifier finds without asking a language model."""
     computed = verifier.validate(answer, bundle)
     return list(computed.issues if isinstance(computed, EvidenceAssessment) else computed)
 

@@ -369,7 +369,7 @@ def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> f
 
 
 def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> bool:
-    """Remove the silver record of a case that is no longer accepted.
+    """Delete a case's silver record, the accepted answer that no expert has reviewed.
 
     Return True if a record was removed.
     """

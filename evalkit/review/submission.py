@@ -41,7 +41,10 @@ _FLAGS_ADAPTER = TypeAdapter(tuple[_SegmentFlagInput, ...])
 
 @dataclass(frozen=True)
 class Correction:
-    """Base class of the corrections of one kind of case; without arguments, no correction."""
+    """Base class of corrections, one subclass per kind of case.
+
+    An instance that is created without arguments corrects nothing.
+    """
 
     @property
     def is_given(self) -> bool:

@@ -325,7 +325,7 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
         turn_to(screen, NOT_HELD)
         card = screen.page.locator(".ek-missing")
         assert "was changed while it was open" in card.inner_text()
-        assert "not a blank page" in card.inner_text()
+        assert "could not be displayed" in card.inner_text()
         screen.page.wait_for_timeout(500)
         assert screen.page.locator(".ek-pane").get_attribute("data-painted") is None
         assert screen.page.locator(".ek-pane").get_attribute("data-told").endswith(f":{NOT_HELD}")
