@@ -59,7 +59,9 @@ def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
     except (ValueError, TypeError, LookupError):
         file_path = output_folder.read_json(name, max_schema_version=BUNDLE_VERSION).get("file_path")
     if not isinstance(file_path, str):
-        raise StoreError(f"{name} is damaged: its field file_path is missing or is not a string", code="STORE-TORN", remedy=_REMEDY)
+        raise StoreError(
+            f"{name} is damaged: its field file_path is missing or is not a string", code="STORE-TORN", remedy=_REMEDY
+        )
     return file_path
 
 
