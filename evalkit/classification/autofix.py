@@ -242,7 +242,7 @@ def is_repairable(code: str, answer: Classification, segment_index: int | None) 
 def _find_repair_rule(
     code: str, answer: Classification, segment_index: int | None
 ) -> tuple[_RepairRule, int | None] | None:
-    """Find the first row that can repair an issue, and the segment's position.
+    """Find the repair table's first row for an issue, and the segment's position.
 
     None if no row can, or if not exactly one segment has ``segment_index``.
     """

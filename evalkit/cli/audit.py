@@ -33,7 +33,7 @@ def verify(
             help="JSON file of an earlier `audit export`; report each of its events that is now missing or changed.",
         ),
     ] = None,
-    output: Annotated[str | None, create_output_option("Folder or bucket to check; nothing is changed")] = None,
+    output: Annotated[str | None, create_output_option("Folder or bucket to check, without changing it")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that no record was changed.

@@ -330,7 +330,7 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
 
 
 def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part: LabelPart) -> set[Any]:
-    """Collect the distinct truths about a part from both folders.
+    """Collect the different true labels that two records of a document have.
 
     If a file of labels supplies a truth, reviews are ignored.
     """

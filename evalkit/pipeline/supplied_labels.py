@@ -236,7 +236,9 @@ def _parse_typed_page_range_object(segment: Any) -> TypedPageRange:
 def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
     first_page, last_page, _ = span
     if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
-        raise ValueError(f"a segment cannot have the pages {first_page}-{last_page}")
+        raise ValueError(
+            f"a segment has the pages {first_page}-{last_page}, but must begin on page 1 or later and end on or after its first page"
+        )
     return span
 
 

@@ -230,9 +230,9 @@ class ReviewSubmitter:
         head = self.index.review_heads.find_head(case_id)
         if head and not is_newest_review_unchanged(self.output_folder, head):
             raise StoreError(
-                f"{review_file_name(case_id, head.revision)} was changed or removed after it was saved",
+                f"{review_file_name(case_id, head.revision)} was changed or removed by another program",
                 code="REVIEW-CHANGED",
-                remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
+                remedy="Your review was not saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
             )
 
     def _update_index_claims_and_heads(

@@ -120,7 +120,7 @@ class ReviewCost(LazyStrictRecord):
 
 
 class ReviewCycle(LazyStrictRecord):
-    """The record of one attempt: ``template_reviews/{template_id}/cycle_{n}.json``."""
+    """One attempt to review a template, stored in ``…/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     review_cycle_id: str

@@ -104,9 +104,9 @@ def test_the_same_label_twice_is_one(tmp_path: Path) -> None:
         ("b,Genomic report,", "'Genomic report' is none of the types"),
         ("b,Other,1-2 Lab letter", "'Lab letter' is none of the types"),
         ("b,Other,pages 1 to 5", "segments must be written as"),
-        ("b,Other,1-99999999999 Other", "a segment cannot have the pages 1-99999999999"),
-        ("b,Other,0-2 Other", "a segment cannot have the pages 0-2"),
-        ("b,Other,5-2 Other", "a segment cannot have the pages 5-2"),
+        ("b,Other,1-99999999999 Other", "a segment has the pages 1-99999999999"),
+        ("b,Other,0-2 Other", "a segment has the pages 0-2"),
+        ("b,Other,5-2 Other", "a segment has the pages 5-2"),
     ],
 )
 def test_invalid_true_label_is_refused_but_not_production(tmp_path, row: str, said: str) -> None:

@@ -844,7 +844,7 @@ class LabelSearch:
             self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the age if it is in years, and the sex if it follows the age."""
+        """Add to the facts the age at this place of the text, and a sex after it."""
         if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
             if not match[3]:
                 self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)
