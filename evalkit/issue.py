@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -106,10 +107,14 @@ class Issue(BaseModel):
     """Page of the passage that was found for the quote, from 1."""
     boxes: tuple[PageBox, ...] = ()
     """Rectangles of the found passage, or of the words that the issue is about."""
-    facts: Mapping[str, int | float | str] = Field(default_factory=dict)
+    facts: Mapping[str, int | float | str] = Field(default_factory=dict, exclude_if=not_)
     """Values for the screen's sentence (``plain_sentences.toml``), by name."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
     """Status; the arbiter counts open issues, and people confirm or dismiss them."""
+
+    def __hash__(self) -> int:
+        """Hash what identifies the issue; ``facts`` cannot be hashed."""
+        return hash((self.issue_id, self.code, self.message))
 
     @classmethod
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:

@@ -62,9 +62,7 @@ _CLUSTER_URL_PATTERN = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0
 
 def _validate_executor(executor: str) -> str:
     if executor != LOCAL_EXECUTOR and not _CLUSTER_URL_PATTERN.fullmatch(executor):
-        raise ValueError(
-            f"{executor!r} is not an executor: write local, or the address of a Dask scheduler, dask://HOST:PORT"
-        )
+        raise ValueError("write local, or the address of a Dask scheduler, dask://HOST:PORT")  # it may hold a password
     return executor
 
 

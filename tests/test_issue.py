@@ -104,3 +104,11 @@ def test_errors_keep_message_and_remedy_when_pickled(kind: type[EvalkitError], p
     assert (error.code, error.remedy) == ("PDF-ENCRYPTED", "Remove the password.")
     assert str(error) == "a.pdf is encrypted. Remove the password."
     assert "\n" not in str(error)
+
+
+def test_an_issue_without_facts_is_written_as_before_them() -> None:
+    issue = Issue.create("V1", "V1-PAGE-RANGE", IssueSeverity.MAJOR, "a message")
+    assert "facts" not in issue.model_dump(mode="json")
+    with_facts = issue.model_copy(update={"facts": {"first": 1}})
+    assert Issue.model_validate_json(with_facts.model_dump_json()) == with_facts
+    assert len({issue, with_facts}) == 2

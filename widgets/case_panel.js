@@ -36,6 +36,7 @@ function render({ model, el: root }) {
       issue.status === "repaired" ? el("span", { class: "ek-muted", text: "repaired" }) : null,
       seen ? el("span", { class: "ek-seen", text: "seen" }) : null),
     el("p", { class: "ek-message", text: issue.message }),
+    issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
     issue.fix && !issue.answers.length ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
     issue.quote ? el("div", { class: "ek-quote", text: `“${issue.quote}”` }) : null,
     issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,

@@ -15,7 +15,7 @@ from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.case import HighlightStyle
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review.plain_sentences import describe_issue, shows_own_words
 from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import CasePanelWidget
@@ -183,7 +183,8 @@ def format_case_summary_line(packet: SMEPacket) -> str:
     quality_words = (
         f" · evidence quality{score_words} {describe_evidence_quality_score(score)}" if classification else ""
     )
-    return f"{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
+    asked_words = f"{packet.decision_reason} · " if packet.review_reason == "requested" else ""
+    return f"{asked_words}{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:
@@ -206,8 +207,8 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
         ),
         "message": describe_issue(issue),
         "answers": ["No, another patient", "Yes, the same"] if issue.code in PATIENT_CODES else [],
-        # A question needs no suggestion; only a message of a site's own verifier has one.
-        "fix": issue.suggested_fix if describe_issue(issue) == issue.message else "",
+        "detail": issue.message if shows_own_words(issue) and describe_issue(issue) != issue.message else "",
+        "fix": issue.suggested_fix if shows_own_words(issue) else "",
         "quote": issue.quote or "",
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),

@@ -57,7 +57,7 @@ const counted = (model, root, token) => {
 
 // Buttons for the expert's verdict on an issue; a second press removes the verdict. `said` is the present verdict:
 // `confirmed`, `dismissed` or nothing.
-const verdictButtons = (issueId, said, send, isLocked, names = ["Confirm", "Dismiss"]) => {
+const verdictButtons = (issueId, said, send, isLocked, names = ["There is a problem", "No problem"]) => {
   const button = (verdict, text, letter) => el("button", {
     "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
     onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },

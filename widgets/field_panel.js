@@ -102,6 +102,7 @@ function render({ model, el: root }) {
     return el("div", { class: "ek-field-issue" },
       el("p", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }), ` ${issue.message}`, looked),
       issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
+      issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
       isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked")) : null);

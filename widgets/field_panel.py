@@ -22,7 +22,7 @@ from evalkit.review.field_answers import (
     is_extraction_review_required,
 )
 from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review.plain_sentences import describe_issue, shows_own_words
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
     describe_quote_verdict,
@@ -193,8 +193,8 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
         "message": describe_issue(issue),
-        # A question needs no suggestion; only a message of a site's own verifier has one.
-        "fix": issue.suggested_fix if describe_issue(issue) == issue.message else "",
+        "detail": issue.message if shows_own_words(issue) and describe_issue(issue) != issue.message else "",
+        "fix": issue.suggested_fix if shows_own_words(issue) else "",
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),
     }

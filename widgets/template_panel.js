@@ -1,7 +1,7 @@
 // A statement template: its sums, its issues, the rows that it reads from the page, the unread lines, and its settings. All
 // lists show the result of the template as it is now; the selected entry is highlighted on the page.
 
-const LISTS = [["issues", "Issues", "1"], ["rows", "Rows", "2"], ["left", "Unread lines", "3"], ["template", "How it is read", "4"]];
+const LISTS = [["issues", "Issues", "1"], ["rows", "Rows", "2"], ["left", "Unread lines", "3"], ["template", "Settings", "4"]];
 const RANKS = { critical: "BLOCKER", high: "BLOCKER", medium: "MAJOR", low: "MINOR" };
 
 function render({ model, el: root }) {
@@ -121,7 +121,7 @@ function render({ model, el: root }) {
   };
   const left = () => {
     const all = model.get("left");
-    if (!all.length) return el("p", { class: "ek-muted", text: "The program has read every line of the statement." });
+    if (!all.length) return el("p", { class: "ek-muted", text: "No line that looks like a transaction was left unread." });
     return el("div", { role: "list", class: "ek-left" }, all.map((one) => el("div", { role: "listitem" }, el("div", {
       ...opener(one.name), role: "button", class: selected() === one.name ? "ek-chosen-row" : "",
     }, el("p", { class: "ek-words", text: one.text }), el("p", { class: "ek-muted" }, el("b", { text: "! " }), `page ${one.page}: ${one.reason}`)))));

@@ -146,8 +146,9 @@ class Workbench:
         except CaseTaken as error:
             self.show_notice(f"This case is {error.message}. Your draft is saved.")
         except StoreError as error:
-            sentence = _PLAIN_SENTENCE_BY_CODE.get(error.code, str(error))
-            self.show_notice(f"{sentence} (error {_log_traceback_and_create_id(error)})")
+            # Other store errors say themselves what was saved and what was not.
+            sentence = _PLAIN_SENTENCE_BY_CODE.get(error.code) if isinstance(error, NotFound) else None
+            self.show_notice(f"{sentence or error} (error {_log_traceback_and_create_id(error)})")
         except EvalkitError as error:
             self.show_notice(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence

@@ -421,7 +421,7 @@ class _IssueNumbering:
         repeat_counts: dict[str, int] = defaultdict(int)
         numbered_issues = []
         for issue in issues:
-            content = issue.model_dump_json(exclude={"issue_id"})
+            content = issue.model_dump_json(exclude={"issue_id", "facts"})
             repeat_counts[content] += 1  # two equal issues in one round get two ids
             key = f"{repeat_counts[content]}:{content}"
             if key not in self._ids_by_key:

@@ -152,9 +152,9 @@ class OwnVerifier:
             if code.endswith("-AGENT-FAILED"):
                 raise _build_verifier_error(f"the verifier may not raise {code}, which evalkit raises if it fails")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
-            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "facts", "status"})
+            kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
             try:
-                issues.append(Issue(**stored | kept_fields | {"origin": origin}))
+                issues.append(Issue(**stored | kept_fields | {"origin": origin, "facts": {}}))
             except ValidationError:
                 raise _build_verifier_error("a returned issue has fields of a wrong type") from None
         return issues

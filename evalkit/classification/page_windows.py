@@ -86,7 +86,12 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
                     "message": f"In the answer about pages {pages[0]} to {pages[1]}, counted from its first page: {issue.message}",
                     "page": None if issue.page is None else issue.page + page_offset,
                     "auto_fixable": False,
-                    "facts": {**issue.facts, "counted_from": pages[0]} if issue.facts else {},
+                    "facts": {
+                        **issue.facts,
+                        **({"scope": "window"} if "scope" in issue.facts else {}),
+                        "counted_from": pages[0],
+                        "window": f"{pages[0]}–{pages[1]}",
+                    },
                 }
             )
 

@@ -197,8 +197,8 @@ def _check_types(
 
 
 def describe_scope(segment: Segment | None) -> dict[str, int | float | str]:
-    """Return ``facts`` with the segment's pages; empty for the whole file."""
-    return {"pages": segment.page_range_text} if segment else {}
+    """Return ``facts`` with the segment's pages, or with ``scope`` for the whole file."""
+    return {"pages": segment.page_range_text} if segment else {"scope": "file"}
 
 
 def _check_evidence(segment: Segment) -> Iterator[Issue]:

@@ -311,7 +311,8 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
             location="dominant_type_overall",
             suggested_fix=f"Decide between {stated_type.value} and {winner.value}" if winner else "Choose the type",
             document_type=stated_type.value,
-            facts={"others": winner.value, "percent": to_percent(largest_share)} if winner else {},
+            facts={"scope": "file"}
+            | ({"others": winner.value, "percent": to_percent(largest_share)} if winner else {"shares": "none"}),
         )
         return
     if len(near_types) > 1:

@@ -67,8 +67,7 @@ def create_pydantic_ai_family(
         if not api_key and is_key_required(checked_url):
             raise create_key_error(f"{family_name} needs a key", key_variable)
         try:
-            for library in ("pydantic_ai", client_library):
-                import_module(library)
+            import_module(f"pydantic_ai.models.{client_library}")  # it imports the client library too
         except ImportError:
             raise UsageError(
                 f"{family_name} needs libraries that are not installed",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from evalkit.errors import UsageError
 from evalkit.pipeline.run_summary import RunProgressCallback
@@ -88,16 +88,19 @@ def accept_options(
     """
 
     def spread_options(function: Callable[[OptionsT], OutcomeT]) -> Callable[Parameters, OutcomeT]:
-        @wraps(function)
-        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> OutcomeT:
+        def call_function(*args: Parameters.args, **kwargs: Parameters.kwargs) -> OutcomeT:
             return function(options_type(*args, **kwargs))
 
+        async def await_function(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
+            return await function(options_type(*args, **kwargs))  # type: ignore[misc]  # a coroutine function
+
+        call: Any = wraps(function)(await_function if inspect.iscoroutinefunction(function) else call_function)
         outcome_type = inspect.signature(function).return_annotation
         vars(call)["__signature__"] = inspect.signature(options_type).replace(return_annotation=outcome_type)
         call.__doc__ = "\n\n".join(
             inspect.cleandoc(documented.__doc__ or "") for documented in (function, options_type)
         )
-        return call
+        return cast("Callable[Parameters, OutcomeT]", call)
 
     return spread_options
 

@@ -237,7 +237,7 @@ def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
     first_page, last_page, _ = span
     if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
         raise ValueError(
-            f"a segment has the pages {first_page}-{last_page}, but must begin on page 1 or later and end on or after its first page"
+            f"a segment has the pages {first_page}-{last_page}, but the first must be from 1 up, the last not before it and at most {MAX_PAGE_NUMBER}"
         )
     return span
 

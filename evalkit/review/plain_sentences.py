@@ -41,24 +41,37 @@ def describe_issue(issue: Issue) -> str:
     rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
     fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
     known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
-    page_note = f" (Pages counted from page {known['counted_from']}.)" if "counted_from" in known else ""
     for row in rows:
         if row.get("when", {}).items() <= known.items():
+            # Page ranges in an answer about some pages count from the first of these.
+            note = (
+                " (Pages counted from page {counted_from}.)"
+                if "counted_from" in known and "{window}" not in row["text"]
+                else ""
+            )
             with suppress(KeyError):
-                return _fill_in(row["text"] + page_note, known)
+                return _fill_in(row["text"] + note, known)
     return issue.message
 
 
 def _fill_in(text: str, known: Mapping[str, Any]) -> str:
     filled = ""
     for max_length in _MAX_WORDS_LENGTHS:
-        filled = text.format_map({name: _shorten(value, max_length) for name, value in known.items()})
+        filled = text.format_map(
+            {name: _shorten(value, 10_000 if name == "finding" else max_length) for name, value in known.items()}
+        )
         filled = filled[:1].upper() + filled[1:]
         if len(filled) <= MAX_SENTENCE_LENGTH:
             break
     return filled
 
 
+def shows_own_words(issue: Issue) -> bool:
+    """Return True if the issue's message tells an expert more than its sentence: a model's finding, or a site's."""
+    return issue.origin == "model" or issue.code == "EXTRACTION-VALUE" or describe_issue(issue) == issue.message
+
+
 def _shorten(value: object, max_length: int) -> str:
-    words = " ".join(str(value).split())
+    # Invisible characters of a document could reorder the words of the sentence around them.
+    words = "".join(letter if letter.isprintable() else " " for letter in " ".join(str(value).split()))
     return words if len(words) <= max_length else words[: max_length - 1].rstrip() + "…"

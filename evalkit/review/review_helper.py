@@ -181,7 +181,7 @@ class SMEReviewHelper:
             correction_notes=correction_notes,
             issue_verdicts=issue_verdicts,
             undeterminable=undeterminable,
-            vouched=vouched,
+            vouched=None if vouched is None else tuple(vouched),
             seconds_active=seconds_active,
             pages_seen=pages_seen,
             evidence_seen=evidence_seen,

@@ -97,7 +97,7 @@ def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probabil
     stratum = {"value": NOTE, "probability": probability, "drawn": drawn}
     files = open_folder(tmp_path)
     files.write_json("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
-    with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
+    with pytest.raises(StoreError, match=r"draws/0001\.json lacks fields"):
         read_probability_by_drawn_doc_id(files)
 
 

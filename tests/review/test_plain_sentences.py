@@ -270,6 +270,10 @@ def iter_classification_issues() -> Iterator[Issue]:
         yield from convert_findings_to_issues(agent, findings)
     yield build_unparseable_issue("segments: Field required")
     windows = [((1, 5), parse_answer(doc2_6_answer())), ((5, 8), parse_answer(one_segment(NOTE, 3)))]
+    windows += [
+        ((6, 8), parse_answer(copy_with(one_segment(NOTE, 3), {"dominant_type_overall": overall})))
+        for overall in (None, GENOMIC)
+    ]
     yield from find_issues_within_windows(doc2_6(), windows)
 
 

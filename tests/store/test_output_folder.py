@@ -631,7 +631,7 @@ class _Shape(BaseModel):
 def test_invalid_file_is_refused_by_name_and_never_quoted() -> None:
     of_a_patient = {"schema_version": 1, "pages": "John Smith"}
     assert parse_stored_record(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
-    with pytest.raises(StoreError, match=re.escape("results/a.json does not have the shape")) as refused:
+    with pytest.raises(StoreError, match=re.escape("results/a.json lacks fields")) as refused:
         parse_stored_record(_Shape, of_a_patient, "results/a.json", "Run it again.")
     assert refused.value.remedy == "Run it again."
     told = "".join(traceback.format_exception(refused.value))

@@ -196,7 +196,7 @@ def _find_new_issues(clean_outcome: ClassificationOutcome, mutated_outcome: Clas
     """
 
     def encode_content(issue: Issue) -> str:
-        return issue.model_dump_json(exclude={"issue_id", "status"})
+        return issue.model_dump_json(exclude={"issue_id", "status", "facts"})
 
     unmatched_counts = Counter(map(encode_content, clean_outcome.issues))
     new_issues = []

@@ -186,5 +186,5 @@ def test_a_picture_that_could_not_be_read_is_shown_to_the_expert(
     screen.open("figure")
     card = screen.page.locator(".ek-selected")
     assert "may say more than was read" in card.inner_text()
-    assert "Look at the pictures on these pages" in card.inner_text()
+    assert "Is anything important" in card.inner_text()
     screen.shot(shots, f"figure-{width}")

@@ -137,8 +137,8 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
     screen.page.get_by_label("notes for the record").fill(note)
-    screen.page.locator(".ek-selected").get_by_role("button", name="Confirm").click()
-    screen.page.wait_for_selector(".ek-selected .ek-on:has-text('Confirm')")
+    screen.page.locator(".ek-selected").get_by_role("button", name="There is a problem").click()
+    screen.page.wait_for_selector(".ek-selected .ek-on:has-text('There is a problem')")
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
     screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')")

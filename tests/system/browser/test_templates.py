@@ -156,7 +156,7 @@ def test_dragging_an_edge_meets_sums_and_reads_the_statement(
     screen.shot(shots, "templates-queue-1440")
     one = Sheet(screen, case_queue, cases[ESCALATED]).open()
     assert_reads_all(one.one, one.one.sound)
-    assert "the box cuts off rows: 1 are outside" in one.page.locator(".ek-issue").first.inner_text()
+    assert "The box cuts off rows: 1 are outside" in one.page.locator(".ek-issue").first.inner_text()
     one.page.wait_for_selector("h3.ek-unmet:has-text('✗ Sums')")
     assert len(find_highlights(screen)) == 1, "the row that was cut off is outlined"
     screen.shot(shots, "template-1440")

@@ -166,7 +166,7 @@ def test_interrupt_starts_nothing_new_and_keeps_paid_answers(tmp_path: Path) -> 
         run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=SECONDS)
         assert run.returncode == 130
-        assert "go on" in said
+        assert "again to continue" in said
         assert len(server.calls) < 4 * 16
         made = len(server.calls)
         resume_run(command, output, server.environment)
