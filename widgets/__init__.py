@@ -1,1 +1,1 @@
-"""The expert's screen as Jupyter widgets, for Voilà and JupyterLab; see ``widgets/README.md``."""
+"""The expert's screen as Jupyter widgets; see ``widgets/README.md``."""

@@ -1,4 +1,4 @@
-"""Loading of the widgets' scripts and styles; files are concatenated, without a build step."""
+"""Loading of the widgets' scripts and styles, concatenated without a build step."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Panel of a classification case: headline, issues with the document's text, the program's claims."""
+"""Panel of a classification case: headline, issues with text, program's claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error screen: what happened, what to do, and an id by which the error is found in the log."""
+"""Error screen: what happened, what to do, and an id to find it in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page viewer: a ribbon with all pages of the file, and one page in full size with highlights."""
+"""Page viewer: a ribbon of all pages, and one page in full size with highlights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _IDENTIFIER_LABELS = {
 
 
 class PagePane(PressCounter):
-    """Page viewer of the open file; pictures are sent as binary buffers of widget messages."""
+    """Page viewer of the open file; pictures travel as binary buffers."""
 
     _esm = read_widget_script("page_pane", "frames")
     _css = read_widget_style("page_pane")

@@ -1,4 +1,4 @@
-"""Panel of the review queue: one page of the list of cases, with search, filters and order."""
+"""Panel of the review queue: one page of cases, with search, filters and order."""
 
 from __future__ import annotations
 

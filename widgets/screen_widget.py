@@ -1,4 +1,4 @@
-"""Base classes of all widgets: strict traits, numbered presses, and the traits that panels share."""
+"""Base classes of all widgets: strict traits, numbered presses, shared traits."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import traitlets
 
 
 class ScreenWidget(anywidget.AnyWidget):
-    """Widget that synchronises all its traits; setting an unknown trait raises TypeError."""
+    """Widget that synchronises its traits; an unknown trait raises TypeError."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -31,13 +31,13 @@ class ScreenWidget(anywidget.AnyWidget):
 
 
 class PressCounter(ScreenWidget):
-    """Widget that numbers the presses in the browser and reports the last answered one."""
+    """Widget that numbers the browser's presses and reports the last answered one."""
 
     answered = traitlets.Int(0, help="The number (``nth``) of the last press to which the kernel has answered.")
 
 
 class CasePanelWidget(PressCounter):
-    """Panel of a case with a list of targets that the expert can select: issues, fields, rows."""
+    """Panel of a case with selectable targets: issues, fields, rows."""
 
     case = traitlets.Dict(help="The case in the words of the screen; its keys are defined by the panel's module.")
     selected = traitlets.Unicode(

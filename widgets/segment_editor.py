@@ -1,4 +1,4 @@
-"""Controls for the expert's answer: types, boundaries, flags, notes, and the decision."""
+"""Controls for the expert's answer: types, boundaries, flags, notes, decision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECISION_LABELS = {
 
 
 class SegmentEditor(PressCounter):
-    """Controls below the panel: the expert's answer and the buttons that decide the case."""
+    """Controls below the panel: the expert's answer and the deciding buttons."""
 
     _esm = read_widget_script("segment_editor")
     _css = read_widget_style("segment_editor")

@@ -1,4 +1,4 @@
-"""Panel of a case about a statement template: issues, rows, unread lines, sums, settings."""
+"""Panel of a template case: issues, rows, unread lines, sums, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workbench, the expert's screen: first the queue, then the pages and the panel of one case.
+"""The workbench, the expert's screen: the queue, or the pages and a case's panel.
 
 All decisions are taken by ``evalkit.review``; this module turns presses into calls of that package and shows the results.
 The kinds of case are in ``widgets.kinds``; the messages are listed in ``widgets/README.md``.
@@ -48,7 +48,7 @@ _MAX_IMAGES_PER_MESSAGE = 40
 
 
 class TopBar(ScreenWidget):
-    """Bar at the top of the screen; its script also sends the heartbeat between page and kernel."""
+    """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
 
     _esm = read_widget_script("workbench")
     _css = read_widget_style("workbench", include_theme=True)
@@ -75,7 +75,7 @@ def _log_traceback_and_create_id(error: Exception) -> str:
 
 
 class Workbench:
-    """The screen of one expert in one browser tab: creates all widgets and handles their messages."""
+    """Screen of one expert in one browser tab: its widgets and their messages."""
 
     def __init__(self, output_folder: OutputFolder, reviewer: str, *, is_behind_login: bool = False) -> None:
         # is_behind_login: `evalkit review` serves the screen, which then fills the browser window

@@ -244,7 +244,7 @@ def _check_presence_support(
 
 
 def _shows_claimed_type(claimed_quote: _ClaimedQuote) -> bool:
-    """Tell if a quote shows its type, rather than the type of the segment that it is from."""
+    """Tell if a quote shows its claimed type, rather than its segment's own type."""
     quote, own_type = claimed_quote.evidence.snippet, claimed_quote.segment.dominant_type
     strengths = measure_type_signs_in_text(quote)
     is_of_own_type = own_type is not None and strengths[own_type] > strengths[claimed_quote.document_type]

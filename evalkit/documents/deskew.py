@@ -1,4 +1,4 @@
-"""Deskew, denoising and rotation of scanned pages for OCR, and the way back to the scan.
+"""Deskew, denoising and rotation of scans for OCR, and the way back to the scan.
 
 A scan may be rotated by quarter turns and skewed by a few degrees. The skew is found without reading a word: if lines
 of print are level, the rows of the picture are either full of ink or empty, and no other angle makes them differ as

@@ -1,4 +1,4 @@
-"""Page furniture (fax stamps, headers, footers, patient strips), and its recognition.
+"""Page furniture (fax stamps, headers, footers, patient strips): recognition.
 
 The patterns are in ``furniture.toml``, the only such list for readers, classifier and verifiers. Furniture is ignored
 only for titles, traps and quotes; identities, dates and fields are read from furniture as well.
@@ -49,7 +49,7 @@ class _Stamp(StrictRecord):
 
 
 class FurnitureTable(StrictRecord):
-    """Content of ``furniture.toml``, validated: patterns of stamps, headers and footers."""
+    """Content of ``furniture.toml``, validated: stamps, headers, footers."""
 
     page_furniture: tuple[dict[str, Any], ...]
     """Rows of V3's trap 3 (text that is no evidence); validated where the traps are loaded."""

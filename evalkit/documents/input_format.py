@@ -56,7 +56,7 @@ class ReaderOptions:
 
 @dataclass(frozen=True)
 class InputFormat:
-    """An input format: its name, its file endings, and functions to recognise and read it."""
+    """An input format: name, file endings, and functions to recognise and read it."""
 
     name: str
     """Name of the format as people write it, e.g. ``PDF``."""

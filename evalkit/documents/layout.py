@@ -91,7 +91,7 @@ class PrevailingTypography:
 
 @dataclass
 class TypographyStats:
-    """Counts of characters by font size and style, added up over the pages of a document."""
+    """Counts of characters by font size and style over a document's pages."""
 
     characters_by_size: Counter[float] = field(default_factory=Counter)
     """Number of characters in each font size, rounded to half points."""

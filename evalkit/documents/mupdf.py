@@ -1,4 +1,4 @@
-"""Access to PyMuPDF for all other modules: loaded late, silent, errors as DocumentError.
+"""Access to PyMuPDF: loaded late, silent, errors as DocumentError.
 
 PyMuPDF is not thread-safe: use it in one thread of a process only, or in several processes.
 """

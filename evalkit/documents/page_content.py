@@ -1,4 +1,4 @@
-"""Content of a page as MuPDF draws it: words with position and visibility, rules, images.
+"""Content of a page as MuPDF draws it: words with places, rules, images.
 
 All coordinates are points of the page as it is displayed (after rotation), x to the right, y downwards.
 """

@@ -1,4 +1,4 @@
-"""Quality of OCR: a score for each scanned page, and advice for poor ones (spec 002 §7.1).
+"""Quality of OCR: a score per scanned page, and advice (spec 002 §7.1).
 
 An OCR engine returns words for any picture. Below ``MIN_READABLE_SCORE`` about half of the words are wrong, and a model
 that reads them would invent content: such a page goes to a person, with advice.

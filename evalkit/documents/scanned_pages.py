@@ -75,7 +75,7 @@ class PageOcrSettings:
 
 
 class FileOcr:
-    """OCR for the pages of one file: notes the pages that need OCR, then recognises them."""
+    """OCR for one file: notes the pages that need OCR, then recognises them."""
 
     def __init__(self, recogniser: PageOcrSettings, opened_pdf: OpenedPdf, file_name: str) -> None:
         self._recogniser = recogniser

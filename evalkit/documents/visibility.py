@@ -1,4 +1,4 @@
-"""Visibility of a page's words: what is painted over them, and what its picture shows.
+"""Visibility of words: what is painted over them, and what the picture shows.
 
 Nearly all words are dark print on white paper with nothing painted near them. Only if a page has other words is its
 picture drawn, which costs more than reading all of its words.

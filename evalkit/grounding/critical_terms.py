@@ -1,4 +1,4 @@
-"""Words that change the meaning of a quote, from ``difference.toml``, with their kinds."""
+"""Words that change a quote's meaning, with their kinds, from ``difference.toml``."""
 
 from __future__ import annotations
 

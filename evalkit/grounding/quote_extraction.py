@@ -1,4 +1,4 @@
-"""Quotes cut out of a page by their first and last words, so that none can be invented."""
+"""Quotes cut from a page by their first and last words: none can be invented."""
 
 from __future__ import annotations
 

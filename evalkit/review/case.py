@@ -1,4 +1,4 @@
-"""Base classes of a case: what the expert must have seen before validating it, and what a decision submits.
+"""Base classes of a case: what must have been seen, and what a decision submits.
 
 ``ReviewCase`` is one case opened by one expert, ``CaseKind`` a kind of case; each kind has its subclasses in ``kinds``.
 ``ReviewCase`` reads and writes no file. Source: contract, rulings 13 and 14.
@@ -297,7 +297,7 @@ class ReviewCase(ABC):
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
-    """Everything that differs between kinds of case: packet, draft, review fields, ground truth.
+    """All that differs between kinds of case: packet, draft, review, ground truth.
 
     The answer type ``AnswerT_contra`` is the type of ``Review.before`` (the agent's answer) and ``Review.after`` (the
     expert's).

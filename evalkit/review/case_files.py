@@ -1,4 +1,4 @@
-"""Files of a case: reading packets and reviews, creating packets, publishing and withdrawing them."""
+"""Files of a case: read packets and reviews; create, publish, withdraw packets."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tup
 
 
 class SMEPacketGenerator:
-    """Builder of packets for the three shipped kinds of case, named as in specification 000."""
+    """Builder of packets for the three kinds of case (name of specification 000)."""
 
     def packet(
         self,

@@ -1,4 +1,4 @@
-"""Claims: a reviewer's temporary hold on an open case, so that two people do not work on the same case.
+"""Claims: a reviewer's temporary hold on a case, so that two do not work on it.
 
 A claim is taken when a case is opened, renewed by the screen's heartbeat, and expires by itself. It only saves time: which
 of two reviews is saved is decided by the revision. While a claim is live, no run rewrites the packet, and the case's

@@ -1,4 +1,4 @@
-"""Validation and correction of a classification by an expert, within the rules of V1 and V2.
+"""Validation and correction of a classification, within the rules of V1 and V2.
 
 Pure functions. Source: contract, rulings 8, 12, 13 and 14: the parts that an expert vouches for must pass the rules of V1
 and V2; a correction of only the overall type is never refused; missing shares are computed from the pages.

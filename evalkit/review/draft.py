@@ -1,4 +1,4 @@
-"""The draft: an expert's answer to a case before it is submitted, and the edits that change it.
+"""The draft: an expert's answer before it is submitted, and its edits.
 
 A draft is immutable: every edit returns a new draft. The drafts of all kinds of case have the same fields; a further kind
 adds its fields in a subclass. The segments always cover the pages 1..total_pages without gap or overlap, because edits
@@ -41,7 +41,7 @@ class SegmentDraft(StrictRecord):
 
 
 class SegmentFlag(StrictRecord):
-    """A problem of a segment apart from its type: another patient, a duplicate, out of order."""
+    """Problem of a segment apart from its type: other patient, duplicate, order."""
 
     start_page: int
     """The segment's first page."""

@@ -34,7 +34,7 @@ STATUS_WORDS = {
 
 
 class ExtractedFields(StrictRecord):
-    """The field values of one report or form, extracted by the agent or corrected by an expert."""
+    """Field values of one report or form, from the agent or corrected by an expert."""
 
     template: str
     """Name of the field template that was filled in."""

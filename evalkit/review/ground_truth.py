@@ -1,4 +1,4 @@
-"""Records of reviews and ground truth: immutable review files, and the ground truth derived from the newest of them.
+"""Records of reviews (immutable) and of the ground truth derived from them.
 
 ``reviews/{case_id}/0001.json``, ``0002.json`` … are created exclusively (the creation is the compare-and-swap), and each
 contains the SHA-256 of the previous one. ``ground_truth/gt_{case_id}.json`` can be rebuilt from the reviews at any time
@@ -175,7 +175,7 @@ class GroundTruthRecord(StrictRecord):
 
 
 class GroundTruth(GroundTruthRecord):
-    """Ground truth of a document's classification, stored as ``ground_truth/gt_{doc_id}.json``."""
+    """Ground truth of a classification: ``ground_truth/gt_{doc_id}.json``."""
 
     ground_truth_classification: KeyedClassification
     """The true classification; the expert has checked only its ``vouched`` parts."""
@@ -186,7 +186,7 @@ class GroundTruth(GroundTruthRecord):
 
 
 class FieldsGroundTruth(GroundTruthRecord):
-    """Ground truth of a document's fields, stored as ``ground_truth/gt_{doc_id}.extraction.json``."""
+    """Ground truth of fields: ``ground_truth/gt_{doc_id}.extraction.json``."""
 
     ground_truth_fields: tuple[ExtractedFields, ...]
     """The true fields of each report and form; the expert has checked only the ``vouched`` fields."""
@@ -195,7 +195,7 @@ class FieldsGroundTruth(GroundTruthRecord):
 
 
 class TemplateGroundTruth(GroundTruthRecord):
-    """Approved statement template, stored as ``ground_truth/gt_{template_id}.statement_template.json``."""
+    """Approved template: ``ground_truth/gt_{template_id}.statement_template.json``."""
 
     ground_truth_template: Annotated[StatementTemplate, SchemaByReference()]
     """The approved template, also written to ``templates/{template_id}.toml`` with the status stable."""

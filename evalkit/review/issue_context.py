@@ -1,4 +1,4 @@
-"""Context of an issue: the document's text at the issue's place, two paragraphs before it and three after it.
+"""Context of an issue: the document's paragraphs around the issue's place.
 
 Source: specification 000, slide 10. The expert sees the document's own text, not only the agent's claims. If the quote was
 not found, the context says so; another passage is never presented as the quote.
@@ -60,7 +60,7 @@ class ContextParagraph(StrictRecord):
 
 
 class IssueContext(StrictRecord):
-    """An issue with the agent's claims and the document's text, so that an expert can judge it."""
+    """An issue with the agent's claims and the document's text, for an expert."""
 
     issue: Issue
     """The issue that the context belongs to."""

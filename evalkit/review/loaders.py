@@ -1,4 +1,4 @@
-"""Loading of results, extracted fields and document texts; errors never quote a file's content."""
+"""Loading of results, fields and document texts; errors never quote a file."""
 
 from __future__ import annotations
 

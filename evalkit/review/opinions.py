@@ -1,4 +1,4 @@
-"""Second opinions and adjudications: which cases several experts' reviews require, and which ground truth follows.
+"""Second opinions and adjudications: the cases required, and their ground truth.
 
 Source: contract, "Identity". An expert may ask for a second opinion, which a colleague gives in the case ``….second``; if
 the two answers differ, a third expert decides in the case ``….adjudication``. Until the answers agree or the third expert
@@ -52,7 +52,7 @@ _NumberedReviews = list[tuple[int, Review]]
 
 @dataclass(frozen=True)
 class CaseOpinions:
-    """A base case with the reviews of it, of its second opinion and of its adjudication, read at one moment."""
+    """A case with the reviews of it, its second opinion and its adjudication."""
 
     base_packet: SMEPacket
     numbered_reviews_by_case_id: dict[str, _NumberedReviews]

@@ -1,4 +1,4 @@
-"""The packet: the stored question of a case, with the agent's answer, the issues and the reason for asking an expert.
+"""The packet: a case's stored question, with answer, issues and reason.
 
 Source: specification 000, slide 9. A run may rewrite a packet until an expert has begun to work on it. Then the packet is
 frozen, because the review stores the hash of the packet that its author saw. Only ``review_status`` still changes: it

@@ -1,4 +1,4 @@
-"""Display of a document's pages in a notebook, with evidence and issues highlighted."""
+"""Pages of a document in a notebook, with evidence and issues highlighted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HighlightedPage:
 
 @dataclass(frozen=True)
 class PageView:
-    """Highlighted pages of a document; as the result of a notebook cell, shown as HTML."""
+    """Highlighted pages of a document; a notebook cell shows them as HTML."""
 
     doc_id: str
     headline: str

@@ -1,4 +1,4 @@
-"""Permissions by role: experts answer cases, adjudicators also decide between two answers, analysts only read.
+"""Permissions by role: expert, adjudicator, analyst (who only reads).
 
 Nobody may decide between two answers of which one is their own, whatever their role. If no adjudicator is left who may
 decide, any other expert may, so that no case waits forever.
@@ -20,7 +20,7 @@ READ_ONLY_SENTENCE = "Your role is analyst: you can read cases, but not decide t
 
 @dataclass(frozen=True)
 class Permissions:
-    """Permissions of one reviewer, which follow from their role and from the list of adjudicators."""
+    """Permissions of one reviewer, by role and by the list of adjudicators."""
 
     role: ReviewerRole = "expert"
     adjudicators: tuple[str, ...] = ()

@@ -67,7 +67,10 @@ def _fill_in(text: str, known: Mapping[str, Any]) -> str:
 
 
 def shows_own_words(issue: Issue) -> bool:
-    """Return True if the issue's message tells an expert more than its sentence: a model's finding, or a site's."""
+    """Return True if the issue's message tells more than its plain sentence.
+
+    So it is with a model's finding, and with an issue of a site's own verifier.
+    """
     return issue.origin == "model" or issue.code == "EXTRACTION-VALUE" or describe_issue(issue) == issue.message
 
 

@@ -1,4 +1,4 @@
-"""The review queue: search, filters, order and pages of the list of cases, and the progress of the work.
+"""The review queue: search, filters, order and pages of the cases, and progress.
 
 A :class:`QueueQuery` selects cases, and a :class:`QueuePage` is the result that one expert sees.
 """
@@ -39,7 +39,7 @@ _PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 @dataclass(frozen=True)
 class QueueQuery:
-    """Search, filters, order and page of the queue; a filter that is None selects every case."""
+    """Search, filters, order and page of the queue; None as a filter: every case."""
 
     search: str = ""
     """Part of a file name or case_id; upper and lower case are the same, and there are no wildcards."""

@@ -1,4 +1,4 @@
-"""Review session: the cases that one reviewer opens, edits and decides in one browser tab.
+"""Review session: the cases that one reviewer decides in one browser tab.
 
 A case is claimed when it is opened, its draft is saved whenever it changes, and its review is based on the revision that
 was on screen. All rules about who may decide what are applied here and not in the widgets, so that two screens, or a

@@ -1,4 +1,4 @@
-"""A submission: an expert's decision about a case, before it is checked and saved as a review.
+"""A submission: an expert's decision before it is checked and saved as a review.
 
 ``Submission`` has the fields that all kinds of case share; a subclass of ``Correction`` has those of one kind.
 """

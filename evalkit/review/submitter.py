@@ -1,4 +1,4 @@
-"""Submission of a review: check it, write its immutable file, and update everything that follows from it."""
+"""Submission of a review: check it, write it, and update what follows from it."""
 
 from __future__ import annotations
 

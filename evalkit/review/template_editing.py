@@ -1,4 +1,4 @@
-"""Edits of a statement template: move edges, rename columns, add regions, choose signs and date formats.
+"""Edits of a statement template: edges, columns, regions, signs, date formats.
 
 Every edit returns a new template; ReviewRefused if the result would be invalid. An edge is named after its region or
 column, counted from 0 in the template's order: ``region.0.bottom``, ``column.2.left``.
@@ -68,7 +68,7 @@ class _Edge(NamedTuple):
 
 
 class TemplateChoice(NamedTuple):
-    """A property of a template that the expert sets by choosing one of several options."""
+    """Property of a template for which the expert chooses one of several options."""
 
     question: str
     read_value: Callable[[StatementTemplate], str]

@@ -1,4 +1,4 @@
-"""The write lock for packets, reviews and ground truth: one writer at a time for each document.
+"""The write lock for packets, reviews and ground truth: one writer per document.
 
 The exclusive creation of a review file decides which of two reviews is saved. Several other files follow from a review
 (ground truth, the status in the packet), and a run may rewrite a packet while an expert submits: the lock keeps all these

@@ -1,4 +1,4 @@
-"""Questions about a template to language models that review, arbitrate or build it.
+"""Questions about a template to models that review, arbitrate or build it.
 
 Specification 004, "Review Protocol". A model's issues are added to the issues that the program measured; a model cannot
 remove a measured issue. The embedded model adds none.

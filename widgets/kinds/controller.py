@@ -1,4 +1,4 @@
-"""Interfaces between the workbench and the kinds of case: ``CaseController``, ``CaseScreen``, ``Action``."""
+"""Interfaces between workbench and kinds of case: ``CaseController`` and others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OwnerT = TypeVar("OwnerT")
 
 @dataclass(frozen=True)
 class Action(Generic[OwnerT]):
-    """Handler of one message of the browser, with the rules that apply before it is called.
+    """Handler of one browser message, with the rules that apply before it is called.
 
     ``handle`` returns the changed draft, which the workbench saves and shows, or None. ``is_change``: the message changes
     the expert's answer, is ignored in a locked case, and can be undone. ``clears_problem``: the sentence about the last

@@ -239,7 +239,7 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
 def find_act_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> Iterator[Issue]:
-    """Find segments that do not read like their type, or are called Other but read like one.
+    """Find segments that do not read like their type, or read like one but are Other.
 
     V2-NO-ACT if the pages do not perform the type's act, V2-ACT-IN-OTHER if pages called Other perform an act.
     """

@@ -1,4 +1,4 @@
-"""Search for labels on a page ("Patient name:", "DOB") and for the values next to them.
+"""Search for labels on a page ("Patient name:", "DOB") and their values.
 
 Labels are patterns in ``words.toml``.
 """

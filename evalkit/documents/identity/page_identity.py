@@ -1,4 +1,4 @@
-"""Facts that a page states about its patient: name, birth date, sex, numbers, dates.
+"""Facts that a page states about its patient: name, birth date, sex, numbers.
 
 Labels are patterns in ``words.toml``. Labels of other people (guarantor, mother, provider) are there, too, so that none
 of these is taken for the patient. A page that lists several persons has no patient.

@@ -69,7 +69,7 @@ class FactComparison:
 
 @dataclass(frozen=True)
 class PersonComparison:
-    """Result of comparing two patients: the verdict, and the facts that agree or differ."""
+    """Comparison of two patients: the verdict, and the facts that agree or differ."""
 
     relation: SamePersonVerdict
     agreeing: tuple[FactComparison, ...] = ()

@@ -1,4 +1,4 @@
-"""Attention checks: cases that show a known answer with a planted fault, to measure how often experts notice faults.
+"""Attention checks: known answers with a planted fault, to see if experts notice.
 
 This package exports what reads their records; ``planting`` creates attention checks. ``review.attention_check_queue``
 queues them and ``evaluation.attention_outcomes`` reports the outcome of each. These two modules are outside the package

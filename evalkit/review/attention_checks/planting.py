@@ -1,4 +1,4 @@
-"""Creation of attention checks: plant one deliberate fault in a known answer and raise the issues that fit it.
+"""Creation of attention checks: plant a fault in a known answer, with its issues.
 
 A fault is planted only where no rule-based check detects it, so that only the expert can. A faulty answer that the
 arbiter would have accepted is not used, because such a case would not be in the queue and so would give itself away.

@@ -1,4 +1,4 @@
-"""Records of attention checks: the planted fault, the document whose pages are shown, and the feedback afterwards.
+"""Records of attention checks: fault, document with the pages, and feedback.
 
 ``seeded/{case_id}.json`` is written once, before the case's packet, so that the packet can be rebuilt from it. The packet
 shows the document's pages under another case_id (``SMEPacket.is_attention_check``): to its expert it looks like any other

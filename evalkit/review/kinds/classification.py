@@ -1,4 +1,4 @@
-"""Cases about a classification: the overall type of a file, its segments and its shares by type."""
+"""Cases about a classification: the file's type, its segments and its shares."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def explain_extraction_escalation(extraction: Extraction) -> str:
 
 @dataclass(frozen=True)
 class ReviewTarget:
-    """Item that an expert checks: a field with its issues, or an issue about the whole report or form."""
+    """Item for the expert: a field with its issues, or an issue of the whole form."""
 
     target_id: str
     """The field's key, or the issue's id."""

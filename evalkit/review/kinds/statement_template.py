@@ -1,4 +1,4 @@
-"""Cases about a template that reads a bank's statements: the expert corrects, approves or rejects the template.
+"""Cases about a bank-statement template, to correct, approve or reject.
 
 Source: contract, ruling 14, applied to templates: an expert who approves a template has seen each page that it reads and
 each critical or high issue, and gives a reason if the sums do not add up. The rows on screen are read anew from the

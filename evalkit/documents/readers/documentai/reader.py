@@ -61,7 +61,7 @@ _VERBOSE_LOGGERS = (
 
 @dataclass(frozen=True)
 class DocumentAiReader:
-    """Reader that sends PDFs to a Layout Parser at Google, or to a server on this machine."""
+    """Reader that sends PDFs to Google's Layout Parser, or to a local server."""
 
     processor: str
     """Name of the processor: ``projects/P/locations/L/processors/ID``, with or without ``/processorVersions/V``."""
