@@ -87,10 +87,10 @@ def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[
 def _run_check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
     """Run ``describe`` and return its result; an EvalkitError is a failed check."""
     try:
-        found = describe()
+        outcome = describe()
     except EvalkitError as error:
         return DoctorCheck(check_name, False, error.message, error.remedy)
-    return DoctorCheck(check_name, True, found) if isinstance(found, str) else found
+    return DoctorCheck(check_name, True, outcome) if isinstance(outcome, str) else outcome
 
 
 def _check_package(package_name: str) -> DoctorCheck:
@@ -242,8 +242,8 @@ def _describe_own_traps(path: str) -> str | DoctorCheck:
     own_traps = parse_traps(read_regular_file(path).decode(), path)
     if failed_examples:
         more_note = f" and {len(failed_examples) - 3} more" * (len(failed_examples) > 3)
-        found = f"{path}: {'; '.join(failed_examples[:3])}{more_note}"
-        return DoctorCheck("own traps", False, found, "Correct these rows of the traps file, or their examples.")
+        faults = f"{path}: {'; '.join(failed_examples[:3])}{more_note}"
+        return DoctorCheck("own traps", False, faults, "Correct these rows of the traps file, or their examples.")
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
     summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
     return "; ".join([summary, *describe_weakened_traps(load_shipped_traps(), own_traps)])

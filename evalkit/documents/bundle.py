@@ -169,7 +169,7 @@ IdentifierSource = Literal["label", "running_head", "running_text", "barcode"]
 
 
 class Identifier(StrictRecord):
-    """A fact that a page states about its patient (name, number, …), or the page's date."""
+    """A fact that a page states about its patient (name, number, …), or its date."""
 
     kind: IdentifierKind
     value: str

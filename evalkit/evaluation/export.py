@@ -44,8 +44,7 @@ from evalkit.evaluation.ground_truth_table import (
     get_column_dtype,
     read_folder_ground_truth,
 )
-from evalkit.evaluation.splitting import GroupingFeatures, require_valid_split_shares
-from evalkit.evaluation.splitting import split_documents as divided
+from evalkit.evaluation.splitting import GroupingFeatures, require_valid_split_shares, split_documents
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
 from evalkit.review.roster import ReviewerRoster
@@ -260,7 +259,7 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
         if options.share_by_part is not None:
             split_features.append(replace(GroupingFeatures.from_bundle(bundle), doc_id=document.truth.record.doc_id))
     if options.share_by_part is not None:
-        doc_ids_by_part = divided(split_features, options.share_by_part, seed=options.seed)
+        doc_ids_by_part = split_documents(split_features, options.share_by_part, seed=options.seed)
         part_by_doc_id = {doc_id: part_name for part_name, doc_ids in doc_ids_by_part.items() for doc_id in doc_ids}
         documents = [
             replace(export_document, split_part=part_by_doc_id[export_document.truth.record.doc_id])
