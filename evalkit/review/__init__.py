@@ -3,13 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalkit.review.case import CaseKind, Opinion, ReviewCase, ViewingRequirements
+from evalkit.review.case import CaseKind, Opinion, RecordLine, ReviewCase, ViewingRequirements
 from evalkit.review.case_files import (
     SMEPacketGenerator,
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
+from evalkit.review.draft import Draft, ExpertQuote, SegmentDraft, SegmentFlag
 from evalkit.review.field_answers import ExtractedFields, FieldAnswer
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
@@ -21,6 +21,7 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
+from evalkit.review.issue_answers import IssueAnswers, get_issue_answers
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.kinds.classification import ClassificationPacket, ClassificationReviewCase
@@ -49,6 +50,7 @@ __all__ = [
     "ClassificationPacket",
     "ClassificationReviewCase",
     "Draft",
+    "ExpertQuote",
     "ExtractedFields",
     "ExtractionPacket",
     "FieldAnswer",
@@ -56,6 +58,7 @@ __all__ = [
     "FieldsGroundTruth",
     "GroundTruth",
     "HighlightedPage",
+    "IssueAnswers",
     "IssueContext",
     "IssueSummary",
     "IssueVerdict",
@@ -64,6 +67,7 @@ __all__ = [
     "QueuePage",
     "QueueQuery",
     "QueueRow",
+    "RecordLine",
     "Review",
     "ReviewCase",
     "ReviewProgress",
@@ -82,6 +86,7 @@ __all__ = [
     "build_issue_context",
     "compute_packet_digest",
     "derive_closed_case_rows",
+    "get_issue_answers",
     "issue_text",
     "list_pending_cases_worst_first",
     "publish_packet_unless_frozen",

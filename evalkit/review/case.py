@@ -27,6 +27,7 @@ from evalkit.review.submission import Correction, Submission, build_incomplete_r
 from evalkit.store import Deferral, OutputFolder
 
 HighlightStyle = Literal["found", "near"]
+RecordLineKind = Literal["type", "quote", "field", "vouch", "change"]
 
 PacketT = TypeVar("PacketT", bound=SMEPacket)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
@@ -67,6 +68,16 @@ class HighlightedPlace:
     """The boxes to highlight; empty if the place within the page is unknown."""
     style: HighlightStyle
     """``found``: the boxes contain the value itself; ``near``: only the most similar passage."""
+
+
+@dataclass(frozen=True)
+class RecordLine:
+    """One line of what a submission will record, in plain words."""
+
+    text: str
+    """The line, e.g. ``Pages 1–3: Pathology Report``."""
+    kind: RecordLineKind
+    """Subject of the line: a type, a quote, a field, what the expert vouches for, or another change."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +206,20 @@ class ReviewCase(ABC):
         In a blind case the screen must not show the result before the case is closed.
         """
         return not self.has_expert_changes(draft)
+
+    def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
+        """Describe what the draft would record if it were submitted now, line by line.
+
+        In a blind case, only what the expert gave: the agent's answer stays hidden.
+        """
+        return tuple(RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
+
+    def find_contradiction(self, draft: Draft) -> str:
+        """Find a part of the answer that the expert's own verdict denies, as a question.
+
+        Empty if there is none.
+        """
+        return ""
 
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v2_consistency import choose_tie_winner
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.issue import PageBox
 from evalkit.review.field_answers import FieldAnswer, format_field_value
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
@@ -23,6 +24,8 @@ from evalkit.statements.statement_template import StatementTemplate
 
 FlagKind = Literal["other_patient", "duplicate", "out_of_order"]
 FLAG_KINDS: tuple[FlagKind, ...] = get_args(FlagKind)
+
+MAX_QUOTES, MAX_QUOTE_LENGTH, MAX_QUOTE_BOXES = 200, 4000, 200
 
 _NoteKey = TypeVar("_NoteKey", int, str)
 #: The type of each segment, by the segment's first page.
@@ -47,6 +50,29 @@ class SegmentFlag(StrictRecord):
     """The segment's first page."""
     flag: FlagKind
     """The problem: the pages are about another patient, are in the file twice, or are out of order."""
+
+
+class ExpertQuote(StrictRecord):
+    """Passage that the expert selected on a page as evidence of a type or of a field."""
+
+    page: Annotated[int, Field(ge=1)]
+    """The page of the passage, from 1."""
+    snippet: Annotated[str, Field(max_length=MAX_QUOTE_LENGTH)] = ""
+    """The selected text; empty if nothing was read there."""
+    boxes: Annotated[tuple[PageBox, ...], Field(max_length=MAX_QUOTE_BOXES)] = ()
+    """The rectangles of the passage on its page; empty if unknown."""
+    document_type: DocumentType | None = None
+    """The type that the passage shows; None: the type of the document that contains the page."""
+    field_key: str | None = None
+    """The key of the field whose value the passage shows; None if it shows a type."""
+
+    @model_validator(mode="after")
+    def _require_place(self) -> Self:
+        if not (self.snippet.strip() or self.boxes):
+            raise ValueError("a quote needs a text or a box")
+        if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
+            raise ValueError("a quote's boxes must be on its page, from 0 to 1")
+        return self
 
 
 class Draft(StrictRecord):
@@ -74,6 +100,8 @@ class Draft(StrictRecord):
     """The flags of the segments, in page order."""
     segment_notes: dict[int, str] = {}
     """The expert's notes on single segments, by the segment's first page; never blank."""
+    evidence: tuple[ExpertQuote, ...] = ()
+    """The passages that the expert selected as evidence, in that order."""
     fields: dict[str, FieldAnswer] = {}
     """The expert's answers that differ from the agent's, by field key."""
     fields_seen: tuple[str, ...] = ()
@@ -105,6 +133,8 @@ class Draft(StrictRecord):
     def _require_known_segments(self) -> Self:
         if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
             raise ValueError("every flag and segment note must name the first page of a segment")
+        if any(quote.page > self.total_pages for quote in self.evidence):
+            raise ValueError("every quote must be on a page of the document")
         return self
 
     @classmethod
@@ -227,6 +257,22 @@ class Draft(StrictRecord):
             issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
         )
 
+    def add_quote(self, quote: ExpertQuote) -> Draft:
+        """Add a passage as evidence; one that is already there is not added again.
+
+        ValueError if the file has no such page, or if there are ``MAX_QUOTES`` quotes.
+        """
+        self._require_page(quote.page)
+        if len(self.evidence) >= MAX_QUOTES:
+            raise ValueError(f"a case has at most {MAX_QUOTES} quotes")
+        return self if quote in self.evidence else self._replace_fields(evidence=(*self.evidence, quote))
+
+    def remove_quote(self, position: int) -> Draft:
+        """Remove a quote, counted from 0. IndexError if it does not exist."""
+        if not 0 <= position < len(self.evidence):
+            raise IndexError(position)
+        return self._replace_fields(evidence=(*self.evidence[:position], *self.evidence[position + 1 :]))
+
     def set_field_answer(self, field_key: str, answer: FieldAnswer | None) -> Draft:
         """Set the expert's answer to a field; None restores the agent's answer."""
         other_answers = {
@@ -320,10 +366,12 @@ class Draft(StrictRecord):
             *(f"{key}: {format_field_value(answer)}" for key, answer in self.fields.items()),
         ]
         if self.total_pages != new_draft.total_pages:
-            notes = self._join_notes(*note_lines, *self.segment_notes.values())
+            quoted_words = (f"page {quote.page}: “{quote.snippet}”" for quote in self.evidence if quote.snippet)
+            notes = self._join_notes(*note_lines, *self.segment_notes.values(), *quoted_words)
             return new_draft._replace_fields(notes=notes, template=self.template)
         carried_fields: dict[str, Any] = {
             "mixture": self.mixture, "template": self.template, "page": self.page, "seconds_active": self.seconds_active,
+            "evidence": self.evidence,
         }  # fmt: skip
         if self.is_redrawn:
             carried_fields |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
@@ -381,8 +429,21 @@ class Draft(StrictRecord):
             for flag in self.flags
             if flag.start_page in new_starts
         )
+        type_by_page = {
+            page: segment.dominant_type
+            for segment in segments
+            for page in range(segment.start_page, segment.end_page + 1)
+        }
+        # A quote that shows its document's type shows the new one, if the expert changes the type.
+        evidence = (
+            quote.model_copy(update={"document_type": type_by_page[quote.page]})
+            if quote.document_type is self._find_segment_of_page(quote.page).dominant_type
+            else quote
+            for quote in self.evidence
+        )
         return self._replace_fields(
             segments=segments,
+            evidence=tuple(evidence),
             dominant_type=overall_type,
             is_redrawn=True,
             flags=_sort_flags(flags),

@@ -21,13 +21,24 @@ _MAX_WORDS_LENGTHS = (110, 64, 32, 16)
 
 
 @cache
-def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
-    """Load the table: issue code → rows with ``text`` and optional ``when``; cached."""
-    table = tomllib.loads((files("evalkit.review") / "plain_sentences.toml").read_text("utf-8"))
+def load_rows_by_code(file_name: str, table_name: str) -> dict[str, list[dict[str, Any]]]:
+    """Load a table of this package: issue code → its rows in order; cached."""
+    table = tomllib.loads((files("evalkit.review") / file_name).read_text("utf-8"))
     rows_by_code = defaultdict(list)
-    for row in table["sentence"]:
+    for row in table[table_name]:
         rows_by_code[row["code"]].append(row)
     return rows_by_code
+
+
+def load_plain_sentences() -> dict[str, list[dict[str, Any]]]:
+    """Load the table: issue code → rows with ``text`` and optional ``when``."""
+    return load_rows_by_code("plain_sentences.toml", "sentence")
+
+
+def collect_known_values(issue: Issue) -> dict[str, Any]:
+    """Collect the values of an issue that a row may name: its facts and some fields."""
+    fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
+    return {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
 
 
 def describe_issue(issue: Issue) -> str:
@@ -39,8 +50,7 @@ def describe_issue(issue: Issue) -> str:
         "GRADER-MODEL" if issue.agent == "grader" else ""
     )  # a model may raise codes that the table does not have
     rows = [row for code in (issue.code, fallback_code) for row in load_plain_sentences().get(code, ())]
-    fields = issue.model_dump(mode="json", include={"page", "found_page", "document_type", "quote", "severity"})
-    known = {name: value for name, value in (fields | dict(issue.facts)).items() if value is not None}
+    known = collect_known_values(issue)
     for row in rows:
         if row.get("when", {}).items() <= known.items():
             # Page ranges in an answer about some pages count from the first of these.
@@ -50,11 +60,15 @@ def describe_issue(issue: Issue) -> str:
                 else ""
             )
             with suppress(KeyError):
-                return _fill_in(row["text"] + note, known)
+                return fill_in(row["text"] + note, known)
     return issue.message
 
 
-def _fill_in(text: str, known: Mapping[str, Any]) -> str:
+def fill_in(text: str, known: Mapping[str, Any]) -> str:
+    """Fill values into a text, shortened so that the text fits on the screen.
+
+    KeyError if a value is missing.
+    """
     filled = ""
     for max_length in _MAX_WORDS_LENGTHS:
         filled = text.format_map(

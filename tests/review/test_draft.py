@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evalkit.classification.schema import DocumentType
-from evalkit.review import Draft, SegmentDraft
+from evalkit.review import Draft, ExpertQuote, SegmentDraft
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 KINDS = st.none() | st.sampled_from(list(DocumentType))
@@ -422,6 +422,56 @@ def test_rebase_keeps_notes_on_matching_segments(build: Any) -> None:
         assert kept.notes == "in all\nit is there"
     shorter = redrawn.rebase_onto(Draft.create_blank(2))
     assert (shape(shorter), shorter.flags, shorter.notes) == ([(1, 2, None)], (), moved.notes)
+
+
+# --- quotes by hand -----------------------------------------------------------------------------------------------
+
+
+def quoted(page: int = 2, **fields: Any) -> ExpertQuote:
+    return ExpertQuote(page=page, **({"snippet": "EGFR p.L858R", "document_type": GENOMIC} | fields))
+
+
+def test_a_quote_is_added_once_and_can_be_removed() -> None:
+    draft = THREE.add_quote(quoted()).add_quote(quoted(5)).add_quote(quoted())
+    assert [quote.page for quote in draft.evidence] == [2, 5]
+    assert draft.remove_quote(0).evidence == (quoted(5),)
+    for position in (-1, 2):
+        with pytest.raises(IndexError):
+            draft.remove_quote(position)
+
+
+def test_a_quote_follows_the_type_of_its_document() -> None:
+    draft = THREE.add_quote(quoted()).add_quote(quoted(1, document_type=NOTE)).add_quote(quoted(7, document_type=None))
+    changed = draft.set_segment_type(0, PATHOLOGY).set_segment_type(2, RADIOLOGY)
+    assert [quote.document_type for quote in changed.evidence] == [PATHOLOGY, NOTE, None]
+
+
+def test_a_quote_survives_a_new_run_of_the_document() -> None:
+    draft = THREE.add_quote(quoted())
+    assert draft.rebase_onto(THREE).evidence == draft.evidence
+    shorter = draft.rebase_onto(Draft.create_blank(1))
+    assert (shorter.evidence, shorter.notes) == ((), "page 2: “EGFR p.L858R”")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"page": 0},
+        {"snippet": " ", "boxes": ()},
+        {"snippet": "x" * 5000},
+        {"boxes": [(1, 0.1, 0.1, 0.2, 0.2)]},
+        {"boxes": [(2, 0.1, 0.1, 1.2, 0.2)]},
+        {"boxes": [(2, float("nan"), 0.1, 0.3, 0.2)]},
+    ],
+)
+def test_a_quote_without_a_place_on_its_page_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        quoted(**fields)
+
+
+def test_a_quote_on_a_page_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="no page 9"):
+        THREE.add_quote(quoted(9))
 
 
 def test_a_blank_draft_says_nothing() -> None:
