@@ -159,6 +159,11 @@ class ReviewedClassification(ClassificationOutput):
 
     segments: tuple[ReviewedSegment, ...]
 
+    @property
+    def has_refuted_type(self) -> bool:
+        """True if an expert vouches for a segment's type, but struck all quotes for it."""
+        return any(presence.evidence for segment in self.segments for presence in segment.segment_composition)
+
 
 SHARE_STEP = Decimal("0.0001")
 
