@@ -318,13 +318,11 @@ class ReviewSession:
                 code="REVIEW-NOT-RECENT",
                 remedy="Reopen it with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
-        packet, (revision, review) = (
-            read_packet(self._output_folder, case_id),
-            read_numbered_reviews(self._output_folder, case_id)[-1],
-        )
-        draft = CASE_KINDS[packet.kind].reconstruct_draft(packet, review, review.after)
+        opinions = CaseOpinions.read(self._output_folder, case_id)
+        revision, review = opinions.numbered_reviews_by_case_id[case_id][-1]
+        packet_sha256, draft = self._compute_stored_packet_digest(case_id), opinions.reconstruct_draft(review)
         self._reopen_with_draft(
-            _UndoableSubmission(case_id, revision, compute_packet_digest(packet), draft), "reopened by the reviewer"
+            _UndoableSubmission(case_id, revision, packet_sha256, draft), "reopened by the reviewer"
         )
 
     def reply_to_colleague(self, case_id: str, sentence: str) -> None:

@@ -24,8 +24,8 @@ from evalkit.review import (
     rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.claiming import ClaimHolder
+from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.queue import FILTER_VALUES, QueueList, QueueOrder
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
@@ -380,7 +380,9 @@ def test_next_is_the_row_after_the_finished_one(workspace: Any, build: Any, open
 def test_every_eighth_row_is_an_audit_whatever_the_filter(workspace: Any, build: Any, open_tab: Any) -> None:
     publish(workspace, build, *(f"bad_{number:02d}" for number in range(20)))
     for name, day in (("young", 3), ("old", 1)):
-        publish(workspace, build, name, kind="Other", review_reason="audit", created_at=f"2025-01-0{day}T00:00:00+00:00")
+        publish(
+            workspace, build, name, kind="Other", review_reason="audit", created_at=f"2025-01-0{day}T00:00:00+00:00"
+        )
     lee = open_tab("dr_lee")
     lee.choose_queue_query(QueueQuery(dominant_type="Pathology Report"))
     give_up(lee, lee.choose_next_case_id())
