@@ -79,7 +79,7 @@ def test_filter_and_next(enter: Enter, own_server: Served, shots: Path | None) -
     give_up(screen)
     screen.wait_for_case()
     assert title(screen) == "adjoining_notes.pdf"
-    screen.close()
+    screen.queue()
     again = enter()
     assert again.cases() == ["adjoining_notes"], "the filter is kept over sessions"
     again.page.get_by_text("My last ten").click()
