@@ -113,7 +113,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
             # Names are hidden from an expert who decides between two answers or who answers a blind case.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
             "when": _format_time(review),
-            "outcome": review.outcome,
+            "outcome": f"{review.outcome}{' after the program’s answer was shown' if review.unblinded else ''}",
             "notes": review.correction_notes,
         }
         for review in case.reviews

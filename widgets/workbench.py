@@ -534,7 +534,9 @@ class Workbench:
         self.page_pane.segments = segments = controller.build_ribbon_segments()
         with editor.hold_sync():
             editor.token = self.page_pane.version
-            editor.has_segments, editor.labels = controller.has_segments, DECISION_LABELS | dict(controller.labels)
+            is_kept = case.closing_review is not None and not self._has_expert_answer()
+            labels = DECISION_LABELS | dict(controller.labels) | ({"correct": "Keep mine and next"} if is_kept else {})
+            editor.has_segments, editor.labels = controller.has_segments, labels
             editor.unmet, editor.unmet_sums = controller.describe_unmet(), draft.unmet_sums
             editor.segments = segments
             editor.dominant = draft.dominant_type.value if draft.dominant_type else None
@@ -625,6 +627,7 @@ class Workbench:
                 self.case, is_completed=True, closing_review=receipt.review, draft=self.draft
             )
             self.controller.panel.case = self.controller.panel.case | {"stop": dict(receipt.disagreement)}
+            self.segment_editor.saved = f"Answer saved {receipt.review.submitted_at[11:19]}"
             self._refresh_widgets()
         elif receipt.feedback:
             self._show_queue(receipt.feedback)
