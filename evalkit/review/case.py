@@ -86,7 +86,7 @@ class Opinion:
     """One of the two answers that an adjudicator compares, without its author's name."""
 
     label: str
-    """``A`` or ``B``, in an order that does not reveal whose answer came first."""
+    """``A`` or ``B``, in an order that does not reveal whose answer came first; or a title in words."""
     draft: Draft
     """The answer as a draft; one segment without a type if the expert could not tell."""
     outcome: ReviewOutcome
@@ -122,6 +122,9 @@ class ReviewCase(ABC):
     """Feedback on an answered attention check; empty for any other case."""
     is_read_only: bool = False
     """True if this reviewer's role permits reading cases but not deciding them."""
+    closing_review: Review | None = None
+    """The review that decided a closed case; None if open, or not to be read yet. ``draft`` is its answer. The case is closed
+    unless its reviewer looks again at an own blind answer."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
         """Get an issue with the document's text around its place.
@@ -221,6 +224,13 @@ class ReviewCase(ABC):
         Empty if there is none.
         """
         return ""
+
+    def describe_disagreement(self, draft: Draft) -> dict[str, str]:
+        """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.
+
+        ``because`` is the agent's evidence or reasoning; empty if it gave none. The result is empty if both answers agree.
+        """
+        return {}
 
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""

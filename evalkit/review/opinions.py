@@ -195,7 +195,7 @@ class CaseOpinions:
             key=lambda review: hash_canonical_json(review.model_dump(mode="json")),
         )
         return tuple(
-            Opinion(label, self._reconstruct_draft(review), review.outcome, review.correction_notes)
+            Opinion(label, self.reconstruct_draft(review), review.outcome, review.correction_notes)
             for label, review in zip("AB", ordered_reviews, strict=True)
         )
 
@@ -230,6 +230,28 @@ class CaseOpinions:
             review
             for _, review in self.numbered_reviews_by_case_id[case_id]
             if review.reviewer == reviewer or is_open_to_all
+        )
+
+    def find_closing_review(self, case_id: str, reviewer: str) -> Review | None:
+        """Find the review that decided a closed case, if this reviewer may read it.
+
+        For a base case on which two experts disagreed, this is the adjudicator's review. None if the case is open.
+        """
+        is_adjudicated = case_id == self.base_packet.case_id and self._has_disagreement and not self.is_opinion_awaited
+        deciding_case_id = self._build_case_id(ADJUDICATION_SUFFIX) if is_adjudicated else case_id
+        review = self._get_newest_review_if_closing(deciding_case_id)
+        return review if review in self.list_readable_reviews(deciding_case_id, reviewer) else None
+
+    def has_blind_answer(self, case_id: str) -> bool:
+        """Return True if a review of the case gave an answer before the agent's was shown."""
+        return any(review.after and not review.shown.agent for _, review in self.numbered_reviews_by_case_id[case_id])
+
+    def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
+        """Return a reviewer's own answer and the agent's, for a second look after a blind case."""
+        agent_draft = Draft.from_packet(self.base_packet)
+        return (
+            Opinion("Your answer", self.reconstruct_draft(review), review.outcome, review.correction_notes),
+            Opinion("The program's answer", agent_draft, "validated", ""),
         )
 
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:
@@ -373,9 +395,11 @@ class CaseOpinions:
             }
         )
 
-    def _reconstruct_draft(self, review: Review) -> Draft:
+    def reconstruct_draft(self, review: Review) -> Draft:
+        """Rebuild the draft from which a review of this document was submitted."""
         draft = CASE_KINDS[self.base_packet.kind].reconstruct_draft(self.base_packet, review, review.after)
-        return draft.model_copy(update={"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts})
+        expert_fields = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
+        return draft.model_copy(update=expert_fields | {"pages_seen": tuple(review.pages_seen)})
 
 
 def rebuild_case_files_and_list_index_rows(

@@ -223,6 +223,28 @@ class ClassificationReviewCase(ReviewCase):
         return not self._find_changed_parts(draft) - {"mixture"}
 
     @override
+    def describe_disagreement(self, draft: Draft) -> dict[str, str]:
+        if self.is_same_as_agent(draft):
+            return {}
+        own_ranges = {(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments}
+        segments = self.packet.classification.segments if self.packet.classification else ()
+        disputed = next(
+            (part for part in segments if (part.start_page, part.end_page, part.dominant_type) not in own_ranges), None
+        )
+        quotes = [
+            f"because it reads “{quote.snippet}” on page {quote.page}"
+            for presence in (disputed.segment_composition if disputed else ())
+            if presence.document_type == disputed.dominant_type
+            for quote in presence.top_evidence
+        ]
+        is_type_same = draft.dominant_type is self._agent_draft.dominant_type
+        return {
+            "you": _summarise_draft(draft, with_pages=is_type_same),
+            "program": _summarise_draft(self._agent_draft, with_pages=is_type_same) if segments else "no usable answer",
+            "because": next(iter(quotes), f"its reason: {disputed.reasoning}" if disputed else ""),
+        }
+
+    @override
     def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
         corrected_parts: frozenset[ClassificationPart] = frozenset()
         if not is_validation and not is_undeterminable:
@@ -350,6 +372,15 @@ def _describe_draft_changes(agent_draft: Draft, draft: Draft) -> Iterator[str]:
 
 def _format_document_type(document_type: DocumentType | None) -> str:
     return document_type.value if document_type else "no type"
+
+
+def _summarise_draft(draft: Draft, *, with_pages: bool) -> str:
+    if not with_pages:
+        return draft.dominant_type.value if draft.dominant_type else "cannot tell"
+    return "; ".join(
+        f"{format_page_ranges([(segment.start_page, segment.end_page)])} {_format_document_type(segment.dominant_type)}"
+        for segment in draft.segments
+    )
 
 
 def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
