@@ -275,7 +275,7 @@ class ReviewCase(ABC):
         parts = [*self._describe_issue_counts(unseen.issue_ids)]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
-        return f"{_join_with_and(parts)} not yet seen" if parts else None
+        return f"{join_with_and(parts)} not yet seen" if parts else None
 
     def explain_submission_block(self, draft: Draft) -> str | None:
         """Explain why the draft cannot be submitted as an answer or a correction now.
@@ -431,7 +431,7 @@ def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     words = [
         f"{first_page}" if first_page == last_page else f"{first_page}–{last_page}" for first_page, last_page in ranges
     ]
-    return f"page{'' if is_single_page else 's'} {_join_with_and(words)}"
+    return f"page{'' if is_single_page else 's'} {join_with_and(words)}"
 
 
 def format_page_numbers(pages: Iterable[int]) -> str:
@@ -456,6 +456,6 @@ def _join_notes_of_draft(draft: Draft) -> str:
     return "\n".join(filter(None, [draft.notes, *issue_lines, *removal_lines]))
 
 
-def _join_with_and(words: Sequence[str]) -> str:
+def join_with_and(words: Sequence[str]) -> str:
     """Join words: ``1``, ``1 and 2``, ``1, 2 and 3``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
