@@ -34,7 +34,9 @@ class QueuePanel(ScreenWidget):
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
     drawn_since = traitlets.Unicode(help="The time at which the oldest waiting audit or sample was drawn; or empty.")
     next_case_id = traitlets.Unicode(help="The case of this page that comes next; empty if it is on another page.")
-    tasks = traitlets.List(help="The reviewer's tasks, to which the list is limited; empty for all.")
+    tasks = traitlets.List(
+        trait=traitlets.Unicode(), help="The reviewer's tasks, to which the list is limited; empty for all."
+    )
     replies = traitlets.List(
         trait=traitlets.Dict(), help="Colleagues' replies to the reviewer's questions: ``Reply`` as dicts."
     )

@@ -310,7 +310,7 @@ class QueueList:
         counts = Counter[int]()
         for group in groups:
             counts[group["standing"]] += group["count"] * _is_group_matching(group, self._filters)
-        narrowed = {"name_search": queue_query.search, "facet_values": self._filters}
+        narrowed: dict[str, Any] = {"name_search": queue_query.search, "facet_values": self._filters}
         self.drawn = (
             []
             if permissions.is_read_only

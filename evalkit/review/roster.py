@@ -164,7 +164,7 @@ class ReviewerRoster:
         return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
 
     def _write_roster(self, roster: _RosterContent, **changed_fields: Mapping[str, Any]) -> None:
-        fields: dict[str, Mapping[str, Any]] = {
+        fields: dict[str, Any] = {
             "reviewers": roster.reviewers,
             "roles": roster.roles,
             "tasks": roster.tasks,
