@@ -47,8 +47,8 @@ const KEYS = [
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "There is a problem: the issue is right"], ["x", "No problem: the issue is wrong"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
-    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter saves it, Esc leaves it as it was"],
-    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["l", "Show or hide empty fields"],
+    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter keeps it (twice, if it is written in another form), Esc leaves it as it was"],
+    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["+", "Add an entry that the program missed"],
     ["PageUp  PageDown", "Previous form, next form"],
   ]],
   ["A template that reads statements", [
