@@ -158,9 +158,13 @@ function pane() {
       tellPainted();
     };
     // The part of the page at the window's upper left corner; if the window changes its size, the browser has moved the page.
-    let corner = [0, 0];
-    const noteCorner = () => { corner = [scroll.scrollLeft / paper.offsetWidth, scroll.scrollTop / paper.offsetHeight]; };
+    let [corner, sized] = [[0, 0], ""];
+    const windowSize = () => `${scroll.clientWidth}×${scroll.clientHeight}`;
+    const noteCorner = () => {
+      if (sized === windowSize()) corner = [scroll.scrollLeft / paper.offsetWidth, scroll.scrollTop / paper.offsetHeight];
+    };
     const sizeInPlace = () => {
+      sized = windowSize();
       size();
       scroll.scrollTo({ left: corner[0] * paper.offsetWidth, top: corner[1] * paper.offsetHeight });
     };
