@@ -111,7 +111,7 @@ function render({ model, el: root }) {
   const choices = (item, now) => {
     const locked = model.get("is_locked");
     const button = (to, text, letter) => el("button", {
-      "data-key": letter, "aria-pressed": now.status === to, class: now.status === to ? "ek-on" : "", disabled: locked,
+      "data-key": letter, "data-decides": "", "aria-pressed": now.status === to, class: now.status === to ? "ek-on" : "", disabled: locked,
       onclick: (event) => { event.stopPropagation(); status(item.name, to); },
     }, text, kbd(letter));
     return el("div", { class: "ek-row ek-choices", role: "group", "aria-label": `what ${item.label} is` },

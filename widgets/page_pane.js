@@ -302,6 +302,7 @@ function pane() {
       const [page, opened, version] = [shown, model.get("issue_id"), token()]; // the state when the page was painted
       requestAnimationFrame(() => setTimeout(() => {
         if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || model.get("page") !== page) return;
+        if (!scroll.checkVisibility({ visibilityProperty: true })) return; // another tab is in front
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
           const issue = isLightInView(one) ? opened : "";
@@ -789,7 +790,7 @@ function pane() {
       larger: () => scale(1), smaller: () => scale(-1),
       fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
       rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); frames.place(leaves[0], quarters(shown)); } },
-      find: () => openFind(), sheet: () => openContact(),
+      find: () => openFind(), sheet: () => openContact(), appear: () => tellPainted(),
       spread: () => {
         isSpread = !isSpread;
         spread.setAttribute("aria-pressed", String(isSpread));

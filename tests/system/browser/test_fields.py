@@ -281,7 +281,7 @@ def test_who_stays_after_all_goes_on_where_they_were(form: Callable[[str], Form]
     one.page.wait_for_timeout(1000)  # in which the kernel would have been ended
     assert one.page.input_value(".ek-value-input").endswith("12")
     one.press("Escape")
-    one.page.get_by_label("notes for the record").fill("still here")
+    one.screen.note("still here")
     one.waiting.until_noted(one.screen, one.case_id, "still here")
     assert one.screen.is_alive()
 
