@@ -277,7 +277,7 @@ function render({ model, el: root }) {
       title
         ? el("span", { class: "ek-crumbs" },
           el("button", { class: "ek-link", text: "Queue", "data-key": "h", title: "h", onclick: () => say(model, { action: "queue" }) }), " › ",
-          el("b", { dir: "auto", text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
+          el("b", { class: "ek-file", text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
       title ? el("div", { class: "ek-tabs", role: "group", "aria-label": "part of the screen" }, Object.entries(TABS).map(([tab, [text]]) => el("button", {

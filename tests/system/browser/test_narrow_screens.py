@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 from system.browser.screen import Screen
+from system.browser.small_cases import CaseQueue
 
 Login = Callable[..., Screen]
 
-CASE = "fabricated_quote"
 SLOW_PICTURES = """() => {
     const decode = HTMLImageElement.prototype.decode;
-    window.pictures = [];
-    HTMLImageElement.prototype.decode = async function () {
-        await new Promise((go) => window.pictures.push(go));
-        return decode.call(this);
-    };
+    const arrived = new Promise((resolve) => {
+        window.arrive = () => { HTMLImageElement.prototype.decode = decode; resolve(); };
+    });
+    HTMLImageElement.prototype.decode = async function () { await arrived; return decode.call(this); };
 }"""
-ARRIVE = "() => window.pictures.splice(0).forEach((go) => go())"
+ARRIVE = "window.arrive()"
 TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((node) =>
     !node.closest(".ek-scroll, .ek-announced, .ek-compare-scroll, .ek-for-readers") && node.checkVisibility({ visibilityProperty: true })
     && getComputedStyle(node).overflowX !== "visible" && getComputedStyle(node).overflowX !== "clip"
     && getComputedStyle(node).textOverflow !== "ellipsis" && node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML.slice(0, 90))"""
 
 
-def open_narrow(login: Login, width: int, case: str = CASE) -> Screen:
-    screen = login()
-    screen.open(case)
+def resize(screen: Screen, width: int) -> None:
     screen.page.set_viewport_size({"width": width, "height": 800})
-    screen.page.wait_for_selector(".ek-pane[data-painted]")
-    return screen
+    screen.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+
+
+@pytest.fixture
+def start(login: Login, case_queue: CaseQueue, small_run_output: Path) -> Callable[..., Screen]:
+    """Gives the screen of a small case of that name, three pages of one document, at a width."""
+
+    def begin(name: str, width: int = 1440) -> Screen:
+        case_queue.put(small_run_output, "one_document", name)
+        screen = login()
+        screen.button("Refresh").click()
+        screen.open(name)
+        screen.page.wait_for_selector(".ek-pane[data-painted]")
+        resize(screen, width)
+        return screen
+
+    return begin
 
 
 def tab(screen: Screen, name: str) -> None:
@@ -46,27 +60,27 @@ def page_width(screen: Screen) -> int:
     return width
 
 
-def test_one_pane_by_tabs_and_decisions_at_the_foot(login: Login) -> None:
-    screen = open_narrow(login, 480)
+def test_one_pane_by_tabs_and_decisions_at_the_foot(start: Callable[..., Screen]) -> None:
+    screen = start("n_tabs", 480)
     sheet, card, pages = (screen.page.locator(name) for name in (".ek-sheet >> nth=0", ".ek-why", ".ek-ribbon"))
     for name, part in (("Case", card), ("Documents", pages), ("Page", sheet)):
         tab(screen, name)
         assert [one.is_visible() for one in (sheet, card, pages)] == [one is part for one in (sheet, card, pages)]
         assert screen.button("Validate and next").is_visible()
-    screen.page.set_viewport_size({"width": 720, "height": 900})
+    resize(screen, 720)
     assert [one.is_visible() for one in (sheet, card, pages)] == [True, True, False]
-    screen.page.set_viewport_size({"width": 1440, "height": 900})
+    resize(screen, 1440)
     assert [one.is_visible() for one in (sheet, card, pages)] == [True, True, True]
 
 
-def test_keys_work_in_every_tab(login: Login) -> None:
-    screen = open_narrow(login, 480)
+def test_keys_work_in_every_tab(start: Callable[..., Screen]) -> None:
+    screen = start("n_keys", 480)
     screen.page.keyboard.press("c")  # its button is in the tab behind, which comes to the front
     expect(screen.page.locator(".ek-issue.ek-selected .ek-on")).to_be_visible()
     assert front_tab(screen) == "Case"
     screen.page.keyboard.press("u")
     screen.settle()
-    screen.page.keyboard.press("ArrowLeft")
+    screen.page.keyboard.press("ArrowRight")
     screen.page.wait_for_selector(".ek-pane[data-page='2'][data-painted$=':2']")
     assert front_tab(screen) == "Page", "a page that was turned to is in sight"
     tab(screen, "Documents")
@@ -81,7 +95,10 @@ def test_keys_work_in_every_tab(login: Login) -> None:
 
 
 def test_a_page_behind_another_tab_is_not_seen(login: Login) -> None:
-    screen = open_narrow(login, 480, "misfiled_page")
+    screen = login()
+    screen.open("altered_quotes")
+    screen.page.wait_for_selector(".ek-issue.ek-selected .ek-seen")
+    resize(screen, 480)
     tab(screen, "Case")
     screen.page.locator(".ek-issue:not(.ek-selected) .ek-message").first.click()
     screen.settle()
@@ -92,47 +109,38 @@ def test_a_page_behind_another_tab_is_not_seen(login: Login) -> None:
 
 
 def test_nothing_scrolls_sideways_at_320_pixels(login: Login) -> None:
-    screen = login(width=320, height=640)
+    screen = login()
+    resize(screen, 320)
     assert page_width(screen) == 320
     assert screen.page.evaluate(TOO_WIDE) == []
-    screen.page.set_viewport_size({"width": 1440, "height": 900})
-    screen.open(CASE)
-    screen.page.set_viewport_size({"width": 320, "height": 640})
+    resize(screen, 1440)
+    screen.open("fabricated_quote")
+    resize(screen, 320)
     for name in ("Page", "Case", "Documents"):
         tab(screen, name)
         assert page_width(screen) == 320
         assert screen.page.evaluate(TOO_WIDE) == []
 
 
-def test_rare_keys_work_while_more_is_closed(login: Login) -> None:
-    screen = login()
-    screen.open(CASE)
+def test_rare_keys_work_while_more_is_closed(start: Callable[..., Screen]) -> None:
+    screen = start("n_rare")
     assert not screen.page.locator(".ek-rare").is_visible()
     screen.page.keyboard.press("Shift+D")
     expect(screen.page.locator(".ek-editor .ek-flag")).to_have_text("duplicate")
     screen.page.keyboard.press("u")
     expect(screen.page.locator(".ek-editor .ek-flag")).to_have_count(0)
     ranges = screen.page.locator(".ek-segment header > span")
-    screen.turn_to(3)
-    screen.settle()
-    screen.page.keyboard.press("s")
-    expect(ranges).to_have_text(["1–2", "3–4"])
-    screen.turn_to(4)
-    screen.settle()
-    screen.page.keyboard.press(",")  # brackets need a third key on many keyboards
-    expect(ranges).to_have_text(["1–3", "4"])
-    screen.turn_to(2)
-    screen.settle()
-    screen.page.keyboard.press(".")
-    expect(ranges).to_have_text(["1–2", "3–4"])
+    for page, key, expected in ((2, "s", ["1", "2–3"]), (3, ",", ["1–2", "3"]), (1, ".", ["1", "2–3"])):
+        screen.turn_to(page)
+        screen.settle()
+        screen.page.keyboard.press(key)  # brackets need a third key on many keyboards
+        expect(ranges).to_have_text(expected)
 
 
-def test_a_deciding_key_waits_for_the_page(login: Login) -> None:
-    screen = login()
-    screen.open(CASE)
-    screen.page.wait_for_selector(".ek-pane[data-painted]")
+def test_a_deciding_key_waits_for_the_page(start: Callable[..., Screen]) -> None:
+    screen = start("n_waits")
     screen.page.evaluate(SLOW_PICTURES)
-    screen.page.keyboard.press("Home")
+    screen.page.keyboard.press("End")
     screen.page.keyboard.press("2")
     screen.page.wait_for_timeout(500)
     assert screen.page.locator(".ek-chosen").inner_text().startswith("Clinical Note"), "the page is not in sight yet"
@@ -141,16 +149,14 @@ def test_a_deciding_key_waits_for_the_page(login: Login) -> None:
     assert screen.page.locator(".ek-slow").inner_text() == ""
 
 
-def test_a_deciding_key_without_page_says_so(login: Login) -> None:
-    screen = login()
-    screen.open(CASE)
-    screen.page.wait_for_selector(".ek-pane[data-painted]")
+def test_a_deciding_key_without_page_says_so(start: Callable[..., Screen]) -> None:
+    screen = start("n_drops")
     screen.page.evaluate(SLOW_PICTURES)
-    screen.page.keyboard.press("Home")
+    screen.page.keyboard.press("End")
     screen.page.keyboard.press("2")
     expect(screen.page.locator(".ek-slow")).to_have_text("The page was still loading: press again.")
     screen.page.evaluate(ARRIVE)
-    screen.page.wait_for_selector(".ek-pane[data-painted$=':1']")
+    screen.page.wait_for_selector(".ek-pane[data-painted$=':3']")
     screen.settle()
     assert screen.page.locator(".ek-chosen").inner_text().startswith("Clinical Note")
     screen.page.keyboard.press("2")
