@@ -152,7 +152,7 @@ function render({ model, el: root }) {
     const bound = (key, other, name, isOff, action) => el("button", { "data-key": key, "data-decides": "", disabled: locked || isOff,
       onclick: () => send(action, { segment: at, page }) }, name, kbd(key), kbd(other));
     fill(controls,
-      el("div", { class: "ek-row" },
+      el("div", { class: "ek-row ek-head" },
         el("b", { text: `Document ${at + 1} of ${segments.length} · ${pages(segment.start, segment.end)}` }),
         FLAGS.filter(([flag]) => (segment.flags || []).includes(flag)).map(([, name]) => el("span", { class: "ek-flag", text: name.toLowerCase() })),
         el("span", { class: "ek-grow" }),

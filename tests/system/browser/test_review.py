@@ -251,7 +251,7 @@ def test_a_small_screen_shows_everything_that_decides(review_server: Served, log
         for box in boxes:
             assert 0 <= box["y"] <= height - box["height"]
             assert 0 <= box["x"] <= width - box["width"]
-        assert len({round(box["y"] + box["height"]) for box in boxes[:4]}) == 1, "one row decides"
+        assert len({round(box["y"] + box["height"]) for box in boxes[:4]}) == 1, f"one row decides at {width}"
     screen.queue()
 
 
