@@ -21,7 +21,7 @@ SLOW_PICTURES = """() => {
 }"""
 ARRIVE = "window.arrive()"
 TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((node) =>
-    !node.closest(".ek-scroll, .ek-announced, .ek-compare-scroll, .ek-for-readers") && node.checkVisibility({ visibilityProperty: true })
+    !node.closest(".ek-scroll, .ek-announced, .ek-compare-scroll, .ek-for-readers, thead") && node.checkVisibility({ visibilityProperty: true })
     && getComputedStyle(node).overflowX !== "visible" && getComputedStyle(node).overflowX !== "clip"
     && getComputedStyle(node).textOverflow !== "ellipsis" && node.scrollWidth > node.clientWidth + 1).map((node) => node.outerHTML.slice(0, 90))"""
 
