@@ -82,12 +82,6 @@ function render({ model, el: root }) {
     el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), disabled: model.get("is_locked"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
 
-  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { "data-focus": "types", text: "What the five types mean" }),
-    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
-      el("b", { text: one.type }), el("p", { text: one.definition }),
-      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
-      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
-
   let drawnFor = null;
   const draw = () => {
     const shown = model.get("case");
@@ -98,15 +92,14 @@ function render({ model, el: root }) {
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
     fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
-      el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
+      el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, el("h2", { text: shown.headline }),
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
-      definitions(),
+      shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Document ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),

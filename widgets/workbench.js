@@ -39,6 +39,7 @@ const KEYS = [
     ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
     ["k  l", "After a blind answer that the program does not share: keep yours, look again"],
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
+    ["Shift+G", "Guidelines of your house, and what the five types mean"],
   ]],
   ["The document on screen", [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
@@ -117,10 +118,10 @@ const keyboard = (isAlone) => {
     const target = event.target instanceof Element ? event.target : document.body;
     if (!key || (!isAlone && !target.closest(".ek"))) return;
     if (document.querySelector(".ek-lost:not([hidden])")) return;
-    const keys = document.querySelector(".ek-keys:not([hidden])");
-    if (keys) {
-      if (key === "Tab") { event.preventDefault(); keys.querySelector("button").focus(); }
-      if (key === "Escape" || key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); }
+    const dialog = document.querySelector(".ek-keys:not([hidden])");
+    if (dialog) {
+      if (key === "Tab") { event.preventDefault(); dialog.querySelector("button").focus(); }
+      if (key === "Escape" || key === dialog.dataset.key) { dialog.querySelector("button").click(); event.preventDefault(); }
       return;
     }
     if (isTyping(target) || event.defaultPrevented) return;
@@ -210,20 +211,34 @@ function render({ model, el: root }) {
   document.addEventListener("evalkit-slow", toldSlow);
   document.addEventListener("evalkit-lost", lost);
 
-  let before = null;
-  const keys = el("div", { class: "ek ek-keys", role: "dialog", "aria-modal": "true", "aria-label": "Keys", hidden: true },
-    el("div", { class: "ek-keys-card" },
-      el("header", {}, el("h2", { text: "Keys" }), el("button", { text: "Close", onclick: () => toggleKeys() })),
-      el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
-        el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })])))))));
-  const toggleKeys = () => {
-    keys.hidden = !keys.hidden;
-    if (keys.hidden) { before?.focus(); return; }
-    before = document.activeElement;
-    keys.querySelector("button").focus();
+  const addDialog = (title, key, ...body) => {
+    let before = null;
+    const node = el("div", { class: "ek ek-keys", role: "dialog", "aria-modal": "true", "aria-label": title, "data-key": key, hidden: true },
+      el("div", { class: "ek-keys-card" }, el("header", {}, el("h2", { text: title }), el("button", { text: "Close", onclick: () => toggle() })), body));
+    const toggle = () => {
+      node.hidden = !node.hidden;
+      if (node.hidden) { before?.focus(); return; }
+      before = document.activeElement;
+      node.querySelector("button").focus();
+    };
+    document.body.append(node);
+    return { node, toggle };
   };
-  document.body.append(keys);
+  const keys = addDialog("Keys", "?", el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
+    el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]))))));
+  const toggleKeys = keys.toggle;
   document.addEventListener("evalkit-keys", toggleKeys);
+  const block = ({ kind, lines }) => {
+    if (kind === "heading") return lines.map((text) => el("h3", { text }));
+    return kind === "list" ? el("ul", {}, lines.map((text) => el("li", { text }))) : el("p", { text: lines.join(" ") });
+  };
+  const guidelines = addDialog("Guidelines", "Shift+G", el("div", { class: "ek-guidelines", dir: "auto" }, model.get("guidelines").map(block)),
+    el("h3", { text: "What the five types mean" }),
+    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
+      el("b", { text: one.type }), el("p", { text: one.definition }),
+      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
+      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
+  model.on("change:guidelines", () => fill(guidelines.node.querySelector(".ek-guidelines"), model.get("guidelines").map(block)));
   const stopKeys = keyboard(model.get("can_log_out"));
 
   const draw = () => {
@@ -243,6 +258,7 @@ function render({ model, el: root }) {
       el("span", { class: "ek-pill", title: "cases that you finished today; cases still open; your median time per case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
+      el("button", { "data-key": "Shift+G", onclick: guidelines.toggle }, "Guidelines", kbd("⇧G")),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
       model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: `${served().baseUrl}logout`, text: "Log out" }) : null,
     );
@@ -296,7 +312,8 @@ function render({ model, el: root }) {
     stopKeys();
     stopDrawing();
     overlay.remove();
-    keys.remove();
+    keys.node.remove();
+    guidelines.node.remove();
   };
 }
 
