@@ -76,7 +76,6 @@ function render({ model, el: root }) {
     update();
     tellCheck();
     reveal();
-    if (as === "new") line.scrollIntoView({ block: "nearest" });
     input.focus();
     input.select();
   };
@@ -102,6 +101,7 @@ function render({ model, el: root }) {
     verdict.textContent = problem || (isChanged ? `${said.typed} → ${said.value}${said.is_asked ? ". Press Enter again to keep it." : ""}` : "");
     verdict.className = `ek-check ${problem ? "ek-check-wrong" : ""}`;
     if (problem) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
+    if (verdict.textContent || mode === "new") line.scrollIntoView({ block: "nearest" });
   };
   model.on("change:checked", () => {
     const said = model.get("checked");
