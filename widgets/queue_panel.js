@@ -145,7 +145,7 @@ function render({ model, el: root }) {
       "aria-label": [row.pdf_filename, does ? `Enter: ${does}` : "", isNext ? "comes next" : "", state(row)].filter(Boolean).join(", "),
     },
       el("td", { class: "ek-case-what" },
-        el("b", { text: row.pdf_filename }), isNext ? el("span", { class: "ek-queue-next", text: "next" }) : null,
+        el("b", { class: "ek-file", text: row.pdf_filename }), isNext ? el("span", { class: "ek-queue-next", text: "next" }) : null,
         row.decision_reason ? el("div", { class: "ek-case-why", text: row.decision_reason }) : null),
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),
