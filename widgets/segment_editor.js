@@ -214,11 +214,11 @@ function render({ model, el: root }) {
           onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),
+        model.get("can_reply") ? el("button", { "data-focus": "reply", onclick: () => ask("reply") }, "Reply") : null,
         el("button", { "data-focus": "more", "aria-expanded": !rare.hidden, "aria-controls": "ek-rare", onclick: toggleRare }, rare.hidden ? "More" : "Less")),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
     fill(rareDecisions,
       el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
-      model.get("can_reply") ? el("button", { "data-focus": "reply", onclick: () => ask("reply") }, "Reply") : null,
       el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
       el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, label("undeterminable"), kbd("q")),
       el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")));
