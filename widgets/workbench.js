@@ -44,7 +44,7 @@ const KEYS = [
     ["[  ]", "It starts on this page, ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
     ["n", "Write a note on the issue, the document or the whole case"],
   ]],
-  ["Issues", [["j  k", "Next, previous issue"], ["c", "There is a problem: the issue is right"], ["x", "No problem: the issue is wrong"], ["p", "Accept the offered correction"]]],
+  ["Issues", [["j  k", "Next, previous issue"], ["c", "First answer: change what the program had"], ["x", "Second answer: the program is right"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
     ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter saves it, Esc leaves it as it was"],
     ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["l", "Show or hide empty fields"],

@@ -144,7 +144,9 @@ def test_differing_word_is_marked_in_claim_and_passage(build: Any) -> None:
 
 
 def test_boundary_doubt_lights_both_page_edges(build: Any) -> None:
-    doubt = build.issue("V2-0001", code="V2-BOUNDARY-DOUBT", page=2, segment_index=1, facts={"doubt": "new", "sign": "x"})
+    doubt = build.issue(
+        "V2-0001", code="V2-BOUNDARY-DOUBT", page=2, segment_index=1, facts={"doubt": "new", "sign": "x"}
+    )
     context = context_of(build, doubt)
     assert texts(context.paragraphs_before) == [(1, "alpha two"), (1, "alpha three")]
     assert texts(context.paragraphs_after)[0] == (2, "beta one")

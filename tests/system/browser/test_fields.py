@@ -125,9 +125,9 @@ def test_altered_amount_is_highlighted_corrected_and_saved(
     one.type(true_tax("a_altered"))
     screen.page.wait_for_selector(".ek-check-right")
     one.press("Enter")
-    screen.page.wait_for_selector(".ek-changes li")
+    screen.page.wait_for_selector(".ek-record .ek-line-change")
     said = true_tax("a_altered").replace(",", "")
-    assert screen.page.locator(".ek-changes").inner_text() == f"Social security tax withheld: 9999.99 → {said}"
+    assert screen.page.locator(".ek-record").inner_text() == f"Social security tax withheld: 9999.99 → {said}"
     screen.shot(shots, "fields-corrected-1440")
     assert screen.button("Validate and next").is_disabled()
     one.press("Control+Enter")
