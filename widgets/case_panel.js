@@ -69,13 +69,24 @@ function render({ model, el: root }) {
     el("button", { "data-key": "j", "data-repeats": "", "aria-label": "next issue", onclick: () => step(1) }, "Next", kbd("j")),
     el("button", { "data-key": "k", "data-repeats": "", "aria-label": "previous issue", onclick: () => step(-1) }, "Previous", kbd("k"))) : null);
 
+  // After a blind answer that the program does not share: it is saved, and the screen stops once.
+  const stop = ({ you, program, because }) => el("section", { class: "ek-stop", role: "alert" },
+    el("h2", { text: "The program gave another answer." }),
+    el("p", {}, el("b", { text: "You: " }), `${you}.`),
+    el("p", {}, el("b", { text: "The program: " }), `${program}${because ? `, ${because}` : ""}.`),
+    el("div", { class: "ek-row" },
+      el("button", { class: "ek-primary", "data-key": "k", onclick: () => send("next") }, "Keep mine", kbd("k")),
+      el("button", { "data-key": "l", onclick: () => send("look_again") }, "Look again", kbd("l"))),
+    el("p", { class: "ek-muted", text: "Your answer is saved. It counts as your independent answer, also if you change it now." }));
+
+  const titleOf = (name) => (name.length > 1 ? name : `Answer ${name}`);
   const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
-    el("header", {}, el("b", { text: `Answer ${one.name}` }), el("span", { class: "ek-muted", text: one.overall })),
+    el("header", {}, el("b", { text: titleOf(one.name) }), el("span", { class: "ek-muted", text: one.overall })),
     el("ul", {}, one.segments.map((row) => el("li", { class: row.differs ? "ek-differs" : "" },
       el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), ` ${pages(row.start, row.end)}`,
       row.flags.length ? el("span", { class: "ek-muted", text: ` · ${row.flags.join(", ")}` }) : null))),
     one.notes ? el("p", { class: "ek-muted", text: one.notes }) : null,
-    one.can_take ? el("button", { text: `Take answer ${one.name}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
+    one.can_take ? el("button", { text: `Take ${titleOf(one.name)[0].toLowerCase()}${titleOf(one.name).slice(1)}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
 
   const repair = (one) => el("li", {}, `${one.description}: `,
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
@@ -100,7 +111,7 @@ function render({ model, el: root }) {
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
-    fill(root, closing(shown.closing),
+    fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
       el("div", { class: "ek-why" }, shown.headline ? el("h2", { text: shown.headline }) : null,
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),

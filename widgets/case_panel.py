@@ -104,7 +104,7 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
 
 def render_closing(case: ReviewCase, outcome_words: Mapping[str, str]) -> dict[str, Any]:
     """Build ``closing`` of the panel's case: who decided a closed case, when and how."""
-    if (review := case.closing_review) is None:
+    if (review := case.closing_review) is None or not case.is_completed:
         return {}
     outcome = outcome_words.get(review.outcome, review.outcome).capitalize()
     is_decided = review.outcome != "undeterminable"

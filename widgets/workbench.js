@@ -37,6 +37,7 @@ const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
     ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
+    ["k  l", "After a blind answer that the program does not share: keep yours, look again"],
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
   ]],
   ["The document on screen", [

@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -325,7 +325,8 @@ class Workbench:
 
     def open_next_case(self, _: Message) -> None:
         """Open the case that should be decided next, or say that none is waiting."""
-        if self._controller is None:  # if a case is open, this is the second press of a double click
+        # If a case is open, this is the second press of a double click, unless the case is closed.
+        if self._controller is None or self.case.is_locked:
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
@@ -335,9 +336,13 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ a case
 
-    def _open_and_show_case(self, case_id: str, *, take_over: bool = False) -> None:
+    def look_again_at_blind_answer(self, _: Message) -> None:
+        """Open the blind case that was just answered, to be changed beside the program's answer."""
+        self._open_and_show_case(self.case.packet.case_id, look_again=True)
+
+    def _open_and_show_case(self, case_id: str, **options: bool) -> None:
         try:
-            case = self.review_session.open_and_claim_case(case_id, take_over=take_over)
+            case = self.review_session.open_and_claim_case(case_id, **options)
         except EvalkitError as error:
             if isinstance(error, StoreError) and not isinstance(error, NotFound):
                 self._forget_case()
@@ -554,10 +559,9 @@ class Workbench:
 
     def _has_expert_answer(self) -> bool:
         case, draft = self.case, self.draft
-        if case.is_locked:
-            return False
         initial_draft = Draft.create_blank(draft.total_pages) if case.is_blind else Draft.from_packet(case.packet)
-        return bool(draft.notes) or _dump_expert_answer(draft) != _dump_expert_answer(initial_draft)
+        initial_draft = case.draft if case.closing_review else initial_draft
+        return draft.notes != initial_draft.notes or _dump_expert_answer(draft) != _dump_expert_answer(initial_draft)
 
     # ------------------------------------------------------------------------------------------ the decision
 
@@ -586,7 +590,15 @@ class Workbench:
             self.submit_review(validate=validate)
 
     def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
-        """Submit a validation, the expert's answer, or the reason why nobody can tell."""
+        """Submit a validation, the expert's answer, or the reason why nobody can tell.
+
+        After another look at a blind answer, an unchanged answer is kept as it was submitted.
+        """
+        is_decision = validate or undeterminable_reason is not None
+        if self.case.closing_review and not is_decision and not self._has_expert_answer():
+            self._release_case()
+            self._open_next_or_show_queue()
+            return
         self._close_case(
             self.review_session.submit_review(
                 self.case.packet.case_id, self.draft, validate=validate, undeterminable_reason=undeterminable_reason
@@ -603,7 +615,14 @@ class Workbench:
         if receipt.production_type:
             parts.append(f"production: {receipt.production_type}")
         self.bar.notice = " · ".join(parts if receipt.feedback else (*parts, *more_parts))
-        if receipt.feedback:
+        if receipt.disagreement:
+            self._undo_stack = []
+            self.controller.case = replace(
+                self.case, is_completed=True, closing_review=receipt.review, draft=self.draft
+            )
+            self.controller.panel.case = self.controller.panel.case | {"stop": dict(receipt.disagreement)}
+            self._refresh_widgets()
+        elif receipt.feedback:
             self._show_queue(receipt.feedback)
         else:
             self._open_next_or_show_queue()
@@ -651,6 +670,7 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "refresh": Action(Workbench.return_to_queue),
     "next": Action(Workbench.open_next_case),
     "open": Action(Workbench.open_case),
+    "look_again": Action(Workbench.look_again_at_blind_answer),
     "view": Action(Workbench.change_queue_query),
     "select": Action(Workbench.show_selected_target),
     "page": Action(Workbench.change_page),

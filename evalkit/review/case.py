@@ -86,7 +86,7 @@ class Opinion:
     """One of the two answers that an adjudicator compares, without its author's name."""
 
     label: str
-    """``A`` or ``B``, in an order that does not reveal whose answer came first."""
+    """``A`` or ``B``, in an order that does not reveal whose answer came first; or a title in words."""
     draft: Draft
     """The answer as a draft; one segment without a type if the expert could not tell."""
     outcome: ReviewOutcome
@@ -123,7 +123,8 @@ class ReviewCase(ABC):
     is_read_only: bool = False
     """True if this reviewer's role permits reading cases but not deciding them."""
     closing_review: Review | None = None
-    """The review that decided a closed case, whose answer is ``draft``; None if open, or not to be read yet."""
+    """The review that decided a closed case; None if open, or not to be read yet. ``draft`` is its answer. The case is closed
+    unless its reviewer looks again at an own blind answer."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
         """Get an issue with the document's text around its place.
@@ -224,6 +225,13 @@ class ReviewCase(ABC):
         """
         return ""
 
+    def describe_disagreement(self, draft: Draft) -> dict[str, str]:
+        """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.
+
+        ``because`` is the agent's evidence or reasoning; empty if it gave none. The result is empty if both answers agree.
+        """
+        return {}
+
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""
         return self.viewing_requirements
@@ -267,7 +275,7 @@ class ReviewCase(ABC):
         parts = [*self._describe_issue_counts(unseen.issue_ids)]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
-        return f"{_join_with_and(parts)} not yet seen" if parts else None
+        return f"{join_with_and(parts)} not yet seen" if parts else None
 
     def explain_submission_block(self, draft: Draft) -> str | None:
         """Explain why the draft cannot be submitted as an answer or a correction now.
@@ -427,7 +435,7 @@ def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     words = [
         f"{first_page}" if first_page == last_page else f"{first_page}–{last_page}" for first_page, last_page in ranges
     ]
-    return f"page{'' if is_single_page else 's'} {_join_with_and(words)}"
+    return f"page{'' if is_single_page else 's'} {join_with_and(words)}"
 
 
 def format_page_numbers(pages: Iterable[int]) -> str:
@@ -451,6 +459,6 @@ def _join_notes_of_draft(draft: Draft) -> str:
     return "\n".join(filter(None, [draft.notes, *issue_lines]))
 
 
-def _join_with_and(words: Sequence[str]) -> str:
+def join_with_and(words: Sequence[str]) -> str:
     """Join words: ``1``, ``1 and 2``, ``1, 2 and 3``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
