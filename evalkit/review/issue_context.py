@@ -117,14 +117,14 @@ def build_issue_context(
     segments = packet.classification.segments if packet.classification else ()
     segment = _find_segment(issue, segments)
     evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
-    quote_claims = _collect_quote_claims(issue, evidence)
+    boundary_page = _find_boundary_page(issue, bundle)
+    quote_claims = [] if boundary_page else _collect_quote_claims(issue, evidence)
     default_page = segment.start_page if segment else 1
     match = _find_best_match(quote_claims, default_page, locator or QuoteLocator(bundle))
     surroundings = _collect_surroundings(bundle, match) if match and match.page_number else None
     shown_match = match if surroundings else None
     claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
     first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
-    boundary_page = _find_boundary_page(issue, bundle)
     difference = match.difference if match and issue.quote else None
     return IssueContext(
         issue=issue,
@@ -138,11 +138,7 @@ def build_issue_context(
         paragraphs_matched=surroundings.matched if surroundings else (),
         paragraphs_after=surroundings.after if surroundings else first_paragraphs,
         page_found=shown_match.page_number if shown_match else None,
-        boxes=shown_match.boxes
-        if shown_match
-        else ()
-        if issue.quote
-        else issue.boxes or tuple(_find_boundary_boxes(bundle, boundary_page)),
+        boxes=shown_match.boxes if shown_match else _choose_boxes(issue, bundle, boundary_page),
         verdict=issue.verdict or (match.verdict if match else None),
         note=_describe_context(
             bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
@@ -157,10 +153,12 @@ def _find_boundary_page(issue: Issue, bundle: DocumentBundle) -> int | None:
     return issue.page if is_boundary and issue.page and 2 <= issue.page <= bundle.total_pages else None
 
 
-def _find_boundary_boxes(bundle: DocumentBundle, page_number: int | None) -> Iterator[PageBox]:
-    """Find the boxes of the last block before a boundary and of the first one after it."""
-    for number, edge in ((page_number - 1, slice(-1, None)), (page_number, slice(1))) if page_number else ():
-        yield from ((number, *block.box) for block in bundle.page(number).visible_blocks[edge])
+def _choose_boxes(issue: Issue, bundle: DocumentBundle, boundary_page: int | None) -> tuple[PageBox, ...]:
+    """Choose the boxes to show without a passage: the issue's; for a boundary, the text on both sides."""
+    if boundary_page is None:
+        return () if issue.quote else issue.boxes
+    edges = ((boundary_page - 1, slice(-1, None)), (boundary_page, slice(1)))
+    return tuple((page, *block.box) for page, edge in edges for block in bundle.page(page).visible_blocks[edge])
 
 
 def _read_last_paragraphs(bundle: DocumentBundle, page_number: int | None) -> tuple[ContextParagraph, ...]:

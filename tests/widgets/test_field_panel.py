@@ -93,7 +93,7 @@ def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
     assert attempt["title"].startswith("Reading 1: as Form W-2 (Wage and Tax Statement); 99")
     assert attempt["found"] == ["Social security tax is not 6.2% of social security wages and tips - please verify"]
     assert first["stopped"] == "Stopped: the form as a whole passed its checks."
-    assert screen.panels["extraction"].case["subline"] == "1 major issue · 1 of 2 reports and forms"
+    assert screen.panels["extraction"].case["subline"] == "1 doubt · 1 of 2 reports and forms"
 
 
 def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
