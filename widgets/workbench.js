@@ -31,7 +31,7 @@ const tab = tabId();
 // Keys that press no button with `data-key` move the page.
 const MOVES = {
   ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
-  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet",
+  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet", z: "mark",
 };
 const KEYS = [
   ["Decide", [
@@ -47,8 +47,8 @@ const KEYS = [
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "First answer: change what the program had"], ["x", "Second answer: the program is right"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
-    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter saves it, Esc leaves it as it was"],
-    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["l", "Show or hide empty fields"],
+    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter keeps it (twice, if it is written in another form), Esc leaves it as it was"],
+    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["+", "Add an entry that the program missed"],
     ["PageUp  PageDown", "Previous form, next form"],
   ]],
   ["A template that reads statements", [
@@ -59,6 +59,7 @@ const KEYS = [
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
     ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages"],
+    ["z", "Mark a passage: arrow keys select words, with Shift more; the mouse draws a box. Or select with the mouse, Alt+drag for a box"],
   ]],
 ];
 
@@ -124,7 +125,7 @@ const keyboard = (isAlone) => {
     }
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
-    if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // the arrow keys move the edge
+    if (target.closest("[data-edge], .ek-marking") && key.startsWith("Arrow")) return; // they move the edge, or select words
     const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // true while a dialog covers the page
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");

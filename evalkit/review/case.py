@@ -19,6 +19,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, PageBox
 from evalkit.review.draft import Draft
+from evalkit.review.field_answers import format_field_value
 from evalkit.review.ground_truth import GroundTruthRecord, IssueVerdict, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.packet import SMEPacket
@@ -451,12 +452,13 @@ def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
 
 
 def _join_notes_of_draft(draft: Draft) -> str:
-    """Join the expert's notes on the case and on issues without a verdict."""
+    """Join the expert's notes on the case, issues without a verdict, deleted entries."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
     issue_lines = (
         f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged_ids
     )
-    return "\n".join(filter(None, [draft.notes, *issue_lines]))
+    removal_lines = (f"{key}: {format_field_value(answer)}" for key, answer in draft.fields.items() if answer.removed)
+    return "\n".join(filter(None, [draft.notes, *issue_lines, *removal_lines]))
 
 
 def join_with_and(words: Sequence[str]) -> str:
