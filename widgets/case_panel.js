@@ -142,7 +142,7 @@ function render({ model, el: root }) {
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
       else if (selected) selected.scrollIntoView({ block: "start" });
       const mark = root.querySelector(".ek-selected .ek-window mark");
-      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, with some text before it
+      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 26; // the match, with some text before it
     }
   };
   return drawnOnChange(model, root, draw);

@@ -254,7 +254,7 @@ def test_inverted_signs_are_put_right_by_choosing(
     review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
 ) -> None:
     one = sheet("d_signs")
-    assert "CRITICAL" in one.page.locator(".ek-issue").first.inner_text()
+    assert "grave doubt" in one.page.locator(".ek-issue").first.inner_text()
     one.look()
     one.page.keyboard.press("4")
     one.page.get_by_label("Amounts with a minus, brackets or DR are").select_option("withdrawals")
