@@ -13,14 +13,14 @@ function render({ model, el: root }) {
   };
   const paragraph = (style) => ({ text, mark, word }) => {
     const [from, to] = mark.length ? mark : [0, 0];
-    return el("p", { dir: "auto" }, piece(text, 0, from, word),
+    return el("p", { class: "ek-words" }, piece(text, 0, from, word),
       from < to ? el("mark", { class: `ek-${style}` }, piece(text, from, to, word)) : null, piece(text, to, text.length, word));
   };
   const passages = (shown) => el("div", { class: "ek-context" },
     shown.passages.map(({ label, paragraphs }) => [el("p", { class: "ek-muted ek-label", text: label }),
       el("div", { class: "ek-quote ek-window" }, paragraphs.map(paragraph(shown.style)))]),
     shown.hidden ? [el("p", { class: "ek-muted ek-label", text: "Hidden words, which nobody sees on the page" }),
-      el("div", { class: "ek-quote ek-window ek-hidden-words", dir: "auto", text: shown.hidden })] : null);
+      el("div", { class: "ek-quote ek-window ek-hidden-words ek-words", text: shown.hidden })] : null);
 
   const verdictOn = (issue) => (model.get("verdicts")[issue.issue_id] || {}).verdict;
   // The answers of the selected question stay in sight, however far the list is scrolled.
@@ -54,7 +54,7 @@ function render({ model, el: root }) {
     issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
     issue.quote && (issue.is_claim || !shown || !shown.passages.length) ? [
       issue.is_claim ? el("p", { class: "ek-muted ek-label", text: `The program quotes${issue.page ? ` from page ${issue.page}` : ""}` }) : null,
-      el(isStruck ? "del" : "div", { class: "ek-quote ek-claimed", dir: "auto" }, "“", piece(issue.quote, 0, issue.quote.length, shown ? shown.quote_word : []), "”")] : null,
+      el(isStruck ? "del" : "div", { class: "ek-quote ek-claimed ek-words" }, "“", piece(issue.quote, 0, issue.quote.length, shown ? shown.quote_word : []), "”")] : null,
     shown ? passages(shown) : null,
     model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null);
   };
@@ -96,12 +96,6 @@ function render({ model, el: root }) {
     el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), disabled: model.get("is_locked"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
 
-  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { "data-focus": "types", text: "What the five types mean" }),
-    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
-      el("b", { text: one.type }), el("p", { text: one.definition }),
-      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
-      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
-
   let drawnFor = null;
   const draw = () => {
     const shown = model.get("case");
@@ -112,15 +106,14 @@ function render({ model, el: root }) {
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
     fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
-      el("div", { class: "ek-why" }, shown.headline ? el("h2", { text: shown.headline }) : null,
+      el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, shown.headline ? el("h2", { text: shown.headline }) : null,
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "The checks found no doubt. Decide as if there had been no checks." }),
-      definitions(),
+      shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found no doubt. Decide as if there had been no checks." }),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Document ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
@@ -130,7 +123,7 @@ function render({ model, el: root }) {
             one.evidence.map((quote) => el("button", {
               class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
-            }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
+            }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), el("span", { class: "ek-words", text: `“${quote.snippet}”` })))))))),
       earlierReviews(shown.earlier),
       shown.issues.filter((one) => one.issue_id === model.get("selected")).map(answers));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from evalkit.classification.schema import DocumentType, PresenceLevel, load_type_definitions
+from evalkit.classification.schema import PresenceLevel
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
@@ -44,15 +44,6 @@ PRESENCE_WORDS = {
 }
 
 
-def _list_type_definitions() -> list[dict[str, Any]]:
-    definition_parts = ("definition", "includes", "excludes")
-    return [
-        {"type": document_type.value}
-        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
-        for document_type in DocumentType
-    ]
-
-
 class CasePanel(CasePanelWidget):
     """Panel that shows one classification case."""
 
@@ -64,11 +55,6 @@ class CasePanel(CasePanelWidget):
     )
     is_repair_applied = traitlets.Bool(
         default_value=False, help="True if the expert has accepted the automatic repairs that validating applies."
-    )
-    types = traitlets.List(
-        trait=traitlets.Dict(),
-        default_value=_list_type_definitions(),
-        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
     )
 
 
@@ -128,7 +114,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
             # Names are hidden from an expert who decides between two answers or who answers a blind case.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
             "when": _format_time(review),
-            "outcome": review.outcome,
+            "outcome": f"{review.outcome}{' after the program’s answer was shown' if review.unblinded else ''}",
             "notes": review.correction_notes,
         }
         for review in case.reviews

@@ -19,6 +19,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from evalkit.classification.schema import DocumentType, load_type_definitions
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -27,6 +28,7 @@ from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, Sto
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
+from evalkit.review.guidelines import read_guidelines
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
@@ -48,6 +50,15 @@ log = logging.getLogger("evalkit.widgets")
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
+def _list_type_definitions() -> list[dict[str, Any]]:
+    definition_parts = ("definition", "includes", "excludes")
+    return [
+        {"type": document_type.value}
+        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
+        for document_type in DocumentType
+    ]
+
+
 class TopBar(ScreenWidget):
     """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
 
@@ -65,6 +76,14 @@ class TopBar(ScreenWidget):
     median = traitlets.Unicode(help="This reviewer's median time per case, e.g. ``1:12`` minutes; empty if unknown.")
     notice = traitlets.Unicode(help="A sentence about the last decision that was saved.")
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
+    guidelines = traitlets.List(
+        trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
+    )
+    types = traitlets.List(
+        trait=traitlets.Dict(),
+        default_value=_list_type_definitions(),
+        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
+    )
 
 
 def _log_traceback_and_create_id(error: Exception) -> str:
@@ -112,6 +131,7 @@ class Workbench:
         self.view = ipywidgets.VBox(
             [self.bar, self.content_box], layout=ipywidgets.Layout(width="100%", overflow="hidden")
         )
+        self.view.add_class("ek-screen")
         if is_behind_login:
             self.view.add_class("ek-whole-page")
 
@@ -121,12 +141,11 @@ class Workbench:
         panel_layout = layout(flex="1 1 0", min_height="0", width="100%")
         for panel in self.panels.values():
             panel.layout = panel_layout
-        self.right_column = ipywidgets.VBox(
-            [self.segment_editor], layout=layout(width="456px", min_width="400px", height="100%")
-        )
+        self.right_column = ipywidgets.VBox([self.segment_editor])
         self.right_column.add_class("ek-right")
         self.queue_panel.layout = self.fault_panel.layout = layout(width="100%", height="100%")
-        return ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
+        case_view = ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
+        return case_view.add_class("ek-case-view")
 
     def show_notice(self, sentence: str) -> None:
         """Show a sentence in the open case or, in the queue, above the list."""
@@ -221,6 +240,7 @@ class Workbench:
             self._show_fault(error, message)
             return
         self.content_box.children = []
+        self.bar.guidelines = read_guidelines(self._output_folder)
         if isinstance(case_id, str) and case_id:
             self._open_and_show_case(case_id)
         is_case_closed = self._controller is None or self.case.is_completed
@@ -520,18 +540,12 @@ class Workbench:
     def _refresh_widgets(self) -> None:
         controller, case, draft, editor = self.controller, self.case, self.draft, self.segment_editor
         self.page_pane.segments = segments = controller.build_ribbon_segments()
-        self.page_pane.quotes = editor.quotes = [
-            {
-                "page": quote.page,
-                "text": quote.snippet,
-                "type": quote.document_type,
-                "boxes": [list(box[1:]) for box in quote.boxes],
-            }
-            for quote in draft.evidence
-        ]
+        self.page_pane.quotes = editor.quotes = [quote.model_dump(mode="json") for quote in draft.evidence]
         with editor.hold_sync():
             editor.token = self.page_pane.version
-            editor.has_segments, editor.labels = controller.has_segments, DECISION_LABELS | dict(controller.labels)
+            is_kept = case.closing_review is not None and not self._has_expert_answer()
+            labels = DECISION_LABELS | dict(controller.labels) | ({"correct": "Keep mine and next"} if is_kept else {})
+            editor.has_segments, editor.labels = controller.has_segments, labels
             editor.unmet, editor.unmet_sums = controller.describe_unmet(), draft.unmet_sums
             editor.segments = segments
             editor.dominant = draft.dominant_type.value if draft.dominant_type else None
@@ -630,6 +644,7 @@ class Workbench:
                 self.case, is_completed=True, closing_review=receipt.review, draft=self.draft
             )
             self.controller.panel.case = self.controller.panel.case | {"stop": dict(receipt.disagreement)}
+            self.segment_editor.saved = f"Answer saved {receipt.review.submitted_at[11:19]}"
             self._refresh_widgets()
         elif receipt.feedback:
             self._show_queue(receipt.feedback)

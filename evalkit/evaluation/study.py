@@ -98,7 +98,8 @@ class KnownTruth:
     source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
     """``SME_VALIDATED`` or ``SME_CORRECTED``: an expert's review; ``GOLD``: a file of labels."""
     vouched: frozenset[str]
-    """Parts known to be right (``dominant_type``, ``segments``, ``mixture``); only these may be used as truth."""
+    """Parts known to be right (``dominant_type``, ``segments``, ``mixture``); only these may be used as truth. An answered
+    question is listed too (``boundary:3``), and is no truth about the whole."""
     reviewer: str | None
     is_simulated: bool
     """True if a simulated reviewer (a program) reviewed the document."""
@@ -125,6 +126,8 @@ class IssueWithVerdict(NamedTuple):
     """``confirmed`` or ``dismissed``; None if no expert has judged the issue."""
     auto_fixable: bool = False
     """True if arithmetic could repair the issue; some rules of the arbiter count only such issues, or only others."""
+    quote: str | None = None
+    """The words of the document that the issue is about, or that the answer quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ class ReviewRecord:
     labels_after: DocumentLabels | None
     """The reviewer's labels; None if the review decided nothing."""
     vouched: frozenset[str] = frozenset()
+    struck_quotes: int = 0
+    """Number of quotes that the reviewer struck."""
     segment_flags: tuple[Mapping[str, Any], ...] = ()
     """The reviewer's flags on single segments, as stored: ``segment_index``, ``flag`` and optional page numbers."""
 
@@ -722,6 +727,7 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         labels_before=parse_classification_labels(review["before"]),
         labels_after=parse_classification_labels(review["after"]),
         vouched=frozenset(review["vouched"]),
+        struck_quotes=len(_require_type(review.get("refuted", []), list)),
         segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
     )
 
@@ -804,6 +810,7 @@ def _attach_expert_verdicts(
             issue["message"],
             verdict_by_issue_id.get(issue["issue_id"]),
             issue["auto_fixable"],
+            issue["quote"],
         )
 
 

@@ -282,6 +282,7 @@ def test_looking_again_shows_both_and_an_unchanged_one_is_kept(screen: Workbench
     assert panel.case["claims"]
     assert not screen.segment_editor.is_locked
     assert screen.segment_editor.dominant == "Radiology Report"
+    assert screen.segment_editor.labels["correct"] == "Keep mine and next"
     screen.dispatch_message({"action": "correct", "token": screen.page_pane.version})
     assert screen.bar.case_id not in ("", "doc2_6")
     assert not (tmp_path / "output/reviews/doc2_6/0002.json").exists()
