@@ -16,13 +16,13 @@ Login = Callable[..., Screen]
 
 def test_each_demo_quote_case_needs_three_keys_at_most(review_server: Served, login: Login, shots: Path | None) -> None:
     """From the open case to a truth without the false quote: the answers, then submit."""
+    screen = login()
     files, index = open_folder(review_server.output), open_index(review_server.output)
     for case_id in [row["case_id"] for row in index.list_cases_worst_first("pending", "in_review")]:
         packet = read_packet(files, case_id)
         quotes = {issue.issue_id: issue.quote for issue in packet.open_issues if is_false_quote(issue)}
         if packet.kind != "classification" or not quotes:
             continue
-        screen = login()
         screen.open(case_id)
         keys = 0
         required = [name for name in (issue.issue_id for issue in packet.open_issues) if name in quotes]
@@ -44,6 +44,7 @@ def test_each_demo_quote_case_needs_three_keys_at_most(review_server: Served, lo
         assert json.loads(truth)["ground_truth_source"] == "SME_VALIDATED"
         assert [quote for quote in quotes.values() if quote in truth] == []
         assert keys <= 3
+        screen.rest()
         print(f"\n{case_id}: {keys} keys")
     index.close()
 
