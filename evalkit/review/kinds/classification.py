@@ -305,7 +305,7 @@ class ClassificationReviewCase(ReviewCase):
         quotes = [
             f"because it reads “{quote.snippet}” on page {quote.page}"
             for presence in (disputed.segment_composition if disputed else ())
-            if presence.document_type == disputed.dominant_type
+            if disputed and presence.document_type == disputed.dominant_type
             for quote in presence.top_evidence
         ]
         is_type_same = draft.dominant_type is self._agent_draft.dominant_type
