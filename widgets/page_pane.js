@@ -157,6 +157,17 @@ function pane() {
       });
       tellPainted();
     };
+    // The part of the page at the window's upper left corner; if the window changes its size, the browser has moved the page.
+    let [corner, sized] = [[0, 0], ""];
+    const windowSize = () => `${scroll.clientWidth}×${scroll.clientHeight}`;
+    const noteCorner = () => {
+      if (sized === windowSize()) corner = [scroll.scrollLeft / paper.offsetWidth, scroll.scrollTop / paper.offsetHeight];
+    };
+    const sizeInPlace = () => {
+      sized = windowSize();
+      size();
+      scroll.scrollTo({ left: corner[0] * paper.offsetWidth, top: corner[1] * paper.offsetHeight });
+    };
     const scale = (by) => {
       const at = STEPS.findIndex((step) => step >= zoom);
       zoom = STEPS[Math.min(Math.max(at + by, 0), STEPS.length - 1)];
@@ -221,7 +232,7 @@ function pane() {
       const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
       one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
       const own = model.get("quotes").filter((quote) => quote.page === one.page).flatMap((quote) => quote.boxes);
-      one.own.replaceChildren(...outlines(own.map(([x0, y0, x1, y1]) => ({ x0, y0, x1, y1 })), () => "ek-mark-own"));
+      one.own.replaceChildren(...outlines(own.map(([, x0, y0, x1, y1]) => ({ x0, y0, x1, y1 })), () => "ek-mark-own"));
       const found = finder.hits.filter((hit) => hit.page === one.page);
       one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
     };
@@ -275,13 +286,15 @@ function pane() {
       drawCurrent();
       const place = paper.querySelector(finder.isTurning ? ".ek-hit-now" : ".ek-mark");
       if (model.get("page") === page) finder.isTurning = false; // if not, the page is laid out once more
-      if (place) bringIntoView(place);
+      if (place) bringIntoView(place, isNew);
       else if (isNew) scroll.scrollTo({ top: 0, left: isSpread ? 0 : scroll.scrollLeft });
       tellPainted();
       pump();
     };
-    const bringIntoView = (place) => {
+    const bringIntoView = (place, isNew) => {
       const [box, view] = [place.getBoundingClientRect(), scroll.getBoundingClientRect()];
+      const isInside = box.top >= view.top && box.bottom <= view.bottom && box.left >= view.left && box.right <= view.right;
+      if (isInside && !isNew) return; // the page does not jump under the reader's eyes
       scroll.scrollTop += box.top + box.height / 2 - view.top - view.height / 2;
       if (box.left < view.left || box.right > view.right) {
         scroll.scrollLeft += box.left + box.width / 2 - view.left - view.width / 2;
@@ -320,6 +333,7 @@ function pane() {
       requestAnimationFrame(() => setTimeout(() => {
         layWords();
         if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || model.get("page") !== page) return;
+        if (!scroll.checkVisibility({ visibilityProperty: true })) return; // another tab is in front
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
           const issue = isLightInView(one) ? opened : "";
@@ -423,7 +437,7 @@ function pane() {
       fill(strip, el("span", { text: whose.text }), whose.words ? el("b", { text: ` · ${whose.words}` }) : null,
         hasDifferences ? kbd("w") : null);
       fill(parts, whose.parts.length ? whose.parts.map((part) => el("div", { class: "ek-part" },
-        el("span", { class: "ek-muted", text: part.label }), el("span", { text: part.value }), cut(shown, part.box)))
+        el("span", { class: "ek-muted", text: part.label }), el("span", { class: "ek-words", text: part.value }), cut(shown, part.box)))
         : el("span", { class: "ek-muted", text: "Neither a name nor a date of birth was read on this page." }));
     };
 
@@ -447,7 +461,7 @@ function pane() {
             el("span", { text: `${sentence(pages(...range))} ${range[0] === range[1] ? "belongs" : "belong"} to another patient` }),
             side ? kbd("a") : null) : null),
         el("dl", {}, whose.differences.map((difference) => [
-          el("dt", { text: sentence(difference.fact) }), el("dd", { text: difference.values[side] })])),
+          el("dt", { text: sentence(difference.fact) }), el("dd", { class: "ek-words", text: difference.values[side] })])),
         el("div", { class: "ek-compare-scroll", tabindex: 0, "aria-label": `picture of page ${page}` },
           image ? el("div", { class: "ek-compare-page" }, el("img", { src: image.url, alt: `page ${page}`, draggable: false }),
             outlines(boxes, () => "ek-mark ek-mark-differs"))
@@ -807,7 +821,7 @@ function pane() {
       larger: () => scale(1), smaller: () => scale(-1),
       fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
       rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); frames.place(leaves[0], quarters(shown)); } },
-      find: () => openFind(), sheet: () => openContact(), mark: () => passage.toggle(),
+      find: () => openFind(), sheet: () => openContact(), appear: () => tellPainted(), mark: () => passage.toggle(),
       spread: () => {
         isSpread = !isSpread;
         spread.setAttribute("aria-pressed", String(isSpread));
@@ -859,8 +873,8 @@ function pane() {
     });
     document.addEventListener("visibilitychange", again);
     let scrolling = 0;
-    scroll.addEventListener("scroll", () => { clearTimeout(scrolling); scrolling = setTimeout(tellPainted, 150); }, { passive: true });
-    const resized = new ResizeObserver(size);
+    scroll.addEventListener("scroll", () => { noteCorner(); clearTimeout(scrolling); scrolling = setTimeout(tellPainted, 150); }, { passive: true });
+    const resized = new ResizeObserver(sizeInPlace);
     resized.observe(scroll);
     makeThumbs();
     drawRibbon();

@@ -16,7 +16,7 @@ from statements.spoilt import Spoilt, publish_template_case, spoil_template, wit
 from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
-from system.browser.test_accessibility import grave, missed_by_tab
+from system.browser.test_accessibility import grave, grave_at_each_width, missed_by_tab
 from typer.testing import CliRunner
 
 from evalkit.cli import app
@@ -164,8 +164,8 @@ def test_dragging_an_edge_meets_sums_and_reads_the_statement(
     one.look()
     one.drag("region.0.bottom", one.one.sound.regions[0].box[3])
     one.sums_met()
-    one.page.wait_for_selector(".ek-changes li")
-    assert "bottom edge" in one.page.locator(".ek-changes").inner_text()
+    one.page.wait_for_selector(".ek-record .ek-line-change")
+    assert "bottom edge" in one.page.locator(".ek-record").inner_text()
     screen.shot(shots, "template-moved-1440")
     one.page.keyboard.press("Control+Enter")
     one.decided("corrected")
@@ -254,11 +254,11 @@ def test_inverted_signs_are_put_right_by_choosing(
     review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
 ) -> None:
     one = sheet("d_signs")
-    assert "CRITICAL" in one.page.locator(".ek-issue").first.inner_text()
+    assert "grave doubt" in one.page.locator(".ek-issue").first.inner_text()
     one.look()
     one.page.keyboard.press("4")
     one.page.get_by_label("Amounts with a minus, brackets or DR are").select_option("withdrawals")
-    one.page.wait_for_selector(".ek-changes li:has-text('deposits → withdrawals')")
+    one.page.wait_for_selector(".ek-record .ek-line-change:has-text('deposits → withdrawals')")
     one.page.get_by_label("Amounts without a sign are").select_option("deposit")
     one.sums_met()
     one.screen.shot(shots, "template-choices-1440")
@@ -368,7 +368,7 @@ def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None)
     assert panel.evaluate("(node) => node.scrollWidth - node.clientWidth") == 0, (
         "a bank's long name is broken, not cut off"
     )
-    assert grave(one.page) == []
+    assert grave_at_each_width(one.page) == []
     for key in "234":
         one.page.keyboard.press(key)
         one.page.wait_for_selector(f"[data-key='{key}'][aria-pressed=true]")
