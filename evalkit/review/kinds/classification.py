@@ -63,6 +63,7 @@ from evalkit.review.packet import (
     SMEPacket,
     build_packet_fields,
 )
+from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
@@ -152,6 +153,12 @@ class ClassificationPacket(SMEPacket):
         if self.case_id.endswith(ADJUDICATION_SUFFIX):
             return False
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND_SUFFIX)
+
+    @property
+    @override
+    def asked_question(self) -> str:
+        is_asked_by_check = self.review_reason == "escalated" and self.case_id == self.doc_id and self.open_issues
+        return describe_issue(self.open_issues[0]) if is_asked_by_check else self.decision_reason
 
     @property
     @override
