@@ -38,7 +38,7 @@ class QueuePanel(ScreenWidget):
         trait=traitlets.Unicode(), help="The reviewer's tasks, to which the list is limited; empty for all."
     )
     replies = traitlets.List(
-        trait=traitlets.Dict(), help="Colleagues' replies to the reviewer's questions: ``Reply`` as dicts."
+        trait=traitlets.Dict(), help="Colleagues' replies to the reviewer's questions: ``ColleagueReply`` as dicts."
     )
     recent = traitlets.List(
         trait=traitlets.Dict(), help="The cases that the reviewer finished last: ``RecentCase`` as dicts, newest first."

@@ -24,9 +24,9 @@ from evalkit.store import (
     PACKETS_FOLDER,
     REVIEWS_FOLDER,
     CaseAgeCutoffs,
+    ColleagueReply,
     OutputFolder,
     OutputIndex,
-    Reply,
     ReviewChainHead,
     packet_file_name,
 )
@@ -201,7 +201,7 @@ class QueuePage:
     """The case on this page that comes next; empty if it is on another page, or if there is none."""
     tasks: tuple[ReviewTask, ...] = ()
     """The tasks to which the list is limited unless ``all_tasks`` is set; empty for all."""
-    replies: tuple[Reply, ...] = ()
+    replies: tuple[ColleagueReply, ...] = ()
     """Colleagues' replies to this reviewer's questions about open cases."""
 
 

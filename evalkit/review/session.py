@@ -58,11 +58,11 @@ from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     CaseClaim,
     CaseView,
+    ColleagueReply,
     Deferral,
     OutputFolder,
     OutputIndex,
     QueuePlace,
-    Reply,
     StoredDraft,
     packet_file_name,
 )
@@ -326,7 +326,7 @@ class ReviewSession:
         )
 
     def reply_to_colleague(self, case_id: str, sentence: str) -> None:
-        """Reply to the colleague who deferred the open case, or who asks for this second opinion.
+        """ColleagueReply to the colleague who deferred the open case, or who asks for this second opinion.
 
         ReviewRefused without a sentence, or if no colleague has asked.
         """
@@ -336,7 +336,9 @@ class ReviewSession:
         if not sentence.strip() or not asker:
             raise build_incomplete_review_error("there is nothing to reply to, or no reply", "Type a sentence.")
         now = format_iso_seconds(self._clock())
-        self._index.reviewer_records.save_reply(Reply(case_id, asker, self._holder.reviewer, sentence.strip(), now))
+        self._index.reviewer_records.save_reply(
+            ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now)
+        )
 
     def _find_asker(self, case_id: str) -> str:
         deferral = self._index.deferrals.find_deferral(case_id)

@@ -59,7 +59,7 @@ from evalkit.store.output_folder import (
 )
 from evalkit.store.output_location import parse_output_location
 from evalkit.store.review_heads import ReviewChainHead
-from evalkit.store.reviewer_records import QueuePlace, Reply
+from evalkit.store.reviewer_records import ColleagueReply, QueuePlace
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
 from evalkit.store.view_log import CaseView
 
@@ -84,13 +84,13 @@ __all__ = [
     "CaseAgeCutoffs",
     "CaseClaim",
     "CaseView",
+    "ColleagueReply",
     "Deferral",
     "LocalOutputFolder",
     "ModelCall",
     "OutputFolder",
     "OutputIndex",
     "QueuePlace",
-    "Reply",
     "ReviewChainHead",
     "StoredDraft",
     "build_dict_without_duplicate_keys",

@@ -22,7 +22,7 @@ class QueuePlace:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ColleagueReply:
     """A reviewer's reply to a colleague's question about a case."""
 
     case_id: str
@@ -47,11 +47,11 @@ class ReviewerRecords:
         query = sa.select(database_tables.queue_places).where(database_tables.queue_places.c.reviewer == reviewer)
         return next((QueuePlace(**row) for row in self._database.fetch_rows(query)), None)
 
-    def save_reply(self, reply: Reply) -> None:
+    def save_reply(self, reply: ColleagueReply) -> None:
         """Save a reply, replacing an earlier one about the same case."""
         self._database.execute(self._database.build_upsert(database_tables.replies, asdict(reply)))
 
-    def list_replies(self, asker: str) -> list[Reply]:
+    def list_replies(self, asker: str) -> list[ColleagueReply]:
         """List the replies to a reviewer about cases that are not closed, newest first."""
         row = database_tables.replies.c
         query = (
@@ -60,4 +60,4 @@ class ReviewerRecords:
             .where(row.asker == asker, database_tables.cases.c.review_status != "completed")
             .order_by(row.replied_at.desc(), row.case_id)
         )
-        return [Reply(**reply_row) for reply_row in self._database.fetch_rows(query)]
+        return [ColleagueReply(**reply_row) for reply_row in self._database.fetch_rows(query)]

@@ -13,7 +13,7 @@ from servers.postgresql import PASSWORD, PostgreSQLServer
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline.reindex import move_database, reindex
-from evalkit.store import CaseClaim, CaseView, Deferral, ModelCall, OutputIndex, QueuePlace, Reply, StoredDraft
+from evalkit.store import CaseClaim, CaseView, ColleagueReply, Deferral, ModelCall, OutputIndex, QueuePlace, StoredDraft
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"
 CALL = ModelCall("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
@@ -34,7 +34,7 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
     workspace.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
     workspace.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
     workspace.index.reviewer_records.save_place(QueuePlace("dr_lee", "{}", "a"))
-    workspace.index.reviewer_records.save_reply(Reply("a", "dr_kim", "dr_lee", "because", NOW))
+    workspace.index.reviewer_records.save_reply(ColleagueReply("a", "dr_kim", "dr_lee", "because", NOW))
     for _ in range(3):
         workspace.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):

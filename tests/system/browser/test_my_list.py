@@ -146,6 +146,7 @@ def test_an_address_leads_through_the_login_to_its_case(enter: Enter, own_server
 def test_own_case_of_a_dead_tab_opens_without_a_question(enter: Enter, own_server: Served) -> None:
     first = enter()
     first.open("quest_genomic")
+    first.button("More").click()
     first.page.get_by_label("notes for the record").fill("of the first tab")
     first.page.wait_for_selector(".ek-saved:has-text('Draft saved')")
     second = first.second_tab()
