@@ -623,7 +623,7 @@ class Workbench:
         self._open_next_or_show_queue()
 
     def reply_to_colleague(self, message: Message) -> None:
-        """ColleagueReply to the question of the colleague who deferred the case or asks for an opinion."""
+        """Reply to the question of the colleague who deferred the case or asks for an opinion."""
         self.review_session.reply_to_colleague(self.case.packet.case_id, str(message["reason"]))
         self.bar.notice = "Your reply is saved; your colleague sees it in the queue."
 

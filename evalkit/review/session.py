@@ -326,7 +326,7 @@ class ReviewSession:
         )
 
     def reply_to_colleague(self, case_id: str, sentence: str) -> None:
-        """ColleagueReply to the colleague who deferred the open case, or who asks for this second opinion.
+        """Reply to the colleague who deferred the open case, or who asks for this second opinion.
 
         ReviewRefused without a sentence, or if no colleague has asked.
         """
