@@ -86,7 +86,7 @@ function render({ model, el: root }) {
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
-    fill(root,
+    fill(root, closing(shown.closing),
       el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),

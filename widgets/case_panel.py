@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import traitlets
@@ -13,6 +13,7 @@ from evalkit.classification.v4_evidence_quality import describe_evidence_quality
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.case import HighlightStyle
+from evalkit.review.ground_truth import Review
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
 from evalkit.review.plain_sentences import describe_issue, shows_own_words
@@ -100,13 +101,32 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     }
 
 
+def render_closing(case: ReviewCase, outcome_words: Mapping[str, str]) -> dict[str, Any]:
+    """Build ``closing`` of the panel's case: who decided a closed case, when and how."""
+    if (review := case.closing_review) is None:
+        return {}
+    outcome = outcome_words.get(review.outcome, review.outcome).capitalize()
+    is_decided = review.outcome != "undeterminable"
+    closing = {
+        "outcome": f"{outcome} by {review.reviewer} on {_format_time(review)}",
+        "notes": review.correction_notes,
+        "changes": list(case.describe_changes(case.draft)) if is_decided else [],
+        "no_change": "Nothing was changed." if is_decided else "",
+    }
+    return {"closing": closing, "refusal": ""}
+
+
+def _format_time(review: Review) -> str:
+    return review.submitted_at[:16].replace("T", " ")
+
+
 def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
     """Build the list of the case's earlier reviews that the expert may read."""
     return [
         {
             # Names are hidden from an expert who decides between two answers or who answers a blind case.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
-            "when": review.submitted_at[:16].replace("T", " "),
+            "when": _format_time(review),
             "outcome": review.outcome,
             "notes": review.correction_notes,
         }

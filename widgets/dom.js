@@ -64,6 +64,14 @@ const verdictButtons = (issueId, said, send, isLocked, names = ["There is a prob
   }, text, kbd(letter));
   return el("div", { class: "ek-verdicts" }, button("confirmed", names[0], "c"), button("dismissed", names[1], "x"));
 };
+// How a closed case was decided; what follows beneath is what the program had said.
+const closing = (shown) => (shown && shown.outcome
+  ? el("section", { class: "ek-closing", "aria-label": "outcome" }, el("h2", { text: shown.outcome }),
+    shown.notes ? el("p", { class: "ek-closing-notes", text: shown.notes }) : null,
+    shown.changes.length ? [el("b", { text: "Changed from the program's answer:" }), el("ul", {}, shown.changes.map((text) => el("li", { text })))]
+      : shown.no_change ? el("p", { text: shown.no_change }) : null,
+    el("p", { class: "ek-muted", text: "What the program had said:" }))
+  : null);
 const earlierReviews = (reviews) => (reviews.length
   ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(reviews.length, "earlier review") }),
     reviews.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))

@@ -223,7 +223,7 @@ function render({ model, el: root }) {
     isAll = false;
     rows.clear();
     const count = shown.forms.reduce((sum, one) => sum + one.items.length, 0);
-    fill(root,
+    fill(root, closing(shown.closing),
       el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
         el("p", { class: "ek-muted", text: shown.subline }),
         el("div", { class: "ek-row ek-stepper" }, count > 1 ? [

@@ -170,7 +170,7 @@ function render({ model, el: root }) {
     if (shown().issues.some((one) => one.issue_id === selected())) { if (brought !== selected()) list = "issues"; }
     const number = counts();
     const wanted = model.get("wanted").length;
-    fill(head, el("h2", { text: shown().headline }), el("p", { class: "ek-muted", text: shown().subline }),
+    fill(head, closing(shown().closing), el("h2", { text: shown().headline }), el("p", { class: "ek-muted", text: shown().subline }),
       shown().told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown().refusal ? el("div", { class: "ek-refusal", role: "note", text: shown().refusal }) : null,
       shown().opinions.length ? el("div", { class: "ek-opinions" }, shown().opinions.map(opinion)) : null,

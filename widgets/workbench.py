@@ -32,7 +32,7 @@ from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt
 from evalkit.store import OutputFolder, open_output_folder
 from widgets.assets import read_widget_script, read_widget_style
-from widgets.case_panel import build_page_marks
+from widgets.case_panel import build_page_marks, render_closing
 from widgets.fault_panel import FaultPanel
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
@@ -368,7 +368,8 @@ class Workbench:
         )
         self.page_pane.note = self._pages_unavailable_reason
         with panel.hold_sync():  # sent as one message, so that nothing of the previous case is shown with it
-            panel.case, panel.selected = self.controller.render_case() | {"token": token}, ""
+            closing = render_closing(case, self.controller.outcome_words)
+            panel.case, panel.selected = self.controller.render_case() | closing | {"token": token}, ""
             self._update_panel()
         if self.right_column.children[0] is not panel:
             self.right_column.children = (panel, self.segment_editor)
@@ -544,6 +545,8 @@ class Workbench:
 
     def _has_expert_answer(self) -> bool:
         case, draft = self.case, self.draft
+        if case.is_locked:
+            return False
         initial_draft = Draft.create_blank(draft.total_pages) if case.is_blind else Draft.from_packet(case.packet)
         return bool(draft.notes) or _dump_expert_answer(draft) != _dump_expert_answer(initial_draft)
 

@@ -77,7 +77,7 @@ def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = 
     >>> normalise_value("\u202e50.5", "number"), normalise_value("\x1b[2Kab\u00adc", "text"), normalise_value("\u200b", "text")
     ('50.5', '[2Kabc', None)
     """
-    cleaned = _clean_text(_TEN_EXPONENT.sub(r"^\g<0>", text) if value_format == "lab" else text)
+    cleaned = clean_text(_TEN_EXPONENT.sub(r"^\g<0>", text) if value_format == "lab" else text)
     if value_format == "pattern":
         return cleaned if cleaned and re.fullmatch(pattern or ".*", cleaned) else None
     return _NORMALISERS[value_format](cleaned)
@@ -124,7 +124,8 @@ def get_format_example(value_format: FieldFormat) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _clean_text(text: str) -> str:
+def clean_text(text: str) -> str:
+    """Return a text in one line, with plain dashes and without invisible characters."""
     cleaned = " ".join(unicodedata.normalize("NFKC", text).translate(_DASH_TRANSLATION).split())
     if cleaned.isprintable():
         return cleaned
@@ -263,7 +264,7 @@ def _normalise_checkbox(text: str) -> str | None:
 
 
 _NORMALISERS: Mapping[str, Callable[[str], str | None]] = {
-    "text": lambda text: _clean_text(text) or None,
+    "text": lambda text: clean_text(text) or None,
     "ssn": _normalise_ssn,
     "ein": _normalise_ein,
     "tin": _normalise_tin,
@@ -294,7 +295,7 @@ _FORMAT_EXAMPLES: Mapping[str, str] = {
     "ein": "63-0065650",
     "tin": "63-0065650 or 554-03-0876",
     "currency": "1,234.50",
-    "date": "2/1/2025",
+    "date": "2025-02-01",
     "percentage": "12.5%",
     "measurement": "1.2 x 0.8 cm",
     "number": "12",

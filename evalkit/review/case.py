@@ -133,6 +133,8 @@ class ReviewCase(ABC):
     """Feedback on an answered attention check; empty for any other case."""
     is_read_only: bool = False
     """True if this reviewer's role permits reading cases but not deciding them."""
+    closing_review: Review | None = None
+    """The review that decided a closed case, whose answer is ``draft``; None if open, or not to be read yet."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
         """Get an issue with the document's text around its place.

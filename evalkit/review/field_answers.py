@@ -6,6 +6,7 @@ A field's key is the number of its report or form in the packet, from 1, then a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_
 from evalkit.extraction.formats import get_format_error_phrase, get_format_example
 from evalkit.extraction.value_grounding import FieldClaim, find_value_spans, ground_claim
 from evalkit.grounding import QuoteLocator
+from evalkit.review.typed_text import TYPED_FORMATS, parse_typed_text
 
 FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
 
@@ -69,6 +71,8 @@ class FieldTextCheck:
     """The text in the field's normal form; None if the text does not have the field's format."""
     problem: str = ""
     """A sentence that says what is wrong, with an example of the format; empty if the text is right."""
+    lost_words: str = ""
+    """The words of the text that the field's format has no room for, if that is the problem."""
 
 
 def is_extraction_review_required(extraction: Extraction) -> bool:
@@ -120,12 +124,21 @@ def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> s
 
 
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
-    """Check a typed text against a field's format; blank text is a problem."""
+    """Check a typed text against a field's format; blank text is a problem.
+
+    A text is taken whole or refused: see ``parse_typed_text``.
+    """
     if not text.strip():
         return FieldTextCheck(None, "Type a value, or choose “Not present”.")
-    normal_value = field.normalise(text)
-    if normal_value is not None:
-        return FieldTextCheck(normal_value)
+    typed_format = TYPED_FORMATS.get(field.format)
+    if typed_format and re.fullmatch(typed_format.unclear_texts, text.strip()):
+        return FieldTextCheck(None, f"This can be read in two ways. Write it as {typed_format.clear_example}.")
+    value, lost_words = parse_typed_text(field, text)
+    if value is not None:
+        return FieldTextCheck(value)
+    if typed_format and lost_words:
+        further_words = "Add any other as an entry of its own (+)" if field.many else "Write the rest as a note"
+        return FieldTextCheck(None, f"This field takes {typed_format.keeps}. {further_words}.", lost_words)
     complaint_text = get_format_error_phrase(field.format)
     example_text = get_format_example(field.format)
     return FieldTextCheck(

@@ -195,7 +195,7 @@ class CaseOpinions:
             key=lambda review: hash_canonical_json(review.model_dump(mode="json")),
         )
         return tuple(
-            Opinion(label, self._reconstruct_draft(review), review.outcome, review.correction_notes)
+            Opinion(label, self.reconstruct_draft(review), review.outcome, review.correction_notes)
             for label, review in zip("AB", ordered_reviews, strict=True)
         )
 
@@ -231,6 +231,16 @@ class CaseOpinions:
             for _, review in self.numbered_reviews_by_case_id[case_id]
             if review.reviewer == reviewer or is_open_to_all
         )
+
+    def find_closing_review(self, case_id: str, reviewer: str) -> Review | None:
+        """Find the review that decided a closed case, if this reviewer may read it.
+
+        For a base case on which two experts disagreed, this is the adjudicator's review. None if the case is open.
+        """
+        is_adjudicated = case_id == self.base_packet.case_id and self._has_disagreement and not self.is_opinion_awaited
+        deciding_case_id = self._build_case_id(ADJUDICATION_SUFFIX) if is_adjudicated else case_id
+        review = self._get_newest_review_if_closing(deciding_case_id)
+        return review if review in self.list_readable_reviews(deciding_case_id, reviewer) else None
 
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:
         """Raise ReviewRefused if the reviewer is one of ``list_excluded_reviewers``."""
@@ -373,7 +383,8 @@ class CaseOpinions:
             }
         )
 
-    def _reconstruct_draft(self, review: Review) -> Draft:
+    def reconstruct_draft(self, review: Review) -> Draft:
+        """Rebuild the draft from which a review of this document was submitted."""
         draft = CASE_KINDS[self.base_packet.kind].reconstruct_draft(self.base_packet, review, review.after)
         return draft.model_copy(update={"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts})
 

@@ -256,7 +256,12 @@ class ReviewSession:
                 claim,
             )
         self._opened_cases[case_id] = opened_case
-        draft, saved_at = self._load_draft_and_saved_at(packet, opened_case)
+        closing_review = opinions.find_closing_review(case_id, self._holder.reviewer)
+        draft, saved_at = (
+            (opinions.reconstruct_draft(closing_review), None)
+            if closing_review
+            else self._load_draft_and_saved_at(packet, opened_case)
+        )
         return CASE_KINDS[packet.kind].case_class(
             packet,
             bundle,
@@ -274,6 +279,7 @@ class ReviewSession:
             if is_completed
             else "",
             is_read_only=permissions.is_read_only,
+            closing_review=closing_review,
         )
 
     def renew_claim(self, case_id: str) -> None:

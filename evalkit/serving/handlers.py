@@ -6,6 +6,8 @@ import json
 import logging
 import secrets
 from functools import cached_property
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
@@ -70,6 +72,11 @@ _UNKNOWN_HOST_SENTENCES = (
     "evalkit cannot be reached at this address.",
     "Use the address that evalkit printed when it was started.",
 )
+#: Hash of the installed versions of the libraries that the browser loads; it is part of their addresses.
+LIBRARY_VERSION = sha256(
+    " ".join(version(name) for name in ("voila", "jupyterlab_widgets", "anywidget")).encode()
+).hexdigest()[:16]
+_LIBRARY_ADDRESSES = ("fullStaticUrl", "fullLabextensionsUrl")
 _WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _OFFSET_STRUCT = Struct("<Q")
 _MAX_WEBSOCKETS_PER_KERNEL = 3
@@ -275,12 +282,23 @@ def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str)
     _ = handler.xsrf_token
 
 
+def add_library_version(page_config: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Return Voilà's page configuration with the version in the libraries' addresses."""
+    return {
+        name: setting.replace("/voila/", f"/voila/{LIBRARY_VERSION}/") if name in _LIBRARY_ADDRESSES else setting
+        for name, setting in page_config.items()
+    }
+
+
 class LibraryFileHandler(HtmlHandler, FileFindHandler):
     """Handler of scripts and styles of installed libraries; requires a login."""
 
     @override
-    def set_extra_headers(self, path: str) -> None:  # browsers may cache libraries, but must ask if they changed
-        self.set_header("Cache-Control", "private, no-cache")
+    def set_headers(self) -> None:
+        super().set_headers()
+        # An address that contains the libraries' version always answers the same, so that a browser never asks again.
+        is_permanent = f"/{LIBRARY_VERSION}/" in self.request.path
+        self.set_header("Cache-Control", f"private, {'max-age=31536000, immutable' if is_permanent else 'no-cache'}")
 
     # Jupyter marks these methods as public for its login page; the overriding methods require a login.
     @override

@@ -23,6 +23,7 @@ from voila.app import Voila  # type: ignore[import-untyped]
 from evalkit.review.roster import ReviewerRoster
 from evalkit.serving import server_log
 from evalkit.serving.handlers import (
+    LIBRARY_VERSION,
     ClosePageHandler,
     KernelStateHandler,
     KernelWebsocketHandler,
@@ -31,6 +32,7 @@ from evalkit.serving.handlers import (
     LogoutHandler,
     NotFoundHandler,
     ReviewPageHandler,
+    add_library_version,
     inject_template_context,
 )
 from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentityProvider
@@ -133,6 +135,9 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
             "local_hostnames": ["localhost", *filter(None, [self.public_host])],
             "xsrf_cookie_kwargs": xsrf_cookie_options,
             "websocket_max_message_size": _MAX_MESSAGE_BYTES,
+            # On a slow line; the XSRF token of the login form differs in each response, so compression does not reveal it.
+            "compress_response": True,
+            "websocket_compression_options": {"compression_level": 3},
             "log_function": lambda handler: None,  # no access log; failures are logged where they happen
         }
 
@@ -150,9 +155,9 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
             (r"", ReviewPageHandler, page_arguments),
             *self._list_login_routes(),
             (r"logout", LogoutHandler),
-            (r"voila/static/(.*)", LibraryFileHandler, {"path": self.static_paths}),
+            (rf"voila/(?:{LIBRARY_VERSION}/)?static/(.*)", LibraryFileHandler, {"path": self.static_paths}),
             (
-                rf"voila/labextensions/((?:{extensions_pattern})/static/.*)",
+                rf"voila/(?:{LIBRARY_VERSION}/)?labextensions/((?:{extensions_pattern})/static/.*)",
                 LibraryFileHandler,
                 {"path": self.labextensions_path},
             ),
@@ -200,6 +205,7 @@ def _build_config() -> Config:
     voila_config.extension_allowlist = list(FRONTEND_EXTENSIONS)
     voila_config.multi_kernel_manager_class = ReviewKernelManager
     voila_config.prelaunch_hook = inject_template_context
+    voila_config.page_config_hook = add_library_version
     config.Voila.identity_provider_class = ReviewerIdentityProvider
     config.MappingKernelManager.cull_idle_timeout = _CLOSED_PAGE_SECONDS
     config.MappingKernelManager.cull_interval = 15

@@ -345,6 +345,8 @@ def test_a_third_expert_decides_and_that_is_true(base: Any, workspace: Any, open
     assert (truth["corrected_dominant_type"], truth["correction_notes"]) == ("Radiology Report", "it is an MRI")
     assert (truth["revision"], truth["supersedes"]) == (2, None)
     assert truth["packet_sha256"] == compute_packet_digest(packet) == done.review.packet_sha256
+    closed = open_tab("dr_ito").open_and_claim_case(BASE)
+    assert (closed.draft.dominant_type, closed.closing_review.reviewer) == (RADIOLOGY, "dr_may")
     assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
     assert workspace.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
 

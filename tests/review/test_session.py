@@ -176,7 +176,9 @@ def test_drafts_are_each_reviewers_own(two: Any, open_tab: Any) -> None:
     assert lee.open_and_claim_case("doc2_6").draft.notes == "lee's"
 
 
-def test_two_tabs_of_one_reviewer_do_not_write_over_each_other(two: Any, open_tab: Any, clock: Any) -> None:
+def test_two_tabs_of_one_reviewer_do_not_write_over_each_other(
+    two: Any, workspace: Any, open_tab: Any, clock: Any
+) -> None:
     first, second = open_tab("dr_lee", "first"), open_tab("dr_lee", "second")
     draft = first.open_and_claim_case("doc2_6").draft.set_notes("begun in the first")
     first.save_draft_and_get_time("doc2_6", draft)
@@ -189,6 +191,8 @@ def test_two_tabs_of_one_reviewer_do_not_write_over_each_other(two: Any, open_ta
     second.submit_review("doc2_6", draft.set_dominant_type(OTHER))
     with pytest.raises(ReviewConflict):
         first.submit_review("doc2_6", draft.set_dominant_type(NOTE))
+    assert first.open_and_claim_case("doc2_6").draft.dominant_type is OTHER  # closed: what was decided is shown
+    workspace.helper().reopen("doc2_6", "the other tab was right")
     assert first.open_and_claim_case("doc2_6").draft.notes == "still typing in the first"
 
 
@@ -202,7 +206,8 @@ def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, open_t
     today.save_draft_and_get_time("doc2_6", draft)
     today.submit_review("doc2_6", draft.set_dominant_type(OTHER))
     found = today.open_and_claim_case("doc2_6")
-    assert (found.is_completed, found.draft_saved_at, found.draft) == (True, None, Draft.from_packet(two))
+    assert (found.is_completed, found.draft_saved_at) == (True, None)
+    assert (found.draft.dominant_type, found.draft.notes) == (OTHER, "begun")
     assert [review.outcome for review in found.reviews] == ["corrected"]
     assert found.explain_permanent_validation_block() == "This case is already closed."
 
@@ -455,6 +460,19 @@ def test_slide_10_the_expert_corrects_to_other_with_a_note(build: Any, workspace
     assert (segment.start_page, segment.end_page, segment.dominant_type) == (1, 1, OTHER)
 
 
+def test_a_closed_case_shows_the_truth_and_who_decided(build: Any, workspace: Any, open_tab: Any) -> None:
+    workspace.publish(build.single("Genomic Report"), [build.issue()])
+    lee = open_tab("dr_lee")
+    draft = lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("a routine CBC")
+    lee.submit_review("doc2_6", draft)
+    for reviewer in ("dr_lee", "dr_kim"):
+        case = open_tab(reviewer).open_and_claim_case("doc2_6")
+        assert (case.draft.segments, case.draft.dominant_type) == (draft.segments, OTHER)
+        assert (case.draft.notes, case.draft_saved_at) == ("a routine CBC", None)
+        assert (case.closing_review.outcome, case.closing_review.reviewer) == ("corrected", "dr_lee")
+        assert case.describe_changes(case.draft)[0] == "Page 1: Genomic Report → Other"
+
+
 @pytest.mark.parametrize(
     ("change", "vouched", "ranges", "dominant"),
     [
@@ -543,6 +561,7 @@ def test_one_who_lost_the_case_is_told_and_keeps_the_draft(
     with pytest.raises(ReviewConflict):
         lee.submit_review("doc2_6", draft)
     assert workspace.truth()["reviewer"] == "dr_kim"
+    workspace.helper().reopen("doc2_6", "not seen by both")
     assert lee.open_and_claim_case("doc2_6").draft == draft
 
 

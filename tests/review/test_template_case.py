@@ -421,6 +421,15 @@ def test_a_rejected_template_stays_a_draft_and_leaves_no_truth(bank: Bank, open_
     assert bank.index.list_cases_worst_first("pending") == []
 
 
+def test_a_closed_case_shows_the_template_as_approved(bank: Bank, open_tab: Any) -> None:
+    lee = open_tab()
+    case, draft = opened(lee, bank.case_id)
+    lee.submit_review(bank.case_id, mended(case, draft, bank.one))
+    case = open_tab("dr_kim").open_and_claim_case(bank.case_id)
+    assert case.draft.template == bank.mended
+    assert case.closing_review.outcome == "corrected"
+
+
 def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
     case, draft = opened(lee, bank.case_id)

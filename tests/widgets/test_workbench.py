@@ -118,6 +118,17 @@ def test_case_removed_while_open_is_reported_in_plain_words(screen: Workbench, t
     assert re.fullmatch(r"This case no longer exists\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
+def test_a_closed_case_shows_outcome_who_and_when(screen: Workbench, tmp_path: Path) -> None:
+    helper = SMEReviewHelper(tmp_path / "output", "dr_ito", clock=lambda: "2026-11-26T14:02:09+00:00")
+    helper.save_review("quest_genomic", corrected_dominant_type="Other")
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    closing = screen.panels["classification"].case["closing"]
+    assert closing["outcome"] == "Corrected by dr_ito on 2026-11-26 14:02"
+    assert closing["changes"][0] == "Pages 1–2: Genomic Report → Other"
+    assert screen.page_pane.segments[0]["type"] == screen.segment_editor.dominant == "Other"
+    assert (screen.segment_editor.is_locked, screen.segment_editor.undo) == (True, "")
+
+
 def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     sent = []

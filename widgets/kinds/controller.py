@@ -62,7 +62,7 @@ class CaseController(Protocol):
     actions: ClassVar[Mapping[str, Action[Any]]]
     has_segments: ClassVar[bool] = False
     labels: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    outcome_words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    outcome_words: ClassVar[Mapping[str, str]] = MappingProxyType({"undeterminable": "closed as undeterminable"})
 
     case: ReviewCase
     draft: Draft

@@ -794,6 +794,18 @@ def test_no_file_is_served_to_experts_either(server: Server) -> None:
     assert client.get("/voila/static/..%2f..%2f..%2fshare").status_code in (403, 404)
 
 
+def test_libraries_are_compressed_and_asked_for_only_once(server: Server) -> None:
+    client = server.client("dr_lee")
+    static = re.search(r'src="([^"]*/static)/voila.js"', client.get("/").text)[1]
+    permanent, changing = client.get(f"{static}/voila.js"), client.get("/voila/static/voila.js")
+    assert permanent.headers["Content-Encoding"] == "gzip"
+    assert permanent.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+    assert changing.headers["Cache-Control"] == "private, no-cache"
+    assert permanent.text == changing.text
+    assert client.get(f"{static[:-8]}0/static/voila.js").status_code == 404, "another version's address"
+    assert server.client().get(f"{static}/voila.js").status_code == 302, "not without a login"
+
+
 def test_a_notebook_that_fails_shows_an_id_and_hides_the_rest(server: Server) -> None:
     answer = server.client("dr_lee").get("/?fail")
     assert answer.status_code == 200
