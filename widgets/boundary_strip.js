@@ -108,8 +108,8 @@ const boundaryStrip = ({ model, send, picture, missing, isBox, outlines, tellSee
     await Promise.all(images.map((image) => image.decode().catch(() => {})));
     if (mine !== ticket || node.hidden) return;
     const [foot, head] = [".ek-seam-foot", ".ek-seam-head"].map((name) => node.querySelector(name));
-    foot.scrollTop = foot.scrollHeight;
-    head.scrollTop = 0;
+    foot.scrollTop = doubt.edges[0] * foot.scrollHeight + 24 - foot.clientHeight; // white at the edges is left out
+    head.scrollTop = doubt.edges[1] * head.scrollHeight - 40;
     const isComplete = images.length + [doubt.page - 1, doubt.page].filter((page) => missing(page)).length >= 2;
     if (!isComplete) return;
     requestAnimationFrame(() => setTimeout(() => {

@@ -35,6 +35,11 @@ def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, A
         "question": question,
         "is_disputed": doubt.is_disputed,
         "facts": list(_compare_pages(before, page, case.bundle)),
+        # where the words of the page before end and those of this page begin, as fractions of the page's height
+        "edges": [
+            max((word[5] for word in before.words), default=10_000) / 10_000,
+            min((word[3] for word in page.words), default=0) / 10_000,
+        ],
         "foot": _list_lines(before)[-_EDGE_LINES:],
         "head": _list_lines(page)[:_EDGE_LINES],
     }
