@@ -55,13 +55,24 @@ function render({ model, el: root }) {
     el("button", { "data-key": "j", "data-repeats": "", "aria-label": "next issue", onclick: () => step(1) }, "Next", kbd("j")),
     el("button", { "data-key": "k", "data-repeats": "", "aria-label": "previous issue", onclick: () => step(-1) }, "Previous", kbd("k"))) : null);
 
+  // After a blind answer that the program does not share: it is saved, and the screen stops once.
+  const stop = ({ you, program, because }) => el("section", { class: "ek-stop", role: "alert" },
+    el("h2", { text: "The program gave another answer." }),
+    el("p", {}, el("b", { text: "You: " }), `${you}.`),
+    el("p", {}, el("b", { text: "The program: " }), `${program}${because ? `, ${because}` : ""}.`),
+    el("div", { class: "ek-row" },
+      el("button", { class: "ek-primary", "data-key": "k", onclick: () => send("next") }, "Keep mine", kbd("k")),
+      el("button", { "data-key": "l", onclick: () => send("look_again") }, "Look again", kbd("l"))),
+    el("p", { class: "ek-muted", text: "Your answer is saved. It counts as your independent answer, also if you change it now." }));
+
+  const titleOf = (name) => (name.length > 1 ? name : `Answer ${name}`);
   const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
-    el("header", {}, el("b", { text: `Answer ${one.name}` }), el("span", { class: "ek-muted", text: one.overall })),
+    el("header", {}, el("b", { text: titleOf(one.name) }), el("span", { class: "ek-muted", text: one.overall })),
     el("ul", {}, one.segments.map((row) => el("li", { class: row.differs ? "ek-differs" : "" },
       el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), ` ${pages(row.start, row.end)}`,
       row.flags.length ? el("span", { class: "ek-muted", text: ` · ${row.flags.join(", ")}` }) : null))),
     one.notes ? el("p", { class: "ek-muted", text: one.notes }) : null,
-    one.can_take ? el("button", { text: `Take answer ${one.name}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
+    one.can_take ? el("button", { text: `Take ${titleOf(one.name)[0].toLowerCase()}${titleOf(one.name).slice(1)}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
 
   const repair = (one) => el("li", {}, `${one.description}: `,
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
@@ -70,12 +81,6 @@ function render({ model, el: root }) {
     el("ul", {}, shown.repairs.map(repair)),
     el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), disabled: model.get("is_locked"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
-
-  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { "data-focus": "types", text: "What the five types mean" }),
-    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
-      el("b", { text: one.type }), el("p", { text: one.definition }),
-      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
-      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
 
   let drawnFor = null;
   const draw = () => {
@@ -86,16 +91,15 @@ function render({ model, el: root }) {
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
-    fill(root, closing(shown.closing),
-      el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
+    fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
+      el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, el("h2", { text: shown.headline }),
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
-      definitions(),
+      shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Document ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),

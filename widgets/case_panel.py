@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from evalkit.classification.patient_check import PATIENT_CODES
-from evalkit.classification.schema import DocumentType, PresenceLevel, load_type_definitions
+from evalkit.classification.schema import PresenceLevel
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
@@ -44,15 +44,6 @@ PRESENCE_WORDS = {
 }
 
 
-def _list_type_definitions() -> list[dict[str, Any]]:
-    definition_parts = ("definition", "includes", "excludes")
-    return [
-        {"type": document_type.value}
-        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
-        for document_type in DocumentType
-    ]
-
-
 class CasePanel(CasePanelWidget):
     """Panel that shows one classification case."""
 
@@ -64,11 +55,6 @@ class CasePanel(CasePanelWidget):
     )
     is_repair_applied = traitlets.Bool(
         default_value=False, help="True if the expert has accepted the automatic repairs that validating applies."
-    )
-    types = traitlets.List(
-        trait=traitlets.Dict(),
-        default_value=_list_type_definitions(),
-        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
     )
 
 
@@ -103,7 +89,7 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
 
 def render_closing(case: ReviewCase, outcome_words: Mapping[str, str]) -> dict[str, Any]:
     """Build ``closing`` of the panel's case: who decided a closed case, when and how."""
-    if (review := case.closing_review) is None:
+    if (review := case.closing_review) is None or not case.is_completed:
         return {}
     outcome = outcome_words.get(review.outcome, review.outcome).capitalize()
     is_decided = review.outcome != "undeterminable"
@@ -127,7 +113,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
             # Names are hidden from an expert who decides between two answers or who answers a blind case.
             "reviewer": "" if case.opinions or case.is_blind else review.reviewer,
             "when": _format_time(review),
-            "outcome": review.outcome,
+            "outcome": f"{review.outcome}{' after the program’s answer was shown' if review.unblinded else ''}",
             "notes": review.correction_notes,
         }
         for review in case.reviews

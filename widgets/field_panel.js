@@ -2,15 +2,20 @@
 // stays in its line when the rest is redrawn.
 
 const TYPING = 200;
+const MODES = { // message, and the name of what is typed in it
+  value: ["field_value", "text"], new: ["field_value", "text"], rename: ["entry_rename", "name"], remove: ["entry_remove", "reason"],
+};
 const MARKS = { found: "✓", not_present: "∅", ambiguous: "?" };
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-fields");
   let drawnToken = null;
   let drawnFor = null;
-  let editing = null; // the field whose value is being typed
-  let isAll = false; // true while empty fields are listed too
+  let editing = null; // the field whose value is being typed; for a new entry, the repeated field
+  let mode = "value"; // what is typed: see MODES
+  let startText = "";
   const rows = new Map(); // item → {node, said, item}
+  const feet = new Map(); // repeated field → {node, item of its first entry}
   const send = counted(model, root, () => drawnToken);
   const ask = (action, more) => say(model, { action, token: drawnToken, ...more }); // the keyboard does not wait for the answer
 
@@ -28,37 +33,55 @@ function render({ model, el: root }) {
     },
   });
   const verdict = el("p", { class: "ek-check", id: "ek-field-check", role: "status" });
-  const line = el("div", { class: "ek-typing" }, input, verdict,
+  const question = el("p", { class: "ek-muted" });
+  const line = el("div", { class: "ek-typing" }, question, input, verdict,
     el("div", { class: "ek-row" },
       el("button", { type: "button", class: "ek-primary", onclick: () => keep() }, "Keep", kbd("⏎")),
       el("button", { type: "button", onclick: () => leave() }, "Leave as it was", kbd("Esc"))));
-  const check = () => { if (editing) ask("field_check", { field: editing, text: input.value }); };
+  // A new entry is named in messages by the last entry of its repeated field.
+  const sentName = () => (mode === "new" ? feet.get(editing).item.name : editing);
+  const isChecked = () => (mode === "new" ? !feet.get(editing).item.entry_hint || input.value.includes(":") : mode === "value");
+  const check = () => { if (editing && isChecked()) ask("field_check", { field: sentName(), text: input.value, is_new: mode === "new" }); };
   // From Enter until the kernel has saved or refused the value, keys do not change it; they are handled afterwards.
   const keep = () => {
     clearTimeout(typing);
     if (!editing) return;
     input.readOnly = true;
-    send("field_value", { field: editing, text: input.value });
+    const said = model.get("checked");
+    const isOfThis = said.field === sentName() && said.text === input.value;
+    const [action, name] = MODES[mode];
+    send(action, {
+      field: sentName(), [name]: input.value, is_new: mode === "new",
+      confirmed: isOfThis && said.is_asked ? said.value : null, ...(isOfThis ? said.place : {}),
+    });
   };
   const release = () => { input.readOnly = false; };
   model.on("change:answered", () => { if (!("busy" in root.dataset)) release(); });
   document.addEventListener("evalkit-slow", release); // the answer may never come: permit sending the value again
-  const open = (name) => {
+  const open = (name, as = "value", text = null) => {
     if (model.get("is_locked")) return;
     editing = name;
+    mode = as;
     release();
-    input.value = model.get("values")[name].value;
-    input.setAttribute("aria-label", `value of ${rows.get(name).item.label}`);
+    const item = as === "new" ? feet.get(name).item : rows.get(name).item;
+    startText = as === "value" ? values()[name].value : as === "rename" ? name.split(".").slice(2).join(".") : "";
+    input.value = text === null ? startText : text;
+    question.textContent = {
+      value: "", new: item.entry_hint ? `Name, a colon, and the value: ${item.entry_hint}` : `Another entry of ${item.group_label}`,
+      rename: "The entry's right name", remove: "Why is this entry wrong?",
+    }[as];
+    input.setAttribute("aria-label", as === "value" ? `value of ${item.label}` : question.textContent);
     input.setAttribute("aria-describedby", "ek-field-check");
-    ask("field_edit", { field: name, is_open: true });
+    if (text === null) ask("field_edit", { field: sentName(), is_open: true });
     update();
     tellCheck();
     reveal();
+    if (as === "new") line.scrollIntoView({ block: "nearest" });
     input.focus();
     input.select();
   };
-  const close = () => {
-    const name = editing;
+  const close = (to = editing) => {
+    const name = to;
     const hadFocus = line.contains(document.activeElement); // if not, the expert is typing elsewhere by now
     clearTimeout(typing);
     editing = null;
@@ -68,20 +91,25 @@ function render({ model, el: root }) {
   };
   const leave = () => {
     if (input.readOnly) return; // the value was sent already
-    if (editing) ask("field_edit", { field: editing, is_open: false });
+    if (editing) ask("field_edit", { field: sentName(), is_open: false });
     close();
   };
   const tellCheck = () => {
     const said = model.get("checked");
-    const isOfThis = said.field === editing && said.text === input.value && !said.is_kept;
+    const isOfThis = editing && said.field === sentName() && said.text === input.value && !said.is_kept;
     const problem = isOfThis ? said.problem : "";
-    verdict.textContent = !isOfThis ? "" : problem || (said.value === input.value.trim() ? "The format is right." : `The format is right; saved as ${said.value}`);
-    verdict.className = `ek-check ${problem ? "ek-check-wrong" : "ek-check-right"}`;
+    const isChanged = isOfThis && !problem && said.value !== said.typed;
+    verdict.textContent = problem || (isChanged ? `${said.typed} → ${said.value}${said.is_asked ? ". Press Enter again to keep it." : ""}` : "");
+    verdict.className = `ek-check ${problem ? "ek-check-wrong" : ""}`;
     if (problem) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
   };
   model.on("change:checked", () => {
     const said = model.get("checked");
-    if (editing && said.is_kept && said.field === editing) close();
+    if (editing && said.is_kept && said.field === sentName()) {
+      const isNew = mode === "new";
+      close(isNew ? said.key : editing);
+      if (isNew) select(said.key);
+    } else if (!editing && said.place && !said.is_kept && rows.has(said.field)) open(said.field, "value", said.text); // selected on the page
     else tellCheck();
   });
 
@@ -114,15 +142,20 @@ function render({ model, el: root }) {
       "data-key": letter, "aria-pressed": now.status === to, class: now.status === to ? "ek-on" : "", disabled: locked,
       onclick: (event) => { event.stopPropagation(); status(item.name, to); },
     }, text, kbd(letter));
+    const entryButton = (as, text) => el("button", {
+      disabled: locked, "data-focus": `${as} ${item.name}`, onclick: (event) => { event.stopPropagation(); open(item.name, as); },
+    }, text);
+    if (now.is_removed) return el("div", { class: "ek-row ek-choices" }, button("found", "Restore", "y"));
     return el("div", { class: "ek-row ek-choices", role: "group", "aria-label": `what ${item.label} is` },
       el("button", { "data-key": "Enter", disabled: locked, onclick: (event) => { event.stopPropagation(); open(item.name); } }, "Edit", kbd("⏎")),
-      button("found", "Found", "y"), button("not_present", "Not present", "m"), button("ambiguous", "Ambiguous", "a"));
+      button("found", "Found", "y"), button("not_present", "Not present", "m"), button("ambiguous", "Ambiguous", "a"),
+      item.is_entry ? [entryButton("rename", "Rename"), entryButton("remove", "Delete")] : null);
   };
 
   const fillRow = (row) => {
     const { item, node } = row;
     const isOpen = model.get("selected") === item.name;
-    const isTyped = editing === item.name;
+    const isTyped = editing === item.name && mode !== "new";
     const now = values()[item.name];
     const isSeen = model.get("seen").includes(item.name);
     const isWanted = model.get("wanted").includes(item.name);
@@ -130,7 +163,7 @@ function render({ model, el: root }) {
       item.issues.map((one) => [model.get("verdicts")[one.issue_id], model.get("notes")[one.issue_id]])]);
     if (row.said === said) return;
     row.said = said;
-    node.className = `ek-field${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}`;
+    node.className = `ek-field${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}${now?.is_removed ? " ek-removed" : ""}`;
     if (isOpen) node.setAttribute("aria-current", "true"); else node.removeAttribute("aria-current");
     const looked = isSeen ? el("span", { class: "ek-seen", text: " seen" }) : isWanted ? el("span", { class: "ek-must", text: " look here" }) : null;
     if (!item.is_field) { // an issue about the whole report or form
@@ -149,7 +182,7 @@ function render({ model, el: root }) {
           el("span", { class: `ek-status ek-status-${now.status}` }, el("i", { "aria-hidden": "true", text: MARKS[now.status] }),
             now.status === "found" && !isOpen ? "" : ` ${now.words}`))),
       now.is_yours || (item.issues.length && !isOpen) ? el("div", { class: "ek-field-tags" },
-        now.is_yours ? el("span", { class: "ek-yours", text: `yours; the program: ${item.agent}` }) : null,
+        now.is_yours ? el("span", { class: "ek-yours", text: item.is_added ? "added by you" : `yours; the program: ${item.agent}` }) : null,
         isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
         el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The program is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
@@ -161,7 +194,7 @@ function render({ model, el: root }) {
 
   // ---- the list
 
-  const listed = () => [...rows.values()].filter((row) => !row.node.hidden).map((row) => row.item.name);
+  const listed = () => [...root.querySelectorAll("[data-field]")].map((node) => node.dataset.field);
   const step = (by) => {
     const names = listed();
     const at = names.indexOf(model.get("selected"));
@@ -169,7 +202,7 @@ function render({ model, el: root }) {
     if (next && next !== model.get("selected")) select(next);
   };
   const toWanted = () => {
-    const names = [...rows.keys()];
+    const names = listed();
     const at = names.indexOf(model.get("selected"));
     const wanted = model.get("wanted");
     const next = wanted.find((name) => names.indexOf(name) > at) || wanted[0];
@@ -183,7 +216,27 @@ function render({ model, el: root }) {
     const next = by > 0 ? starts.find((name) => names.indexOf(name) > at) : starts.filter((name) => names.indexOf(name) < at).pop();
     if (next) select(next);
   };
-  const more = el("button", { "data-key": "l", onclick: () => { isAll = !isAll; update(); } });
+  // The repeated field to which the key adds an entry: that of the open item, else the first of its form.
+  const openGroup = () => {
+    const row = rows.get(model.get("selected"));
+    return feet.has(row?.item.group) ? row.item.group : [...feet.keys()].find((group) => feet.get(group).form === row?.form) || [...feet.keys()][0];
+  };
+  const fillFoot = ({ node, item }) => {
+    const isTyped = editing === item.group && mode === "new";
+    const key = openGroup() === item.group ? "+" : null;
+    fill(node, isTyped ? line : el("button", {
+      class: "ek-link", "data-key": key, "data-focus": `add ${item.group}`, disabled: model.get("is_locked") || Boolean(editing), onclick: () => open(item.group, "new"),
+    }, `+ entry: ${item.group_label}`, key ? kbd(key) : null));
+  };
+  const rowOf = (item, number) => {
+    const node = el("div", {
+      role: "listitem", tabindex: 0, "data-field": item.name, "data-focus": `field ${item.name}`,
+      onclick: (event) => { if (!event.target.closest("button, input, .ek-typing")) select(item.name); },
+      onkeydown: (event) => { if (event.key === "Enter" && event.target === node && model.get("selected") !== item.name) select(item.name); },
+    });
+    rows.set(item.name, { node, item, form: number, said: "" });
+    return node;
+  };
   const wantedButton = el("button", { "data-key": "i", onclick: toWanted });
 
   const attempt = (one) => el("li", {}, el("b", { text: one.title }),
@@ -192,14 +245,12 @@ function render({ model, el: root }) {
       el("div", { class: "ek-feedback", text: one.feedback })) : null,
     one.reasoning ? el("p", { class: "ek-muted", text: `The program's reasoning: ${one.reasoning}` }) : null);
   const form = (one, number) => {
-    const items = one.items.map((item) => {
-      const node = el("div", {
-        role: "listitem", tabindex: 0, "data-field": item.name, "data-focus": `field ${item.name}`,
-        onclick: (event) => { if (!event.target.closest("button, input, .ek-typing")) select(item.name); },
-        onkeydown: (event) => { if (event.key === "Enter" && event.target === node && model.get("selected") !== item.name) select(item.name); },
-      });
-      rows.set(item.name, { node, item, form: number, said: "" });
-      return node;
+    const items = one.items.flatMap((item, at) => {
+      const node = rowOf(item, number);
+      if (!item.group || one.items[at + 1]?.group === item.group) return [node];
+      const foot = el("div", { class: "ek-entry-foot", role: "listitem" });
+      feet.set(item.group, { node: foot, item, form: number });
+      return [node, foot];
     });
     return el("section", { class: "ek-form", "aria-label": `${one.title}, ${one.about}` },
       el("header", {}, el("h3", { text: one.title }), el("span", { class: "ek-muted", text: one.about }),
@@ -220,8 +271,8 @@ function render({ model, el: root }) {
     drawnFor = null;
     isReadFirst = shown.opinions.length + shown.told.length > 0;
     editing = null;
-    isAll = false;
     rows.clear();
+    feet.clear();
     const count = shown.forms.reduce((sum, one) => sum + one.items.length, 0);
     fill(root, closing(shown.closing),
       el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
@@ -232,7 +283,7 @@ function render({ model, el: root }) {
         shown.forms.length > 1 ? [
           el("button", { text: "↑", "data-key": "PageUp", "aria-label": "start of this form, or of the one before", title: "PageUp", onclick: () => toForm(-1) }),
           el("button", { text: "↓", "data-key": "PageDown", "aria-label": "start of the next form", title: "PageDown", onclick: () => toForm(1) })] : null,
-        wantedButton, more)),
+        wantedButton)),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
@@ -242,21 +293,17 @@ function render({ model, el: root }) {
   };
 
   const update = () => {
-    const selected = model.get("selected");
-    let hidden = 0;
-    for (const row of rows.values()) {
-      const { item, node } = row;
-      const isEmpty = item.is_minor && !values()[item.name]?.is_yours && item.name !== selected;
-      if (item.is_minor) hidden += 1;
-      node.hidden = isEmpty && !isAll;
-      fillRow(row);
+    for (const [name, now] of Object.entries(values())) { // entries that the expert added
+      const foot = feet.get(now.item?.group);
+      if (foot && !rows.has(name)) foot.node.before(rowOf(now.item, foot.form));
     }
+    for (const [name, row] of rows) {
+      if (row.item.is_field && !values()[name]) { row.node.remove(); rows.delete(name); } else fillRow(row);
+    }
+    feet.forEach(fillFoot);
     const wanted = model.get("wanted").length;
     wantedButton.hidden = wanted === 0;
     fill(wantedButton, `${wanted} to look at`, kbd("i"));
-    more.hidden = hidden === 0;
-    more.setAttribute("aria-pressed", String(isAll));
-    fill(more, isAll ? "Hide empty fields" : `${plural(hidden, "empty field")}`, kbd("l"));
   };
 
   const draw = () => {
@@ -290,7 +337,7 @@ function render({ model, el: root }) {
     else if (above > 0) root.scrollTop -= above;
   };
   // Leaving the page would lose a typed value that is not saved: the browser asks first.
-  const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
+  const leaving = (event) => { if (editing && input.value !== startText) event.preventDefault(); };
   document.addEventListener("evalkit-leaving", leaving);
   const resized = new ResizeObserver(reveal);
   resized.observe(root);

@@ -8,18 +8,22 @@ from typing import Any
 import traitlets
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.extraction_schema import Extraction, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed
 from evalkit.issue import Issue
+from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
+    NAMED_ENTRY_FORMATS,
     STATUS_WORDS,
     FieldAnswer,
     find_extraction_template,
-    format_field_label,
     format_field_value,
+    format_group_label,
     get_template_field_or_plain_text,
     is_extraction_review_required,
+    is_repeated_field_entry,
 )
 from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
 from evalkit.review.plain_sentences import describe_issue, shows_own_words
@@ -54,12 +58,14 @@ class FieldPanel(CasePanelWidget):
     _css = read_widget_style("field_panel")
 
     place = traitlets.Unicode(help="A sentence about the place of the selected target on the page.")
-    values = traitlets.Dict(help="The current value of each field: key → ``{value, status, words, is_yours}``.")
+    values = traitlets.Dict(
+        help="The current value of each field: key → ``{value, status, words, is_yours}``; for a deleted entry also ``is_removed``, for an added one the keys of an item of ``case.forms`` under ``item``."
+    )
     wanted = traitlets.List(
         trait=traitlets.Unicode(), help="The targets that the expert must still look at before validating."
     )
     checked = traitlets.Dict(
-        help="The check of the text that is being typed: ``{field, text, value, problem, is_kept}``."
+        help="The check of the text that is being typed: ``{field, text, key, typed, value, problem, place}``, with ``is_asked`` if the expert must confirm the value, and ``is_kept`` if it was saved under ``key``."
     )
 
 
@@ -84,10 +90,12 @@ def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
 
 def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[str, Any]]:
     """Build ``FieldPanel.values``: the draft's current value of each field."""
+    added_targets = (case.get_target(key) for key in draft.fields if case.is_added_entry(key))
     return {
         target.target_id: _render_field_value(case.get_current_value(draft, target.target_id))
         | {"is_yours": target.target_id in draft.fields}
-        for target in case.targets
+        | ({"item": _render_target(case, target)} if case.is_added_entry(target.target_id) else {})
+        for target in (*case.targets, *added_targets)
         if target.field_name
     }
 
@@ -96,8 +104,11 @@ def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Dr
     """Describe which place of a field or issue is highlighted, or why none is."""
     place, target = case.locate_target(target_id), case.get_target(target_id)
     form_pages = _format_page_range(case.packet.extractions[target.extraction_index])
+    answer = draft.fields.get(target_id)
+    if answer and answer.page:
+        place = HighlightedPlace(answer.page, answer.boxes, "found")
     if place.boxes and place.style == "found":
-        return f"Highlighted on page {place.page}{': the value that the program read' if target_id in draft.fields else ''}."
+        return f"Highlighted on page {place.page}{': the value that the program read' if answer and not answer.page else ''}."
     if place.boxes:
         return f"The most similar passage is outlined on page {place.page}; the value itself was not found."
     if not target.field_name:
@@ -145,9 +156,7 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
         if is_extraction_review_required(extraction)
         else "Accepted by the program.",
         "is_asked": is_extraction_review_required(extraction),
-        "items": [
-            _render_target(target, extraction) for target in case.targets if target.extraction_index == form_index
-        ],
+        "items": [_render_target(case, target) for target in case.targets if target.extraction_index == form_index],
         "history": [
             _render_attempt(extraction, record, is_last=record is extraction.history[-1])
             for record in extraction.history
@@ -156,7 +165,8 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
     }
 
 
-def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, Any]:
+def _render_target(case: FieldReviewCase, target: ReviewTarget) -> dict[str, Any]:
+    extraction = case.packet.extractions[target.extraction_index]
     issues = [_render_field_issue(issue) for issue in target.issues]
     if not target.field_name:
         return {
@@ -164,17 +174,16 @@ def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, An
             "is_field": False,
             "label": issues[0]["message"],
             "issues": issues,
-            "is_minor": False,
         }
     template_field, field_value = (
         get_template_field_or_plain_text(extraction, target.field_name),
-        extraction.fields[target.field_name],
+        case.get_agent_value(target.target_id),
     )
     is_needed = template_field.need in (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     return {
         "name": target.target_id,
         "is_field": True,
-        "label": format_field_label(extraction, target.field_name),
+        "label": template_field.description,
         "location": template_field.location,
         "need": template_field.need.value if is_needed else "",
         "agent": _shorten_text(format_field_value(field_value)),
@@ -183,8 +192,13 @@ def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, An
         "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
         "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
-        # Empty fields without issues are hidden until the expert asks for them: an empty form has dozens.
-        "is_minor": field_value.status is FieldStatus.NOT_PRESENT and not issues and not is_needed,
+        "group": f"{target.extraction_index + 1}.{get_base_field_name(target.field_name)}"
+        if template_field.many
+        else "",
+        "group_label": format_group_label(template_field).partition(":")[0] if template_field.many else "",
+        "entry_hint": "HER2: 3+" if template_field.format in NAMED_ENTRY_FORMATS else "",
+        "is_entry": is_repeated_field_entry(extraction, target.field_name),
+        "is_added": case.is_added_entry(target.target_id),
     }
 
 
@@ -244,10 +258,7 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
             "notes": opinion.notes,
             "fields": [
                 {
-                    "label": format_field_label(
-                        case.packet.extractions[case.get_target(field_key).extraction_index],
-                        case.get_target(field_key).field_name,
-                    ),
+                    "label": case.get_field(field_key).description,
                     "value": _shorten_text(format_field_value(answer)),
                     "differs": (field_key, answer) not in common_answers,
                 }
@@ -259,11 +270,12 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
 
 
 def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]:
+    is_removed = isinstance(field_value, FieldAnswer) and bool(field_value.removed)
     return {
         "value": field_value.value or "",
         "status": field_value.status.value,
-        "words": STATUS_WORDS[field_value.status],
-    }
+        "words": format_field_value(field_value) if is_removed else STATUS_WORDS[field_value.status],
+    } | ({"is_removed": True} if is_removed else {})
 
 
 def _format_points(score: float | None) -> str:

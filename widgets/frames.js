@@ -32,12 +32,10 @@ const templateFrames = (model, root, send) => {
     draw();
   };
 
-  // Convert a position on the screen to the unrotated page.
-  const upright = (u, v) => [[u, v], [v, 1 - u], [1 - u, 1 - v], [1 - v, u]][quarters];
   const turnedBy = (dx, dy) => [[dx, dy], [dy, -dx], [-dx, -dy], [-dy, dx]][quarters];
   const placeUnder = (event, edge) => {
     const box = layer.getBoundingClientRect();
-    const [x, y] = upright((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+    const [x, y] = upright(quarters, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
     return Math.min(Math.max(edge.axis === "x" ? x : y, 0), 1);
   };
 

@@ -1,7 +1,7 @@
 // The file as a ribbon of pages, and one page large with its highlighted places.
 
 const drawnType = (type) => type || "no type yet";
-const KEPT = 24; // full-size pictures that stay here: some 12 MB
+const KEPT = 24; // full-size pictures that stay here: some 4 MB
 const AT_ONCE = 1; // small pictures in one request: a press waits for no more than these
 const PATIENCE = 5000; // ms after which an unanswered request is forgotten
 const CALM = 200; // ms after a press during which only full-size pages are requested
@@ -34,8 +34,8 @@ function pane() {
     const received = (message, buffers) => {
       if (message.version !== model.get("version")) return;
       if (buffers && buffers.length && !pictures[message.kind].has(message.page)) {
-        const url = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
-        const one = { url };
+        const url = URL.createObjectURL(new Blob([buffers[0]], { type: "image/webp" }));
+        const one = { url, lines: message.lines };
         if (message.kind === "page") {
           one.image = el("img", { class: "ek-page-image", draggable: false, alt: `page ${message.page}`, src: url });
           one.ready = one.image.decode().catch(() => { one.isBroken = true; });
@@ -88,7 +88,8 @@ function pane() {
       const hits = el("div", { class: "ek-marks" });
       const turner = el("div", { class: "ek-turner" });
       const number = el("div", { class: "ek-leaf-number" });
-      return { node: el("div", { class: "ek-sheet" }, turner, number), turner, marks, hits, number, page: 0 };
+      const own = el("div", { class: "ek-marks" });
+      return { node: el("div", { class: "ek-sheet" }, turner, number), turner, marks, hits, own, number, page: 0 };
     };
     const leaves = [leaf(), leaf()];
     const paper = el("div", { class: "ek-papers" }, leaves.map((one) => one.node));
@@ -116,6 +117,7 @@ function pane() {
       tool("previous", "previous page", "", "←"), el("span", { class: "ek-counter" }, number, of),
       tool("next", "next page", "", "→"),
       tool("smaller", "smaller", "", "−"), fit, tool("larger", "larger", "", "+"),
+      tool("mark", "select words with the arrow keys, or draw a box with the mouse", "Mark", "z", { "aria-pressed": "false" }),
       tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the file", "Find", "f"), spread,
       tool("sheet", "all pages", "All pages", "g"), seams,
       el("span", { class: "ek-whose" }, strip, parts));
@@ -174,6 +176,7 @@ function pane() {
     const unpaint = () => { painting += 1; delete root.dataset.painted; delete root.dataset.told; };
     const go = (page) => {
       if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
+      passage.close();
       leafed = Date.now();
       direction = page === target - 1 ? -1 : 1;
       target = page;
@@ -218,10 +221,16 @@ function pane() {
       // Until the kernel has answered, `marks` and `issue_id` still belong to the previous page.
       const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
       one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
+      const own = model.get("quotes").filter((quote) => quote.page === one.page).flatMap((quote) => quote.boxes);
+      one.own.replaceChildren(...outlines(own.map(([x0, y0, x1, y1]) => ({ x0, y0, x1, y1 })), () => "ek-mark-own"));
       const found = finder.hits.filter((hit) => hit.page === one.page);
       one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
     };
     const frames = templateFrames(model, root, send);
+    const passage = passages({
+      model, root, scroll, leaves, quarters, send, typeOf: (page) => sectionOf(page)?.type,
+      onMode: (isOn) => tools.querySelector("[data-do=mark]").setAttribute("aria-pressed", String(isOn)),
+    });
     const notDrawn = (page, why) => el("div", { class: "ek-missing", role: "note" },
       el("b", { text: `Page ${page} is not shown here.` }),
       el("p", { text: why.remedy ? `${why.what}.` : why.what }),
@@ -239,7 +248,7 @@ function pane() {
       if (page === 0) { one.turner.replaceChildren(); return; }
       if (why) one.turner.replaceChildren(notDrawn(page, why));
       else if (!image) one.turner.replaceChildren(el("div", { class: "ek-coming", text: "…" }));
-      else if (!isSame) one.turner.replaceChildren(image, one.marks, one.hits);
+      else if (!isSame) one.turner.replaceChildren(image, one.marks, one.hits, one.own);
       light(one);
       frames.place(one, quarters(page));
     };
@@ -304,10 +313,19 @@ function pane() {
       root.dispatchEvent(new CustomEvent("ek-painted", { bubbles: true, detail: { page, issue, token: token() } }));
       markSeen(page);
     };
+    // Only pages on screen carry their words as text; they are laid over the picture once it is painted.
+    const layWords = () => leaves.filter((one) => one.page && one.own.parentNode).forEach((one) => {
+      const { image, lines } = picture(one.page) || {};
+      if (!image || !lines || !one.turner.contains(image)) return;
+      if (one.turner.querySelector(".ek-text")?.dataset.page === String(one.page)) return;
+      one.turner.querySelector(".ek-text")?.remove();
+      one.own.after(textLayer(one.page, lines, image.naturalHeight / image.naturalWidth));
+    });
     const tellPainted = () => {
       const ticket = ++painting;
       const [page, opened, version] = [shown, model.get("issue_id"), token()]; // the state when the page was painted
       requestAnimationFrame(() => setTimeout(() => {
+        layWords();
         if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || seam.isOpen() || model.get("page") !== page) return;
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
@@ -804,7 +822,7 @@ function pane() {
       larger: () => scale(1), smaller: () => scale(-1),
       fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
       rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); frames.place(leaves[0], quarters(shown)); } },
-      find: () => openFind(), sheet: () => openContact(),
+      find: () => openFind(), sheet: () => openContact(), mark: () => passage.toggle(),
       spread: () => {
         isSpread = !isSpread;
         spread.setAttribute("aria-pressed", String(isSpread));
@@ -842,6 +860,7 @@ function pane() {
     model.on("change:marks change:issue_id", () => { if (shown && model.get("page") === shown) lay(); });
     model.on("change:frames", () => leaves.forEach((one) => frames.place(one, quarters(one.page))));
     model.on("change:segments", drawRibbon);
+    model.on("change:quotes", () => leaves.forEach(light));
     model.on("change:offer change:can_separate", drawOffer);
     model.on("change:hits change:found_for", found);
     // If no page can be shown, the keyboard must not wait for one.
@@ -869,6 +888,7 @@ function pane() {
     return () => {
       onArrival = () => {};
       target = 0; // no page is asked for
+      passage.stop();
       clearTimeout(waiting);
       document.removeEventListener("visibilitychange", again);
       resized.disconnect();

@@ -14,13 +14,13 @@ from evalkit.documents.patient_banner import (
     build_patient_banners,
     list_page_ranges_by_person,
 )
-from evalkit.documents.search import SearchHit
+from evalkit.documents.search import SearchHit, group_words_into_lines
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import PressCounter
 
-#: Function that renders a page, given by its number from 1, as a JPEG picture.
+#: Function that renders a page, given by its number from 1, as a WebP picture.
 PageImageRenderer = Callable[[int], bytes]
 #: The sizes of page pictures: full size, in the ribbon, in the overview of all pages.
 PageImageSize = Literal["page", "thumbnail", "preview"]
@@ -43,7 +43,7 @@ _IDENTIFIER_LABELS = {
 class PagePane(PressCounter):
     """Page viewer of the open file; pictures travel as binary buffers."""
 
-    _esm = read_widget_script("page_pane", "frames", "boundary_strip")
+    _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")
     _css = read_widget_style("page_pane") + read_widget_style("boundary_strip")
 
     version = traitlets.Unicode(
@@ -76,6 +76,13 @@ class PagePane(PressCounter):
         trait=traitlets.Dict(),
         help="The pages on which a document may begin, in page order, see ``render_boundary_doubt``; also ``begins`` and ``is_decided``, the expert's answer.",
     )
+    can_quote = traitlets.Bool(
+        default_value=False, help="True if the expert can use a passage as a quote of its document's type."
+    )
+    quotes = traitlets.List(
+        trait=traitlets.Dict(),
+        help="The expert's quotes, in order: ``{page, text, type, boxes}``; each box is ``[x0, y0, x1, y1]``.",
+    )
     offer = traitlets.Dict(
         help="Offer after separating a page: ``{page, pages}`` with further pages of the same patient; empty for no offer."
     )
@@ -99,6 +106,8 @@ class PagePane(PressCounter):
     found_for = traitlets.Unicode(help="The searched text to which ``hits`` belong.")
     held = traitlets.Dict(help="The pages whose full-size pictures the browser has: ``{version, pages}``.")
 
+    _bundle: DocumentBundle
+
     def __init__(self) -> None:
         super().__init__()
         self._sent_pages: set[int] = set()  # full-size pictures sent since the browser last set ``held``
@@ -115,6 +124,7 @@ class PagePane(PressCounter):
     ) -> None:
         """Replace the file on screen; no page is shown until ``show_page``."""
         self._sent_pages.clear()
+        self._bundle = bundle
         with self.hold_sync():
             self.version, self.total, self.segments = view_token, bundle.total_pages, segments
             self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
@@ -124,7 +134,7 @@ class PagePane(PressCounter):
                 _render_patient_banner(page, banner, ranges)
                 for page, banner in enumerate(build_patient_banners(bundle), 1)
             ]
-            self.can_separate, self.offer, self.doubts = False, {}, []
+            self.can_separate, self.can_quote, self.offer, self.quotes, self.doubts = False, False, {}, [], []
             self.headings = [extract_page_heading(page) for page in bundle.pages]
             self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
             self.evidence, self.seen = list(evidence_pages), list(seen_pages)
@@ -167,20 +177,31 @@ class PagePane(PressCounter):
         return is_reported or page in self._sent_pages  # it may have been sent just before the press
 
     def _render_and_send_image(self, image_size: PageImageSize, page: int, render_image: PageImageRenderer) -> None:
-        message = {"kind": image_size, "page": page, "version": self.version}
+        message: dict[str, Any] = {"kind": image_size, "page": page, "version": self.version}
         other_missing_pages = {
             page_number: explanation for page_number, explanation in self.missing.items() if page_number != str(page)
         }
         try:
-            jpeg = render_image(page)
+            picture = render_image(page)
         except DocumentError as error:  # the other pages can still be shown
             self.missing = other_missing_pages | {str(page): {"what": error.message, "remedy": error.remedy}}
             self.send(message)
         else:
             self.missing = other_missing_pages
-            self.send(message, buffers=[jpeg])
             if image_size == "page":
+                message["lines"] = render_text_lines(self._bundle.page(page))
                 self._sent_pages.add(page)
+            self.send(message, buffers=[picture])
+
+
+def render_text_lines(page: Page) -> list[list[list[str | int]]]:
+    """Render a page's lines in reading order: ``[text, x0, y0, x1, y1]`` for each word.
+
+    The edges are in ten-thousandths of the page.
+    """
+    return [
+        [[page.text[start:end], *edges] for start, end, *edges in line] for line in group_words_into_lines(page.words)
+    ]
 
 
 def extract_page_heading(page: Page) -> str:

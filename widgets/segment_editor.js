@@ -128,6 +128,16 @@ function render({ model, el: root }) {
       }), "%")));
   };
 
+  // The expert's own quotes of this document; the numbers are their positions among all quotes.
+  const drawQuotes = (segment, locked) => {
+    const own = model.get("quotes").map((quote, position) => ({ ...quote, position })).filter((quote) => segment.start <= quote.page && quote.page <= segment.end);
+    return own.length === 0 ? null : el("div", { class: "ek-own" }, el("b", { text: `${plural(own.length, "quote")} of your own` }),
+      el("ul", {}, own.map(({ page, text, position }) => el("li", {},
+        el("button", { class: "ek-link", text: `p. ${page}`, "aria-label": `show page ${page}`, onclick: () => send("page", { page }) }),
+        el("span", { class: "ek-quote", dir: "auto", text: text || "a box without words" }),
+        el("button", { text: "Remove", disabled: locked, "data-focus": `quote ${position}`, "aria-label": `remove the quote of page ${page}`, onclick: () => send("unquote", { position }) })))));
+  };
+
   const drawControls = (segments, at, page, locked) => {
     const segment = segments[at];
     const begins = segment.start === page;
@@ -161,6 +171,7 @@ function render({ model, el: root }) {
           onclick: () => send("flag", { page, flag }),
         }, name, kbd(`⇧${letter}`));
       })),
+      drawQuotes(segment, locked),
       segment.note ? el("p", { class: "ek-muted ek-segment-note", text: `Note: ${segment.note}` }) : null);
   };
 
@@ -210,13 +221,19 @@ function render({ model, el: root }) {
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
+  const cited = ({ detail: { page, text } }) => { // a passage that was selected on the page becomes part of a note
+    if (root.hidden || model.get("is_locked")) return;
+    ask("note");
+    words.value = [words.value.trim(), `p. ${page}: “${text}”`].filter(Boolean).join("\n");
+  };
+  document.addEventListener("evalkit-passage", cited);
   const leaving = () => { if (typing !== null) sendNotes(); };
   document.addEventListener("evalkit-leaving", leaving);
   model.on("change:token", () => { clearTimeout(typing); typing = null; stopAsking(); notes.value = model.get("notes"); mixture.open = false; });
   notes.value = model.get("notes");
   const stop = drawnOnChange(model, root, draw);
   announce(model, "saved");
-  return () => { document.removeEventListener("evalkit-leaving", leaving); stop(); sendNotes(); };
+  return () => { document.removeEventListener("evalkit-leaving", leaving); document.removeEventListener("evalkit-passage", cited); stop(); sendNotes(); };
 }
 
 export default { render };

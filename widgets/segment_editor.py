@@ -39,6 +39,7 @@ class SegmentEditor(PressCounter):
         trait=traitlets.Dict(),
         help="The segments in page order, covering all pages: ``{start, end, type, flags, note}``.",
     )
+    quotes = traitlets.List(trait=traitlets.Dict(), help="The expert's quotes, as in ``PagePane``.")
     page = traitlets.Int(0, help="The page on screen; the controls apply to its segment.")
     dominant = traitlets.Unicode(
         allow_none=True, default_value=None, help="The overall type of the file; None for cannot tell."

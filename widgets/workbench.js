@@ -31,13 +31,15 @@ const tab = tabId();
 // Keys that press no button with `data-key` move the page.
 const MOVES = {
   ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
-  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet",
+  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet", z: "mark",
 };
 const KEYS = [
   ["Decide", [
     ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
     ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Cannot tell, or reject a template, with a reason"],
+    ["k  l", "After a blind answer that the program does not share: keep yours, look again"],
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
+    ["Shift+G", "Guidelines of your house, and what the five types mean"],
   ]],
   ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
   ["The document on screen", [
@@ -47,8 +49,8 @@ const KEYS = [
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "There is a problem: the issue is right"], ["x", "No problem: the issue is wrong"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
-    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter saves it, Esc leaves it as it was"],
-    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["l", "Show or hide empty fields"],
+    ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter keeps it (twice, if it is written in another form), Esc leaves it as it was"],
+    ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["+", "Add an entry that the program missed"],
     ["PageUp  PageDown", "Previous form, next form"],
   ]],
   ["A template that reads statements", [
@@ -59,6 +61,7 @@ const KEYS = [
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
     ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages"],
+    ["z", "Mark a passage: arrow keys select words, with Shift more; the mouse draws a box. Or select with the mouse, Alt+drag for a box"],
   ]],
 ];
 
@@ -116,15 +119,15 @@ const keyboard = (isAlone) => {
     const target = event.target instanceof Element ? event.target : document.body;
     if (!key || (!isAlone && !target.closest(".ek"))) return;
     if (document.querySelector(".ek-lost:not([hidden])")) return;
-    const keys = document.querySelector(".ek-keys:not([hidden])");
-    if (keys) {
-      if (key === "Tab") { event.preventDefault(); keys.querySelector("button").focus(); }
-      if (key === "Escape" || key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); }
+    const dialog = document.querySelector(".ek-keys:not([hidden])");
+    if (dialog) {
+      if (key === "Tab") { event.preventDefault(); dialog.querySelector("button").focus(); }
+      if (key === "Escape" || key === dialog.dataset.key) { dialog.querySelector("button").click(); event.preventDefault(); }
       return;
     }
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
-    if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // the arrow keys move the edge
+    if (target.closest("[data-edge], .ek-marking") && key.startsWith("Arrow")) return; // they move the edge, or select words
     const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // true while a dialog covers the page
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
@@ -210,20 +213,34 @@ function render({ model, el: root }) {
   document.addEventListener("evalkit-slow", toldSlow);
   document.addEventListener("evalkit-lost", lost);
 
-  let before = null;
-  const keys = el("div", { class: "ek ek-keys", role: "dialog", "aria-modal": "true", "aria-label": "Keys", hidden: true },
-    el("div", { class: "ek-keys-card" },
-      el("header", {}, el("h2", { text: "Keys" }), el("button", { text: "Close", onclick: () => toggleKeys() })),
-      el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
-        el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })])))))));
-  const toggleKeys = () => {
-    keys.hidden = !keys.hidden;
-    if (keys.hidden) { before?.focus(); return; }
-    before = document.activeElement;
-    keys.querySelector("button").focus();
+  const addDialog = (title, key, ...body) => {
+    let before = null;
+    const node = el("div", { class: "ek ek-keys", role: "dialog", "aria-modal": "true", "aria-label": title, "data-key": key, hidden: true },
+      el("div", { class: "ek-keys-card" }, el("header", {}, el("h2", { text: title }), el("button", { text: "Close", onclick: () => toggle() })), body));
+    const toggle = () => {
+      node.hidden = !node.hidden;
+      if (node.hidden) { before?.focus(); return; }
+      before = document.activeElement;
+      node.querySelector("button").focus();
+    };
+    document.body.append(node);
+    return { node, toggle };
   };
-  document.body.append(keys);
+  const keys = addDialog("Keys", "?", el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
+    el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })]))))));
+  const toggleKeys = keys.toggle;
   document.addEventListener("evalkit-keys", toggleKeys);
+  const block = ({ kind, lines }) => {
+    if (kind === "heading") return lines.map((text) => el("h3", { text }));
+    return kind === "list" ? el("ul", {}, lines.map((text) => el("li", { text }))) : el("p", { text: lines.join(" ") });
+  };
+  const guidelines = addDialog("Guidelines", "Shift+G", el("div", { class: "ek-guidelines", dir: "auto" }, model.get("guidelines").map(block)),
+    el("h3", { text: "What the five types mean" }),
+    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
+      el("b", { text: one.type }), el("p", { text: one.definition }),
+      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
+      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
+  model.on("change:guidelines", () => fill(guidelines.node.querySelector(".ek-guidelines"), model.get("guidelines").map(block)));
   const stopKeys = keyboard(model.get("can_log_out"));
 
   const draw = () => {
@@ -243,6 +260,7 @@ function render({ model, el: root }) {
       el("span", { class: "ek-pill", title: "cases that you finished today; cases still open; your median time per case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
+      el("button", { "data-key": "Shift+G", onclick: guidelines.toggle }, "Guidelines", kbd("⇧G")),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
       model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: `${served().baseUrl}logout`, text: "Log out" }) : null,
     );
@@ -296,7 +314,8 @@ function render({ model, el: root }) {
     stopKeys();
     stopDrawing();
     overlay.remove();
-    keys.remove();
+    keys.node.remove();
+    guidelines.node.remove();
   };
 }
 

@@ -12,12 +12,14 @@ import os
 import secrets
 import threading
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ipywidgets
 import traitlets
 
+from evalkit.classification.schema import DocumentType, load_type_definitions
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
@@ -26,6 +28,7 @@ from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, Sto
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
+from evalkit.review.guidelines import read_guidelines
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
@@ -47,6 +50,15 @@ log = logging.getLogger("evalkit.widgets")
 _MAX_IMAGES_PER_MESSAGE = 40
 
 
+def _list_type_definitions() -> list[dict[str, Any]]:
+    definition_parts = ("definition", "includes", "excludes")
+    return [
+        {"type": document_type.value}
+        | {part: load_type_definitions()[document_type.value][part] for part in definition_parts}
+        for document_type in DocumentType
+    ]
+
+
 class TopBar(ScreenWidget):
     """Bar at the top of the screen; its script sends the heartbeat to the kernel."""
 
@@ -64,6 +76,14 @@ class TopBar(ScreenWidget):
     median = traitlets.Unicode(help="This reviewer's median time per case, e.g. ``1:12`` minutes; empty if unknown.")
     notice = traitlets.Unicode(help="A sentence about the last decision that was saved.")
     can_log_out = traitlets.Bool(default_value=False, help="True if the reviewer has logged in and can log out.")
+    guidelines = traitlets.List(
+        trait=traitlets.Dict(), help="The house's guidelines as blocks ``{kind, lines}``, see ``read_guidelines``."
+    )
+    types = traitlets.List(
+        trait=traitlets.Dict(),
+        default_value=_list_type_definitions(),
+        help="The meaning of the five types: ``{type, definition, includes, excludes}``.",
+    )
 
 
 def _log_traceback_and_create_id(error: Exception) -> str:
@@ -220,6 +240,7 @@ class Workbench:
             self._show_fault(error, message)
             return
         self.content_box.children = []
+        self.bar.guidelines = read_guidelines(self._output_folder)
         if isinstance(case_id, str) and case_id:
             self._open_and_show_case(case_id)
         is_case_closed = self._controller is None or self.case.is_completed
@@ -324,7 +345,8 @@ class Workbench:
 
     def open_next_case(self, _: Message) -> None:
         """Open the case that should be decided next, or say that none is waiting."""
-        if self._controller is None:  # if a case is open, this is the second press of a double click
+        # If a case is open, this is the second press of a double click, unless the case is closed.
+        if self._controller is None or self.case.is_locked:
             self._open_next_or_show_queue("No cases are waiting for you.")
 
     def open_case(self, message: Message) -> None:
@@ -334,9 +356,13 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ a case
 
-    def _open_and_show_case(self, case_id: str, *, take_over: bool = False) -> None:
+    def look_again_at_blind_answer(self, _: Message) -> None:
+        """Open the blind case that was just answered, to be changed beside the program's answer."""
+        self._open_and_show_case(self.case.packet.case_id, look_again=True)
+
+    def _open_and_show_case(self, case_id: str, **options: bool) -> None:
         try:
-            case = self.review_session.open_and_claim_case(case_id, take_over=take_over)
+            case = self.review_session.open_and_claim_case(case_id, **options)
         except EvalkitError as error:
             if isinstance(error, StoreError) and not isinstance(error, NotFound):
                 self._forget_case()
@@ -508,9 +534,20 @@ class Workbench:
     def _refresh_widgets(self) -> None:
         controller, case, draft, editor = self.controller, self.case, self.draft, self.segment_editor
         self.page_pane.segments = segments = controller.build_ribbon_segments()
+        self.page_pane.quotes = editor.quotes = [
+            {
+                "page": quote.page,
+                "text": quote.snippet,
+                "type": quote.document_type,
+                "boxes": [list(box[1:]) for box in quote.boxes],
+            }
+            for quote in draft.evidence
+        ]
         with editor.hold_sync():
             editor.token = self.page_pane.version
-            editor.has_segments, editor.labels = controller.has_segments, DECISION_LABELS | dict(controller.labels)
+            is_kept = case.closing_review is not None and not self._has_expert_answer()
+            labels = DECISION_LABELS | dict(controller.labels) | ({"correct": "Keep mine and next"} if is_kept else {})
+            editor.has_segments, editor.labels = controller.has_segments, labels
             editor.unmet, editor.unmet_sums = controller.describe_unmet(), draft.unmet_sums
             editor.segments = segments
             editor.dominant = draft.dominant_type.value if draft.dominant_type else None
@@ -547,10 +584,9 @@ class Workbench:
 
     def _has_expert_answer(self) -> bool:
         case, draft = self.case, self.draft
-        if case.is_locked:
-            return False
         initial_draft = Draft.create_blank(draft.total_pages) if case.is_blind else Draft.from_packet(case.packet)
-        return bool(draft.notes) or _dump_expert_answer(draft) != _dump_expert_answer(initial_draft)
+        initial_draft = case.draft if case.closing_review else initial_draft
+        return draft.notes != initial_draft.notes or _dump_expert_answer(draft) != _dump_expert_answer(initial_draft)
 
     # ------------------------------------------------------------------------------------------ the decision
 
@@ -571,7 +607,15 @@ class Workbench:
         )
 
     def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
-        """Submit a validation, the expert's answer, or the reason why nobody can tell."""
+        """Submit a validation, the expert's answer, or the reason why nobody can tell.
+
+        After another look at a blind answer, an unchanged answer is kept as it was submitted.
+        """
+        is_decision = validate or undeterminable_reason is not None
+        if self.case.closing_review and not is_decision and not self._has_expert_answer():
+            self._release_case()
+            self._open_next_or_show_queue()
+            return
         self._close_case(
             self.review_session.submit_review(
                 self.case.packet.case_id, self.draft, validate=validate, undeterminable_reason=undeterminable_reason
@@ -588,7 +632,15 @@ class Workbench:
         if receipt.production_type:
             parts.append(f"production: {receipt.production_type}")
         self.bar.notice = " · ".join(parts if receipt.feedback else (*parts, *more_parts))
-        if receipt.feedback:
+        if receipt.disagreement:
+            self._undo_stack = []
+            self.controller.case = replace(
+                self.case, is_completed=True, closing_review=receipt.review, draft=self.draft
+            )
+            self.controller.panel.case = self.controller.panel.case | {"stop": dict(receipt.disagreement)}
+            self.segment_editor.saved = f"Answer saved {receipt.review.submitted_at[11:19]}"
+            self._refresh_widgets()
+        elif receipt.feedback:
             self._show_queue(receipt.feedback)
         else:
             self._open_next_or_show_queue()
@@ -636,6 +688,7 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "refresh": Action(Workbench.return_to_queue),
     "next": Action(Workbench.open_next_case),
     "open": Action(Workbench.open_case),
+    "look_again": Action(Workbench.look_again_at_blind_answer),
     "view": Action(Workbench.change_queue_query),
     "select": Action(Workbench.show_selected_target),
     "page": Action(Workbench.change_page),

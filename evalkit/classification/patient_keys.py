@@ -14,9 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter
-
-from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.classification.schema import ClassificationOutput, ReviewedClassification, ReviewedSegment
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.file_persons import FilePerson, PagePatientIdentity, find_page_range_owner
@@ -50,19 +48,15 @@ class PatientKeys(StrictRecord):
     """Kinds of patient identifiers on the pages, sorted."""
 
 
-class KeyedSegment(Segment):
+class KeyedSegment(ReviewedSegment):
     """Segment as it is stored: with the keys of its patient."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     patient: PatientKeys | None = None
     """Keys computed from the segment's pages, never asked from a model; None if the pages name no patient."""
 
 
-class KeyedClassification(ClassificationOutput):
+class KeyedClassification(ReviewedClassification):
     """Classification as it is stored: with the keys of each segment's patient."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     segments: tuple[KeyedSegment, ...]
 
@@ -139,14 +133,13 @@ def attach_patient_keys(
     return KeyedClassification.model_validate(answer).model_copy(update={"segments": segments})
 
 
-def drop_patient_keys(answer: ClassificationOutput) -> ClassificationOutput:
+def drop_patient_keys(answer: ClassificationOutput) -> ReviewedClassification:
     """Return the answer without patient keys."""
-    if type(answer) is ClassificationOutput and all(type(segment) is Segment for segment in answer.segments):
+    if type(answer) is ReviewedClassification and all(type(segment) is ReviewedSegment for segment in answer.segments):
         return answer
-    return ClassificationOutput.model_validate(_ANSWER_ADAPTER.dump_python(answer))
-
-
-_ANSWER_ADAPTER = TypeAdapter(ClassificationOutput)
+    return ReviewedClassification(
+        **dict(answer) | {"segments": tuple(ReviewedSegment(**dict(segment)) for segment in answer.segments)}
+    )
 
 
 def _compute_keys(person: FilePerson, pages: Sequence[PagePatientIdentity], salt: bytes) -> PatientKeys:

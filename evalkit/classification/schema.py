@@ -12,9 +12,12 @@ from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Self
+from operator import not_
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from evalkit.issue import PageBox
 
 
 class DocumentType(StrEnum):
@@ -46,7 +49,7 @@ _StrictFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
 class _AnswerModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", from_attributes=True)
 
 
 class Evidence(_AnswerModel):
@@ -85,6 +88,33 @@ class Segment(_AnswerModel):
         return format_page_range(self.start_page, self.end_page)
 
 
+class ReviewedEvidence(Evidence):
+    """A quote of a reviewed answer: who quoted it, and if an expert vouches for it."""
+
+    by: Literal["expert"] | None = Field(default=None, exclude_if=not_)
+    """``expert`` if a person selected the passage; None, and not written, if the program quoted it."""
+    vouched: bool | None = Field(default=None, exclude_if=lambda vouched: vouched is None)
+    """True if an expert looked at the quote and found it right. None, and not written, without a review."""
+    boxes: tuple[PageBox, ...] = Field(default=(), exclude_if=not_)
+    """The rectangles that the expert selected."""
+
+
+class ReviewedPresence(TypePresence):
+    """Presence of a type in a reviewed answer."""
+
+    top_evidence: tuple[ReviewedEvidence, ...] = ()
+    evidence: Literal["refuted"] | None = Field(default=None, exclude_if=not_)
+    """``refuted`` if an expert struck every quote but vouches for the type; else None, and not written."""
+    share_vouched: bool = Field(default=True, exclude_if=bool)
+    """False if the share was computed because an expert changed what is present; not written if True."""
+
+
+class ReviewedSegment(Segment):
+    """Segment of a reviewed answer."""
+
+    segment_composition: tuple[ReviewedPresence, ...]
+
+
 class MixtureEntry(_AnswerModel):
     """How much of the whole document is of one document type."""
 
@@ -114,9 +144,25 @@ class ClassificationOutput(_AnswerModel):
             raise ValueError("it contains characters or a depth that cannot be written as JSON") from None
         return self
 
+    @property
+    def typed_page_ranges(self) -> list[tuple[int, int, DocumentType | None]]:
+        """First page, last page and type of each segment."""
+        return [(segment.start_page, segment.end_page, segment.dominant_type) for segment in self.segments]
+
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
         return self.model_dump(mode="json")
+
+
+class ReviewedClassification(ClassificationOutput):
+    """Classification after a review. No model is asked for what it adds."""
+
+    segments: tuple[ReviewedSegment, ...]
+
+    @property
+    def has_refuted_type(self) -> bool:
+        """True if an expert vouches for a segment's type, but struck all quotes for it."""
+        return any(presence.evidence for segment in self.segments for presence in segment.segment_composition)
 
 
 SHARE_STEP = Decimal("0.0001")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 
@@ -51,25 +51,32 @@ def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, 
 
     Empty if the position of none of these words is known.
     """
-    line_boxes: list[list[int]] = []
     first_index = bisect_right(page.words, start, key=itemgetter(1))
-    for word in page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]:
-        if line_boxes and _is_on_line(line_boxes[-1], word):
-            line_box = line_boxes[-1]
-            line_box[:] = [
-                min(line_box[0], word[2]),
-                min(line_box[1], word[3]),
-                max(line_box[2], word[4]),
-                max(line_box[3], word[5]),
-            ]
-        else:
-            line_boxes.append(list(word[2:]))
+    words = page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]
     return tuple(
-        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in line_box))  # type: ignore[misc]
-        for line_box in line_boxes
+        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in _enclose(line)))  # type: ignore[misc]
+        for line in group_words_into_lines(words)
     )
 
 
-def _is_on_line(line_box: list[int], word: WordPosition) -> bool:
-    overlap = min(line_box[3], word[5]) - max(line_box[1], word[3])
-    return word[2] >= line_box[0] and overlap > 0.5 * min(line_box[3] - line_box[1], word[5] - word[3])
+def group_words_into_lines(words: Iterable[WordPosition]) -> list[list[WordPosition]]:
+    """Group a page's words, in reading order, into the lines in which they are printed."""
+    lines: list[list[WordPosition]] = []
+    for word in words:
+        if lines and _is_on_line(_enclose(lines[-1]), word):
+            lines[-1].append(word)
+        else:
+            lines.append([word])
+    return lines
+
+
+def _enclose(line: Sequence[WordPosition]) -> tuple[int, int, int, int]:
+    _, _, x0, y0, x1, y1 = zip(*line, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
+
+
+def _is_on_line(line_box: tuple[int, int, int, int], word: WordPosition) -> bool:
+    x0, y0, _, y1 = line_box
+    height = min(y1 - y0, word[5] - word[3])
+    is_after = word[2] >= x0 or 0 <= x0 - word[4] < 2 * height  # or just before the line, if it is read from the right
+    return is_after and min(y1, word[5]) - max(y0, word[3]) > 0.5 * height

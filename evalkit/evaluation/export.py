@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.schema import ReviewedClassification
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.data_card import EXPORT_MARKER, DataCardFacts, render_data_card
 from evalkit.evaluation.deidentify import (
@@ -97,8 +97,8 @@ class ExportedTruth(GroundTruth):
     ``schema_version`` is that of the stored record. The patient keys of the record are not exported.
     """
 
-    ground_truth_classification: ClassificationOutput  # type: ignore[assignment]  # without the keys, on purpose
-    """The classification; an expert reviewed only the parts listed in ``vouched``."""
+    ground_truth_classification: ReviewedClassification  # type: ignore[assignment]  # without the keys, on purpose
+    """The classification; an expert reviewed only the parts listed in ``vouched`` and the quotes with ``vouched``."""
     is_simulated: bool
     """True if a simulated reviewer (a program) answered any case of the document, for a demonstration or test."""
     patients_in_file: int | None = None

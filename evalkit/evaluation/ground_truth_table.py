@@ -55,7 +55,8 @@ _LEADING_COLUMNS = {
     "dominant_type": "The document type of the whole file.",
 }
 _TRAILING_COLUMNS = {
-    "vouched": "The parts that the expert vouches for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
+    "vouched": "The parts that the expert vouches for, separated by spaces: dominant_type, segments, mixture; and the questions "
+    "that the expert answered: boundary:PAGE, segment:N, patients. Empty for silver.",
     "number_of_pages": "Number of pages of the PDF; null if the document's bundle cannot be read.",
     "reviewer": "The reviewer of the document; null for silver.",
     "reviewed_at": "Time of the review or, for silver, of acceptance: ISO 8601 in UTC.",

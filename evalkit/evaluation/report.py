@@ -439,11 +439,18 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
             "issues",
         ),
     )
+    quote_count, document_count = verifier_performance.count_struck_quotes(study)
     return EvaluationSection(
         "verifiers",
         "The verifiers",
         "First, for each rule: how often it raised an issue, how experts judged these issues, and how many documents only this "
-        "rule escalated. Then the classifier's errors: which verifier escalated them, and which errors no verifier raised.",
+        "rule escalated. Then the classifier's errors: which verifier escalated them, and which errors no verifier raised."
+        + (
+            f" Experts struck {quote_count} quotes in {document_count} documents: errors of evidence, not counted as wrong "
+            "types or segments."
+            if quote_count
+            else ""
+        ),
         (
             EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
             EvaluationTable(

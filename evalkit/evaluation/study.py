@@ -41,7 +41,7 @@ from evalkit.pipeline.supplied_labels import (
 )
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
-from evalkit.review.ground_truth import is_simulated_reviewer, list_revisions
+from evalkit.review.ground_truth import SOURCE_BY_OUTCOME, is_simulated_reviewer, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import (
@@ -98,7 +98,8 @@ class KnownTruth:
     source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
     """``SME_VALIDATED`` or ``SME_CORRECTED``: an expert's review; ``GOLD``: a file of labels."""
     vouched: frozenset[str]
-    """Parts known to be right (``dominant_type``, ``segments``, ``mixture``); only these may be used as truth."""
+    """Parts known to be right (``dominant_type``, ``segments``, ``mixture``); only these may be used as truth. An answered
+    question is listed too (``boundary:3``), and is no truth about the whole."""
     reviewer: str | None
     is_simulated: bool
     """True if a simulated reviewer (a program) reviewed the document."""
@@ -125,6 +126,8 @@ class IssueWithVerdict(NamedTuple):
     """``confirmed`` or ``dismissed``; None if no expert has judged the issue."""
     auto_fixable: bool = False
     """True if arithmetic could repair the issue; some rules of the arbiter count only such issues, or only others."""
+    quote: str | None = None
+    """The words of the document that the issue is about, or that the answer quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,8 @@ class ReviewRecord:
     labels_after: DocumentLabels | None
     """The reviewer's labels; None if the review decided nothing."""
     vouched: frozenset[str] = frozenset()
+    struck_quotes: int = 0
+    """Number of quotes that the reviewer struck."""
     segment_flags: tuple[Mapping[str, Any], ...] = ()
     """The reviewer's flags on single segments, as stored: ``segment_index``, ``flag`` and optional page numbers."""
 
@@ -525,9 +530,11 @@ class _StudyReader:
             return self._create_unreadable_document(doc_id, filename, result.get("sha256"), result["error"]["code"])
         gold_row = self._find_label_row_or_warn(self._gold_rows, doc_id, filename)
         packet = self._read_if_present(packet_file_name(doc_id), self._packet_names)
-        ground_truth = self._read_if_present(ground_truth_file_name(doc_id), self._ground_truth_names)
-        truth = _parse_known_label_row(gold_row) if gold_row else _parse_expert_truth(ground_truth)
         reviews = list(self._iterate_reviews(doc_id))
+        ground_truth = _restore_blind_answer(
+            self._read_if_present(ground_truth_file_name(doc_id), self._ground_truth_names), doc_id, reviews
+        )
+        truth = _parse_known_label_row(gold_row) if gold_row else _parse_expert_truth(ground_truth)
         usage = result["usage"]
         agent_labels = parse_classification_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
@@ -586,13 +593,21 @@ class _StudyReader:
         return self._read_json(name) if name in names else None
 
     def _iterate_reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Yield a document's (case_id, revision, review), then those of further opinions."""
+        """Yield a document's (case_id, revision, review), then those of further opinions.
+
+        An answer that was changed after the program's was shown is left out: the blind one before it counts.
+        """
         for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
             if case_id in self._reviewed_case_ids:
-                for revision in list_revisions(self.output_folder, case_id):
-                    review = self._read_json(review_file_name(case_id, revision))
-                    if not is_attention_check_review(review):
-                        yield case_id, revision, review
+                reviews = [
+                    (case_id, revision, review)
+                    for revision in list_revisions(self.output_folder, case_id)
+                    if not is_attention_check_review(review := self._read_json(review_file_name(case_id, revision)))
+                ]
+                if reviews and reviews[-1][2].get("unblinded"):
+                    counts = (count for count, row in enumerate(reviews, 1) if _is_blind_answer(row[2]))
+                    reviews = reviews[: max(counts, default=None)]
+                yield from reviews
 
     def _find_inclusion_probability(self, doc_id: str, stored_case: Mapping[str, Any] | None) -> float | None:
         """Return an accepted document's inclusion probability: the highest recorded one.
@@ -662,6 +677,25 @@ def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, .
     return {doc_id: tuple(strata) for doc_id, strata in strata_by_doc_id.items()}
 
 
+def _is_blind_answer(review: Mapping[str, Any]) -> bool:
+    return review["after"] is not None and not review["shown"]["agent"]
+
+
+def _restore_blind_answer(
+    ground_truth: Mapping[str, Any] | None, doc_id: str, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
+) -> Mapping[str, Any] | None:
+    """Replace ground truth that was changed after unblinding by the blind answer."""
+    is_adjudicated = any(case_id.endswith(ADJUDICATION_SUFFIX) for case_id, *_ in reviews)
+    newest = [(revision, review) for case_id, revision, review in reviews if case_id == doc_id][-1:]
+    for revision, review in newest:
+        if ground_truth and ground_truth["revision"] > revision and _is_blind_answer(review) and not is_adjudicated:
+            answer_fields = {name: review[name] for name in ("vouched", "reviewer", "correction_notes")}
+            source = SOURCE_BY_OUTCOME[review["outcome"]]
+            answer_fields |= {"ground_truth_classification": review["after"], "ground_truth_source": source}
+            return {**ground_truth, **answer_fields}
+    return ground_truth
+
+
 def _parse_expert_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
     if ground_truth is None or ground_truth["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: not reviewed
         return None
@@ -693,6 +727,7 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         labels_before=parse_classification_labels(review["before"]),
         labels_after=parse_classification_labels(review["after"]),
         vouched=frozenset(review["vouched"]),
+        struck_quotes=len(_require_type(review.get("refuted", []), list)),
         segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
     )
 
@@ -775,6 +810,7 @@ def _attach_expert_verdicts(
             issue["message"],
             verdict_by_issue_id.get(issue["issue_id"]),
             issue["auto_fixable"],
+            issue["quote"],
         )
 
 

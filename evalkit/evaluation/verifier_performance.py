@@ -22,9 +22,10 @@ from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnD
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
-from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.issue import Issue
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
+from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
@@ -71,7 +72,7 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
         alone: number of escalated documents that the arbiter would have accepted without the rule's issues. Documents
             that would have been retried are not counted.
         validated, corrected, open: number of documents in ``alone`` whose answer was right (the escalation was
-            needless), wrong, or of unknown truth.
+            needless), wrong (also if only a quote was struck), or of unknown truth.
         minutes, untimed: the experts' active time on the documents in ``alone``; number of reviews without measured
             time.
         verdict: judgement in words. It is definite only if the interval of the share corrected / (validated +
@@ -148,14 +149,14 @@ def _build_rule_row(
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:
-    """Return True if the current answer is wrong or missing; None if unknown.
+    """Return True if the current answer or a quote of it is wrong or missing.
 
-    The current answer is compared, because a later run may have corrected what an expert once corrected.
+    None if unknown. The current answer is compared, because a later run may have corrected what an expert once corrected.
     """
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None:
         return None
-    if agent_labels is None:
+    if agent_labels is None or any(map(_is_quote_struck, document.issues)):
         return True
     differing_parts = [_is_different_from_truth(agent_labels, truth, level) for level in ERROR_LEVELS]
     if truth.source == "SME_CORRECTED" and truth.is_vouched("mixture"):
@@ -165,6 +166,20 @@ def _is_escalation_needed(document: DocumentRecord) -> bool | None:
             != (true_labels.presence_levels, true_labels.mixture_shares)
         )
     return True if True in differing_parts else False if False in differing_parts else None
+
+
+def _is_quote_struck(issue: IssueWithVerdict) -> bool:
+    is_confirmed = issue.verdict == "confirmed"
+    return is_confirmed and get_issue_answers(_convert_to_issue(issue)).effect == "strike_quote"
+
+
+def count_struck_quotes(study: Study) -> tuple[int, int]:
+    """Count the quotes that experts struck, and the documents with such quotes.
+
+    They are errors of evidence, and never errors of type or segments.
+    """
+    counts = [review.struck_quotes for document in study.documents if (review := _find_deciding_review(document))]
+    return sum(counts), sum(map(bool, counts))
 
 
 def _has_simulated_reviews(document: DocumentRecord) -> bool:
@@ -517,11 +532,8 @@ def _format_page_ranges(page_ranges: Iterable[tuple[int, int]]) -> str:
 
 def _iterate_flag_corrections(document: DocumentRecord) -> Iterator[_Correction]:
     """Yield the flags on segments from the newest deciding review."""
-    own_reviews = [review for review in document.reviews if not review.case_id.endswith(SECOND_SUFFIX)]
-    deciding_reviews = [review for review in own_reviews if review.case_id.endswith(ADJUDICATION_SUFFIX)] or own_reviews
-    if not deciding_reviews or document.truth is None or document.truth.source == "GOLD":
-        return
-    for flag in deciding_reviews[-1].segment_flags:
+    deciding_review = _find_deciding_review(document)
+    for flag in deciding_review.segment_flags if deciding_review else ():
         if "flag" in flag:
             start_page, end_page = flag.get("start_page"), flag.get("end_page")
             pages = (
@@ -530,6 +542,15 @@ def _iterate_flag_corrections(document: DocumentRecord) -> Iterator[_Correction]
                 else tuple(_clip_page_range(start_page, end_page, document.page_count))
             )
             yield _Correction("flag", "", flag["flag"], pages)
+
+
+def _find_deciding_review(document: DocumentRecord) -> ReviewRecord | None:
+    """Find the review that gave the truth; None if no review did."""
+    own_reviews = [review for review in document.reviews if not review.case_id.endswith(SECOND_SUFFIX)]
+    deciding_reviews = [review for review in own_reviews if review.case_id.endswith(ADJUDICATION_SUFFIX)] or own_reviews
+    if not deciding_reviews or document.truth is None or document.truth.source == "GOLD":
+        return None
+    return deciding_reviews[-1]
 
 
 def _is_raised(document: DocumentRecord, correction: _Correction) -> bool:

@@ -19,6 +19,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import IssueSeverity, PageBox
 from evalkit.review.draft import Draft
+from evalkit.review.field_answers import format_field_value
 from evalkit.review.ground_truth import GroundTruthRecord, IssueVerdict, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.packet import SMEPacket
@@ -97,7 +98,7 @@ class Opinion:
     """One of the two answers that an adjudicator compares, without its author's name."""
 
     label: str
-    """``A`` or ``B``, in an order that does not reveal whose answer came first."""
+    """``A`` or ``B``, in an order that does not reveal whose answer came first; or a title in words."""
     draft: Draft
     """The answer as a draft; one segment without a type if the expert could not tell."""
     outcome: ReviewOutcome
@@ -134,7 +135,8 @@ class ReviewCase(ABC):
     is_read_only: bool = False
     """True if this reviewer's role permits reading cases but not deciding them."""
     closing_review: Review | None = None
-    """The review that decided a closed case, whose answer is ``draft``; None if open, or not to be read yet."""
+    """The review that decided a closed case; None if open, or not to be read yet. ``draft`` is its answer. The case is closed
+    unless its reviewer looks again at an own blind answer."""
 
     def get_issue_context(self, issue_id: str) -> IssueContext:
         """Get an issue with the document's text around its place.
@@ -240,6 +242,13 @@ class ReviewCase(ABC):
         """The pages on which a document may begin, in page order; empty in a blind case."""
         return ()
 
+    def describe_disagreement(self, draft: Draft) -> dict[str, str]:
+        """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.
+
+        ``because`` is the agent's evidence or reasoning; empty if it gave none. The result is empty if both answers agree.
+        """
+        return {}
+
     def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """Get the pages and issues that the expert must see before validating this draft."""
         return self.viewing_requirements
@@ -283,7 +292,7 @@ class ReviewCase(ABC):
         parts = [*self._describe_issue_counts(unseen.issue_ids)]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
-        return f"{_join_with_and(parts)} not yet seen" if parts else None
+        return f"{join_with_and(parts)} not yet seen" if parts else None
 
     def explain_submission_block(self, draft: Draft) -> str | None:
         """Explain why the draft cannot be submitted as an answer or a correction now.
@@ -439,7 +448,7 @@ def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
     words = [
         f"{first_page}" if first_page == last_page else f"{first_page}–{last_page}" for first_page, last_page in ranges
     ]
-    return f"page{'' if is_single_page else 's'} {_join_with_and(words)}"
+    return f"page{'' if is_single_page else 's'} {join_with_and(words)}"
 
 
 def format_page_numbers(pages: Iterable[int]) -> str:
@@ -455,14 +464,15 @@ def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
 
 
 def _join_notes_of_draft(draft: Draft) -> str:
-    """Join the expert's notes on the case and on issues without a verdict."""
+    """Join the expert's notes on the case, issues without a verdict, deleted entries."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
     issue_lines = (
         f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged_ids
     )
-    return "\n".join(filter(None, [draft.notes, *issue_lines]))
+    removal_lines = (f"{key}: {format_field_value(answer)}" for key, answer in draft.fields.items() if answer.removed)
+    return "\n".join(filter(None, [draft.notes, *issue_lines, *removal_lines]))
 
 
-def _join_with_and(words: Sequence[str]) -> str:
+def join_with_and(words: Sequence[str]) -> str:
     """Join words: ``1``, ``1 and 2``, ``1, 2 and 3``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

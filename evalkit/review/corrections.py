@@ -19,6 +19,7 @@ from evalkit.classification.schema import (
     Evidence,
     MixtureEntry,
     PresenceLevel,
+    ReviewedPresence,
     Segment,
     TypePresence,
     convert_to_decimals,
@@ -123,7 +124,8 @@ def correct_overall_type(
     """
     if classification is not None and len(classification.segments) > 1:
         return classification.model_copy(update={"dominant_type_overall": dominant_type})
-    segments = (_build_segment(1, 1, bundle.total_pages, dominant_type, _build_single_type_composition(dominant_type)),)
+    composition = _compose_segment(classification, 1, bundle.total_pages, dominant_type, keeps_shares=False)
+    segments = (_build_segment(1, 1, bundle.total_pages, dominant_type, composition),)
     return _build_classification(classification, dominant_type, segments, compute_page_weighted_mixture(segments))
 
 
@@ -140,15 +142,34 @@ def correct_classification(
 
     At least one of the three must be given. ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and
     optionally ``segment_composition`` (or tuples of the first three), in any order; ``mixture`` are dicts with
-    ``document_type``, ``overall_share`` (0..1) and optionally ``presence_level``. ReviewRefused if an item has another
-    shape, or if a part that was given or that the expert vouches for breaks a rule of V1 or V2.
+    ``document_type``, ``overall_share`` (0..1) and optionally ``presence_level``. A segment without a composition keeps the
+    agent's if it has the same pages and type and no rule is broken; otherwise it is wholly of its type, with the agent's
+    quotes of this type from its pages. ReviewRefused if an item has another shape, or if a part that was given or that the
+    expert vouches for breaks a rule of V1 or V2.
     """
+    correction_parts = (dominant_type, segments, mixture)
+    try:
+        return _correct_parts(classification, bundle, *correction_parts, tuple(vouched_parts), keeps_shares=True)
+    except ReviewRefused:
+        return _correct_parts(classification, bundle, *correction_parts, tuple(vouched_parts), keeps_shares=False)
+
+
+def _correct_parts(
+    classification: ClassificationOutput | None,
+    bundle: DocumentBundle,
+    dominant_type: str | None,
+    segments: Sequence[Any] | None,
+    mixture: Sequence[Any] | None,
+    vouched_parts: Iterable[ClassificationPart],
+    *,
+    keeps_shares: bool,
+) -> ClassificationOutput:
     stated_type = None if dominant_type is None else parse_document_type(dominant_type)
     if stated_type and segments is None and mixture is None:
         correction = correct_overall_type(classification, stated_type, bundle)
         _require_valid_parts(correction, bundle, vouched_parts)
         return correction
-    stated_segments = None if segments is None else _parse_segments(segments)
+    stated_segments = None if segments is None else _parse_segments(segments, classification, keeps_shares=keeps_shares)
     stated_mixture = None if mixture is None else _parse_mixture(mixture, stated_segments or ())
     if (
         stated_segments is None
@@ -157,7 +178,13 @@ def correct_classification(
     ):
         # With a single segment, the mixture of the whole file is that segment's composition.
         presences = tuple(
-            _build_presence(entry.document_type, entry.overall_share, entry.presence_level, entry.confidence)
+            _build_presence(
+                entry.document_type,
+                entry.overall_share,
+                entry.presence_level,
+                entry.confidence,
+                _list_agent_quotes(classification, 1, bundle.total_pages, entry.document_type),
+            )
             for entry in stated_mixture
         )
         stated_segments = (
@@ -264,7 +291,9 @@ def _require_valid_parts(
         )
 
 
-def _parse_segments(raw_segments: Sequence[Any]) -> tuple[Segment, ...]:
+def _parse_segments(
+    raw_segments: Sequence[Any], agent_answer: ClassificationOutput | None, *, keeps_shares: bool
+) -> tuple[Segment, ...]:
     field_names = ("start_page", "end_page", "dominant_type", "segment_composition")
     segment_inputs = [
         _parse_input(_SegmentInput, raw_segment, field_names, f"corrected_segments[{position}]")
@@ -277,7 +306,13 @@ def _parse_segments(raw_segments: Sequence[Any]) -> tuple[Segment, ...]:
             segment_input.start_page,
             segment_input.end_page,
             segment_input.dominant_type,
-            _build_single_type_composition(segment_input.dominant_type)
+            _compose_segment(
+                agent_answer,
+                segment_input.start_page,
+                segment_input.end_page,
+                segment_input.dominant_type,
+                keeps_shares=keeps_shares,
+            )
             if segment_input.segment_composition is None
             else _complete_composition(segment_input.segment_composition),
             segment_input.reasoning,
@@ -350,13 +385,40 @@ def _build_segment(
     )
 
 
-def _build_single_type_composition(document_type: DocumentType) -> tuple[TypePresence, ...]:
+def _compose_segment(
+    agent_answer: ClassificationOutput | None,
+    start_page: int,
+    end_page: int,
+    document_type: DocumentType,
+    *,
+    keeps_shares: bool,
+) -> tuple[TypePresence, ...]:
+    """Compose a segment of which the expert gave pages and type only."""
+    for segment in agent_answer.segments if agent_answer and keeps_shares else ():
+        if (segment.start_page, segment.end_page, segment.dominant_type) == (start_page, end_page, document_type):
+            return segment.segment_composition
+    quotes = _list_agent_quotes(agent_answer, start_page, end_page, document_type)
+    primary = _build_presence(document_type, 1.0, PresenceLevel.PRIMARY, evidence=quotes)
     return tuple(
-        _build_presence(listed_type, 1.0, PresenceLevel.PRIMARY)
+        ReviewedPresence(**dict(primary), share_vouched=False)
         if listed_type is document_type
         else _build_presence(listed_type, 0.0, PresenceLevel.NO_EVIDENCE)
         for listed_type in DocumentType
     )
+
+
+def _list_agent_quotes(
+    agent_answer: ClassificationOutput | None, start_page: int, end_page: int, document_type: DocumentType
+) -> tuple[Evidence, ...]:
+    """List the agent's quotes for a type from a page range, without duplicates."""
+    quotes = (
+        evidence
+        for segment in (agent_answer.segments if agent_answer else ())
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+        if presence.document_type is document_type and start_page <= evidence.page <= end_page
+    )
+    return tuple(dict.fromkeys(quotes))
 
 
 def _complete_composition(presence_inputs: Sequence[_PresenceInput]) -> tuple[TypePresence, ...]:

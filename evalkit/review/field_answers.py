@@ -9,24 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from operator import not_
+from typing import Annotated, Any, Self
 
-from pydantic import StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
-from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.extraction_schema import (
+    NOT_PRESENT_VALUE,
+    Extraction,
+    FieldStatus,
+    FieldValue,
+    IterationRecord,
+)
 from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_field_template
-from evalkit.extraction.formats import get_format_error_phrase, get_format_example
+from evalkit.extraction.formats import FieldFormat, clean_text, get_format_error_phrase, get_format_example
 from evalkit.extraction.value_grounding import FieldClaim, find_value_spans, ground_claim
 from evalkit.grounding import QuoteLocator
+from evalkit.issue import PageBox
 from evalkit.review.typed_text import TYPED_FORMATS, parse_typed_text
 
 FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
 
+_MAX_ENTRY_NAME_LENGTH = 60
+#: Formats whose entries have names (``ihcMarkers.ER``); the entries of other repeated fields are numbered.
+NAMED_ENTRY_FORMATS: frozenset[FieldFormat] = frozenset(("marker", "lab"))
 #: The label of a status on the screen.
 STATUS_WORDS = {
     FieldStatus.FOUND: "found",
@@ -56,11 +67,25 @@ class ExtractedFields(StrictRecord):
 
 
 class FieldAnswer(StrictRecord):
-    """An expert's answer to one field."""
+    """An expert's answer to one field, or to one entry of a repeated field."""
 
     status: FieldStatus
     value: str | None = None
     """The value in the field's normal form; None if the field is not present, or is ambiguous without a best reading."""
+    page: int | None = Field(default=None, ge=1, exclude_if=not_)
+    """The page on which the expert selected the value; None if it was typed."""
+    boxes: tuple[PageBox, ...] = Field(default=(), max_length=200, exclude_if=not_)
+    """The rectangles that the expert selected, on ``page``."""
+    removed: str = Field(default="", max_length=2000, exclude_if=not_)
+    """The reason for which the expert deleted this entry of a repeated field; empty if it was not deleted."""
+
+    @model_validator(mode="after")
+    def _require_one_place(self) -> Self:
+        if not all(box[0] == self.page and min(box[1:]) >= 0 and max(box[1:]) <= 1 for box in self.boxes):
+            raise ValueError("a value's boxes must be on its page, from 0 to 1")
+        if self.removed and self.status is not FieldStatus.NOT_PRESENT:
+            raise ValueError("a deleted entry has the status not_present")
+        return self
 
 
 @dataclass(frozen=True)
@@ -96,13 +121,57 @@ def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
 
 
 def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_name: str) -> TemplateField:
-    """Get a field's definition from the form's template.
+    """Get a field's definition from the form's template, described by its label.
 
-    If the template or the field no longer exists, return the definition of a plain text field.
+    The label of an entry of a repeated field ends with a colon and the entry's name. If the template or the field no longer
+    exists, return the definition of a plain text field.
     """
-    field_template = find_extraction_template(form)
-    field = field_template.get_field(get_base_field_name(field_name)) if field_template else None
-    return field or TemplateField(name="text", description=field_name)
+    field_template, (base_name, _, entry_name) = find_extraction_template(form), field_name.partition(".")
+    field = field_template.get_field(base_name) if field_template else None
+    if field is None:
+        return TemplateField(name="text", description=field_name)
+    label = f"{format_group_label(field)}: {entry_name}" if entry_name else field.description
+    return field.model_copy(update={"description": label})
+
+
+def format_group_label(field: TemplateField) -> str:
+    """Format the short label of a repeated field, for example ``IHC results``."""
+    return re.split(r" [(]|, | as ", field.description)[0]
+
+
+def is_repeated_field_entry(form: ExtractedFields | Extraction, field_name: str) -> bool:
+    """Return True if the name is that of an entry of a repeated field, present or not."""
+    _, _, entry_name = field_name.partition(".")
+    is_entry_name = 0 < len(entry_name) <= _MAX_ENTRY_NAME_LENGTH and clean_text(entry_name) == entry_name
+    return is_entry_name and get_template_field_or_plain_text(form, field_name).many
+
+
+def split_entry_text(field: TemplateField, text: str, known_names: Iterable[str]) -> tuple[str, str]:
+    """Split the typed text of a new entry into the entry's name and its value.
+
+    Entries with names are typed as ``HER2: 3+``; others get the next free number. ReviewRefused if the name is missing or
+    is that of another entry.
+    """
+    names = [name.casefold() for name in known_names]
+    if field.format not in NAMED_ENTRY_FORMATS:
+        return next(str(number) for number in range(1, len(names) + 2) if str(number) not in names), text
+    name, colon, value_text = text.partition(":")
+    return check_entry_name(name if colon else "", names), value_text
+
+
+def check_entry_name(name: str, known_names: Iterable[str]) -> str:
+    """Return a typed name of an entry in its normal form.
+
+    ReviewRefused if it is blank, or that of another entry.
+    """
+    entry_name = clean_text(name.replace(".", " "))[:_MAX_ENTRY_NAME_LENGTH].strip()
+    if not entry_name:
+        raise _build_invalid_field_error("the entry has no name", "Type its name, a colon, and its value: HER2: 3+")
+    if entry_name.casefold() in map(str.casefold, known_names):
+        raise _build_invalid_field_error(
+            "there is already an entry of this name", "Change that one, or type another name."
+        )
+    return entry_name
 
 
 def find_extraction_template(form: ExtractedFields | Extraction | IterationRecord) -> FieldTemplate | None:
@@ -114,13 +183,8 @@ def find_extraction_template(form: ExtractedFields | Extraction | IterationRecor
 
 
 def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
-    """Format a field's label, for example ``Wages, tips, other compensation``.
-
-    For a field with several named instances, a colon and the instance's name are added.
-    """
-    instance_name = field_name.partition(".")[2]
-    description = get_template_field_or_plain_text(form, field_name).description
-    return f"{description}: {instance_name}" if instance_name else description
+    """Format a field's label, for example ``Wages, tips, other compensation``."""
+    return get_template_field_or_plain_text(form, field_name).description
 
 
 def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
@@ -169,13 +233,17 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
             'Give a text, None if the field is not present, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
         ) from None
     text = parsed_answer.value or ""
+    if parsed_answer.removed and not field.many:
+        raise _build_invalid_field_error(
+            f"{field.description}: only entries of repeated fields can be deleted", "Choose the status not_present."
+        )
     if parsed_answer.status is FieldStatus.NOT_PRESENT:
         if text.strip():
             raise _build_invalid_field_error(
                 f"{field.description}: a value was given, but the status is not_present",
                 "Leave out the value, or change the status.",
             )
-        return FieldAnswer(status=parsed_answer.status)
+        return parsed_answer.model_copy(update={"value": None})
     if parsed_answer.status is FieldStatus.AMBIGUOUS and not text.strip():
         return FieldAnswer(status=parsed_answer.status)
     text_check = check_field_text(field, text)
@@ -183,16 +251,20 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
         raise _build_invalid_field_error(
             f"{field.description}: {text_check.problem[:1].lower()}{text_check.problem[1:-1]}", "Correct the value."
         )
-    return FieldAnswer(status=parsed_answer.status, value=text_check.value)
+    return parsed_answer.model_copy(update={"value": text_check.value})
 
 
 def resolve_field_key(case_id: str, forms: Sequence[ExtractedFields], field_key_or_name: str) -> str:
-    """Return the key of a field that is named by its key or by its name.
+    """Return the key of a field, or of a new entry, that is named by its key or name.
 
     ReviewRefused if no field has this key or name, or if several forms have a field of this name.
     """
     keys = list(index_fields_by_key(forms))
-    matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])]
+    matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])] or [
+        f"{form_number}.{field_name}"
+        for form_number, form in enumerate(forms, 1)
+        if is_repeated_field_entry(form, field_name := field_key_or_name.removeprefix(f"{form_number}."))
+    ]
     if len(matching_keys) == 1:
         return matching_keys[0]
     if matching_keys:
@@ -232,28 +304,48 @@ def apply_and_locate_field_answers(
     locator = QuoteLocator(bundle)
     corrected_forms = []
     for form_number, form in enumerate(agent_extracted_fields, 1):
+        answers = {
+            field_name: answer
+            for key, answer in answers_by_key.items()
+            for form_index, field_name in [split_field_key_to_index_and_name(key)]
+            if form_index == form_number - 1
+        }
         corrected_values = {
-            field_name: _build_corrected_value(answers_by_key[key], agent_value, form, field_name, bundle, locator)
-            if (key := f"{form_number}.{field_name}") in answers_by_key
-            else agent_value
-            for field_name, agent_value in form.fields.items()
+            field_name: _build_corrected_value(answers[field_name], form, field_name, bundle, locator)
+            if field_name in answers
+            else form.fields[field_name]
+            for field_name in _list_corrected_field_names(form, answers)
         }
         corrected_forms.append(form.model_copy(update={"fields": corrected_values}))
     return tuple(corrected_forms)
 
 
+def _list_corrected_field_names(form: ExtractedFields, answers: Mapping[str, FieldAnswer]) -> list[str]:
+    """List the names of a form's fields with entries added and removed.
+
+    A repeated field without entries is listed by its own name, which its first entry replaces.
+    """
+    names = list(dict.fromkeys([*form.fields, *answers]))
+    base_names = list(dict.fromkeys(map(get_base_field_name, names)))
+    replaced_names = {get_base_field_name(name) for name in answers if name not in form.fields}
+    kept_names = [
+        name for name in names if name not in replaced_names and not (name in answers and answers[name].removed)
+    ]
+    return sorted(kept_names, key=lambda name: base_names.index(get_base_field_name(name)))
+
+
 def _build_corrected_value(
-    answer: FieldAnswer,
-    agent_value: FieldValue,
-    form: ExtractedFields,
-    field_name: str,
-    bundle: DocumentBundle,
-    locator: QuoteLocator,
+    answer: FieldAnswer, form: ExtractedFields, field_name: str, bundle: DocumentBundle, locator: QuoteLocator
 ) -> FieldValue:
+    agent_value = form.fields.get(field_name, NOT_PRESENT_VALUE)
     if is_same_as_agent(answer, agent_value):
         return agent_value
     if answer.value is None:
         return FieldValue(status=answer.status, confidence=1.0)
+    if answer.page and answer.page <= bundle.total_pages:
+        return FieldValue(
+            status=answer.status, value=answer.value, page=answer.page, boxes=answer.boxes, confidence=1.0
+        )
     if answer.value == agent_value.value:  # same value: keep the place where the agent read it
         return agent_value.model_copy(update={"status": answer.status, "confidence": 1.0})
     field, page_numbers = (
@@ -298,13 +390,25 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find the fields whose status or value changed, as new answers by field key."""
-    values_before = index_fields_by_key(forms_before)
-    return {
-        key: FieldAnswer(status=value_after.status, value=value_after.value)
-        for key, value_after in index_fields_by_key(forms_after).items()
-        if key in values_before
-        and (values_before[key].status, values_before[key].value) != (value_after.status, value_after.value)
+    """Find the fields whose status or value changed, and entries that were added or removed.
+
+    Returns them as new answers by field key. A value without words of the page has the place that the expert selected.
+    """
+    values_before, values_after = index_fields_by_key(forms_before), index_fields_by_key(forms_after)
+    changed_fields = {
+        key: FieldAnswer(
+            status=after.status,
+            value=after.value,
+            **({"page": after.page, "boxes": after.boxes} if after.page and after.raw is None else {}),
+        )
+        for key, after in values_after.items()
+        if (before := values_before.get(key)) is None or (before.status, before.value) != (after.status, after.value)
+    }
+    removal = FieldAnswer(status=FieldStatus.NOT_PRESENT, removed="deleted in an earlier review")
+    return changed_fields | {
+        key: removal
+        for key, before in values_before.items()
+        if key not in values_after and before.status is not FieldStatus.NOT_PRESENT
     }
 
 
@@ -317,6 +421,8 @@ def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> lis
 
 def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
     """Format a field's value, or its status if it has no certain value."""
+    if isinstance(field_value, FieldAnswer) and field_value.removed:
+        return f"deleted: {field_value.removed}"
     if field_value.status is FieldStatus.FOUND and field_value.value is not None:
         return field_value.value
     words = STATUS_WORDS[field_value.status]

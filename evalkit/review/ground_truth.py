@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import KeyedClassification, drop_patient_keys
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.schema import DocumentType, ReviewedClassification
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
@@ -69,12 +69,15 @@ SIMULATED_PREFIX = "simulated_"
 
 #: Answer of a case: a classification, the fields of each report and form, or a statement template.
 ReviewedAnswer = (
-    Annotated[ClassificationOutput, AfterValidator(drop_patient_keys)]
+    Annotated[ReviewedClassification, AfterValidator(drop_patient_keys)]
     | Annotated[tuple[ExtractedFields, ...], Field(min_length=1)]
     | Annotated[StatementTemplate, SchemaByReference()]
 )
 #: The only part of a template for which an expert can vouch: the whole template.
 TemplatePart = Literal["template"]
+#: A part of a classification for which an expert vouches by answering a question about it: that the boundary before a page,
+#: or its absence, is right; that a segment (its number in ``after``) has its type; that all pages are about one patient.
+QuestionPart = Annotated[str, StringConstraints(pattern=r"^(?:boundary:[1-9]\d*|segment:[1-9]\d*|patients)$")]
 
 _REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
@@ -88,6 +91,17 @@ class IssueVerdict(StrictRecord):
     """``confirmed`` if the issue names a real fault, else ``dismissed``."""
     note: str = ""
     """The expert's reason."""
+
+
+class RefutedQuote(StrictRecord):
+    """A quote of the agent's answer that an expert struck."""
+
+    segment: int
+    """The segment's number in the agent's answer."""
+    document_type: DocumentType
+    """The type for which the words were quoted."""
+    snippet: str
+    """The words. All quotes of them for this type in this segment are struck, whatever page they name."""
 
 
 class ShownMachineAnswers(StrictRecord):
@@ -123,8 +137,12 @@ class Review(StrictRecord):
     """The reviewer's notes; for ``undeterminable`` and ``reopened``, the reason comes first."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """The reviewer's verdicts on single issues."""
-    vouched: tuple[ClassificationPart | TemplatePart | FieldKey, ...] = ()
+    vouched: tuple[ClassificationPart | TemplatePart | FieldKey | QuestionPart, ...] = ()
     """The parts for which the reviewer vouches: parts of a classification, field keys (``1.wages_tips``), or ``template``."""
+    refuted: tuple[RefutedQuote, ...] = Field(default=(), exclude_if=not_)
+    """The quotes that the reviewer struck; they are in ``before`` and not in ``after``. Not written if empty."""
+    changes: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """The differences of ``after`` from ``before`` that follow from the reviewer's answers, a line each. Not written if empty."""
     unmet_sums: str = Field(default="", exclude_if=not_)
     """The reason for approving a template although its sums do not add up; not written if empty."""
     pages_seen: tuple[int, ...] = ()
@@ -140,6 +158,9 @@ class Review(StrictRecord):
     seeded: bool = Field(default=False, exclude_if=not_)
     """True if the case was an attention check: the review measures the reviewer and never becomes ground truth. Not written
     if False."""
+    unblinded: bool = Field(default=False, exclude_if=not_)
+    """True if this answer replaces one that was given before the program's answer was shown. Estimates and agreement count
+    the blind answer, ground truth is this one. Not written if False."""
     packet_sha256: str
     """SHA-256 (hex) of the packet that the reviewer saw."""
     prev_sha256: str | None = None
@@ -178,10 +199,10 @@ class GroundTruth(GroundTruthRecord):
     """Ground truth of a classification: ``ground_truth/gt_{doc_id}.json``."""
 
     ground_truth_classification: KeyedClassification
-    """The true classification; the expert has checked only its ``vouched`` parts."""
+    """The true classification; the expert has checked only its ``vouched`` parts and quotes."""
     corrected_dominant_type: str | None
     """The overall type if the expert corrected the classification; None otherwise."""
-    vouched: tuple[ClassificationPart, ...]
+    vouched: tuple[ClassificationPart | QuestionPart, ...]
     """The parts for which the expert vouches; empty for silver."""
 
 

@@ -242,6 +242,18 @@ class CaseOpinions:
         review = self._get_newest_review_if_closing(deciding_case_id)
         return review if review in self.list_readable_reviews(deciding_case_id, reviewer) else None
 
+    def has_blind_answer(self, case_id: str) -> bool:
+        """Return True if a review of the case gave an answer before the agent's was shown."""
+        return any(review.after and not review.shown.agent for _, review in self.numbered_reviews_by_case_id[case_id])
+
+    def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
+        """Return a reviewer's own answer and the agent's, for a second look after a blind case."""
+        agent_draft = Draft.from_packet(self.base_packet)
+        return (
+            Opinion("Your answer", self.reconstruct_draft(review), review.outcome, review.correction_notes),
+            Opinion("The program's answer", agent_draft, "validated", ""),
+        )
+
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:
         """Raise ReviewRefused if the reviewer is one of ``list_excluded_reviewers``."""
         if reviewer in self.list_excluded_reviewers(case_id):
@@ -386,7 +398,8 @@ class CaseOpinions:
     def reconstruct_draft(self, review: Review) -> Draft:
         """Rebuild the draft from which a review of this document was submitted."""
         draft = CASE_KINDS[self.base_packet.kind].reconstruct_draft(self.base_packet, review, review.after)
-        return draft.model_copy(update={"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts})
+        expert_fields = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
+        return draft.model_copy(update=expert_fields | {"pages_seen": tuple(review.pages_seen)})
 
 
 def rebuild_case_files_and_list_index_rows(

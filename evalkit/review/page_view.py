@@ -14,7 +14,7 @@ from PIL.Image import Image
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.documents.highlight import highlight_boxes
-from evalkit.documents.render import encode_jpeg, render_page
+from evalkit.documents.render import encode_webp, render_page
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
@@ -115,9 +115,9 @@ def _render_highlighted_page(path: Path, page_number: int, highlights: list[_Hig
 def _format_page_html(page: HighlightedPage) -> str:
     # Document text is escaped, so that it cannot run as HTML.
     captions = "".join(f"<li>{escape(caption)}</li>" for caption in page.captions)
-    image_base64 = base64.b64encode(encode_jpeg(page.image)).decode()
+    image_base64 = base64.b64encode(encode_webp(page.image)).decode()
     return (
         f"<p>Page {page.page_num}</p><ul>{captions}</ul>"
         f'<img alt="page {page.page_num}" style="width:{_IMAGE_WIDTH_PX}px;max-width:100%;border:1px solid #dde3e8" '
-        f'src="data:image/jpeg;base64,{image_base64}">'
+        f'src="data:image/webp;base64,{image_base64}">'
     )

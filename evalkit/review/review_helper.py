@@ -15,6 +15,7 @@ from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.case_files import read_packet, read_packet_bundle
 from evalkit.review.claiming import reconcile_statuses_with_claims
+from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds.classification import ClassificationCorrection
@@ -139,6 +140,8 @@ class SMEReviewHelper:
         evidence_seen: Iterable[str] = (),
         shown: ShownMachineAnswers | None = None,
         segment_flags: Iterable[Mapping[str, Any]] = (),
+        quotes: Iterable[ExpertQuote] = (),
+        anyway: bool = False,
         base_revision: int | None = None,
     ) -> Review:
         """Submit a review: ``agrees=True``, a ``corrected_…``, or ``undeterminable``.
@@ -153,6 +156,10 @@ class SMEReviewHelper:
         and optionally ``start_page`` and ``end_page``, which are required if the case is undeterminable. ``vouched`` defaults
         to type and segments for a validation, and to the corrected parts for a correction (corrected segments include the
         type). ``base_revision`` is the newest revision that the reviewer has seen; None means the newest one, seen or not.
+
+        A confirmed issue about a quote strikes the quote, and a struck quote is no longer evidence. ``quotes`` are passages
+        that the reviewer quotes instead: they make a validation a correction. If ``agrees`` or a correction leaves as it was
+        what a confirmed issue denies, the review is refused (code REVIEW-CONTRADICTION) unless ``anyway``.
 
         In a case about fields, ``corrected_fields`` maps a field's name (or its key, such as ``2.wages_tips``, if several
         forms have the field) to the value as text, to None if the field is not present, or to ``{"value": …, "status": …}``
@@ -172,9 +179,11 @@ class SMEReviewHelper:
         then.
         """
         submission = Submission(
-            agrees=agrees,
+            agrees=agrees if not (own_quotes := tuple(quotes)) else None,
             corrections=(
-                ClassificationCorrection(corrected_dominant_type, corrected_segments, corrected_mixture),
+                ClassificationCorrection(
+                    corrected_dominant_type, corrected_segments, corrected_mixture, own_quotes or None
+                ),
                 FieldsCorrection(corrected_fields),
                 TemplateCorrection(corrected_template, unmet_sums.strip()),
             ),
@@ -187,6 +196,7 @@ class SMEReviewHelper:
             evidence_seen=evidence_seen,
             shown=shown,
             segment_flags=segment_flags,
+            asks_about_contradictions=not anyway,
         )
         require_savable = self._require_not_taken if base_revision is None else self._require_packet_unchanged
         loaded_case = self._submitter.load_case(case_id)

@@ -8,9 +8,9 @@ notebook and a screen, follow the same rules.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
@@ -87,6 +87,9 @@ class SubmissionReceipt:
     """True if the expert's answer to a blind case equals the agent's answer; None after any other case."""
     feedback: str = ""
     """Feedback on an attention check; empty after any other case."""
+    disagreement: Mapping[str, str] = field(default_factory=dict)
+    """Own and agent's answer after a blind case, if they differ and the reviewer may look again: see
+    ``ReviewCase.describe_disagreement``; empty otherwise."""
 
 
 @dataclass(frozen=True)
@@ -218,10 +221,12 @@ class ReviewSession:
         )
         return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
-    def open_and_claim_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
+    def open_and_claim_case(self, case_id: str, *, take_over: bool = False, look_again: bool = False) -> ReviewCase:
         """Open a case with its saved draft, and claim it for this tab for 15 minutes.
 
         A closed case is opened only for reading, without a claim, and so is every case for a reviewer who may only read.
+        With ``look_again``, the reviewer's own blind answer is opened to be changed, beside the agent's; until it is
+        submitted again, the case stays closed.
         CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another expert or
         an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read.
         """
@@ -235,7 +240,12 @@ class ReviewSession:
             opinions = CaseOpinions.read(self._output_folder, case_id)
             opinions.require_not_excluded(case_id, self._holder.reviewer)
             opinions.require_reading_permission(case_id, self._holder.reviewer)
-            is_completed = opinions.get_status(case_id) == "completed"
+            closing_review = opinions.find_closing_review(case_id, self._holder.reviewer)
+            is_own_blind_answer = (
+                closing_review and closing_review.reviewer == self._holder.reviewer and not closing_review.shown.agent
+            )
+            is_looking_again = bool(look_again and is_own_blind_answer)
+            is_completed = opinions.get_status(case_id) == "completed" and not is_looking_again
             permissions = self._permissions
             claim = None
             is_locked = is_completed or permissions.is_read_only
@@ -244,9 +254,9 @@ class ReviewSession:
             with self._index.batch_into_one_transaction():
                 if not is_locked:
                     claim = self._holder.acquire_or_renew_claim(self._index, case_id, now, take_over=take_over)
-                    self._index.set_review_status(case_id, "in_review")
+                    self._index.set_review_status(case_id, "completed" if is_looking_again else "in_review")
                 self._index.view_log.add_view(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
-            if not is_locked:
+            if not is_locked and not is_looking_again:
                 try_write_packet_status(self._output_folder, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
             opened_case = _OpenedCase(
@@ -256,7 +266,6 @@ class ReviewSession:
                 claim,
             )
         self._opened_cases[case_id] = opened_case
-        closing_review = opinions.find_closing_review(case_id, self._holder.reviewer)
         draft, saved_at = (
             (opinions.reconstruct_draft(closing_review), None)
             if closing_review
@@ -270,7 +279,9 @@ class ReviewSession:
             saved_at,
             is_completed,
             opinions.list_readable_reviews(case_id, self._holder.reviewer),
-            opinions.list_opinions_shown_to_adjudicator(case_id),
+            opinions.compare_with_agent(closing_review)
+            if closing_review and is_looking_again
+            else opinions.list_opinions_shown_to_adjudicator(case_id),
             opinions.get_second_opinion_reason(case_id),
             self._index.deferrals.find_deferral(case_id),
             read_attention_check_feedback(
@@ -407,9 +418,12 @@ class ReviewSession:
             self._require_case_unchanged_and_untaken(
                 case_id, opened_case, self._compute_stored_packet_digest(case_id), format_iso_seconds(now)
             )
-            self._permissions.require_case_permission(
-                case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
-            )
+            opinions = CaseOpinions.read(self._output_folder, case_id)
+            if opinions.get_status(case_id) == "completed":
+                raise build_incomplete_review_error(
+                    "this case is answered, so it cannot be deferred", "Go to the queue."
+                )
+            self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             self._save_draft_under_lock(case_id, draft)  # the draft is on disk before the claim is released
             self._index.deferrals.save_deferral(
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
@@ -447,6 +461,7 @@ class ReviewSession:
         )  # after the feedback on an attention check, nothing can be undone
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
+        can_look_again = case.is_blind and review.after and not (feedback or review.second_opinion)
         return SubmissionReceipt(
             review,
             opened_case.revision + 1,
@@ -456,6 +471,7 @@ class ReviewSession:
             if case.is_blind and review.outcome != "undeterminable"
             else None,
             feedback=feedback,
+            disagreement=case.describe_disagreement(draft) if can_look_again else {},
         )
 
     @property

@@ -81,6 +81,8 @@ class Submission:
     segment_flags: Iterable[Mapping[str, Any]] = ()
     second_opinion: str = ""
     """The reason for a second opinion; only ``ReviewSession`` sets it. Empty if none is asked for."""
+    asks_about_contradictions: bool = False
+    """True if an answer that the reviewer's own verdict denies is refused; the screen asks before it submits."""
 
     def get_correction(self, correction_class: type[CorrectionT]) -> CorrectionT:
         """Get the correction of a class; without one, an empty correction."""

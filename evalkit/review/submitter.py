@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -99,6 +99,10 @@ class ReviewSubmitter:
         ``browser_tab`` names are deleted. ReviewRefused and ReviewConflict mean that nothing was written.
         """
         outcome, kind = derive_outcome(submission), CASE_KINDS[loaded_case.packet.kind]
+        # Read once: the iterables may be generators.
+        submission = replace(
+            submission, issue_verdicts=tuple(submission.issue_verdicts), segment_flags=tuple(submission.segment_flags)
+        )
         require_matching_corrections(loaded_case.packet, submission)
         # Built before the lock is taken, because reading a statement may take long and nobody should wait for it.
         decided_fields = kind.build_review_fields(outcome, submission, loaded_case.packet, loaded_case.bundle)
@@ -184,6 +188,8 @@ class ReviewSubmitter:
         )
         self._require_newest_review_unchanged(case_id)
         revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
+        if review_fields["outcome"] != "reopened":
+            review_fields["unblinded"] = opinions_before.has_blind_answer(case_id)
         review = append_chained_review(
             self.output_folder,
             case_id,

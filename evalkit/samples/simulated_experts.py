@@ -17,6 +17,7 @@ from typing import Any
 from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
+from evalkit.issue import QuoteVerdict
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
 from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
@@ -32,6 +33,8 @@ from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output
 FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
     f"{SIMULATED_PREFIX}{name}" for name in ("ash", "birch", "cedar", "dogwood")
 )
+
+_FALSE_QUOTE_VERDICTS = (QuoteVerdict.ABSENT, QuoteVerdict.ALTERED)
 
 _TruthRow = Mapping[str, Any]
 
@@ -142,11 +145,19 @@ def _submit_review(
     has_error: bool,
     second_opinion: str,
 ) -> None:
+    is_correct = _is_answer_correct(packet, row)
     base_submission = Submission(
         seconds_active=round(20 + generator.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
         pages_seen=range(1, packet.total_pages + 1),
         evidence_seen=[issue.issue_id for issue in packet.open_issues],
-        issue_verdicts=[{"issue_id": candidate.issue_id, "verdict": "confirmed"} for candidate in packet.open_issues],
+        issue_verdicts=[
+            {
+                "issue_id": issue.issue_id,
+                # In a right answer, only a quote that the document does not contain is at fault.
+                "verdict": "confirmed" if not is_correct or issue.verdict in _FALSE_QUOTE_VERDICTS else "dismissed",
+            }
+            for issue in packet.open_issues
+        ],
         shown=ShownMachineAnswers(agent=not packet.is_first_review_blind),
     )
 
@@ -176,9 +187,7 @@ def _submit_review(
     )
     try:
         save_submission(
-            replace(base_submission, agrees=True)
-            if _is_answer_correct(packet, row) and not wrong_type
-            else corrected_submission
+            replace(base_submission, agrees=True) if is_correct and not wrong_type else corrected_submission
         )
     except ReviewRefused:
         save_submission(
@@ -217,10 +226,7 @@ def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
     classification = packet.classification
     if classification is None or classification.dominant_type_overall != row["dominant_type"]:
         return False
-    answered_segments = [
-        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
-    ]
-    return answered_segments == [
+    return classification.typed_page_ranges == [
         (segment["start_page"], segment["end_page"], segment["dominant_type"])
         for segment in _build_corrected_segments(packet, row)
     ]

@@ -24,6 +24,7 @@ from evalkit.classification.patient_keys import (
     load_or_create_patient_salt,
 )
 from evalkit.classification.primary_classifier import ClassifierQuestion
+from evalkit.classification.schema import ReviewedClassification
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.documents.identity.page_identity import find_patient_identifiers
@@ -219,8 +220,9 @@ def test_to_json_and_reviews_have_no_keys() -> None:
     keyed = attach_patient_keys(plain, dict(zip([(1, 1)], key_pages(HELEN), strict=True)))
     assert keyed.segments[0].patient
     assert keyed.to_json() == plain.to_json()
-    assert drop_patient_keys(keyed) == plain
-    assert drop_patient_keys(plain.model_copy(update={"segments": keyed.segments})) == plain
+    reviewed = ReviewedClassification.model_validate(plain)
+    assert drop_patient_keys(keyed) == drop_patient_keys(plain) == reviewed
+    assert drop_patient_keys(reviewed.model_copy(update={"segments": keyed.segments})) == reviewed
 
 
 # --------------------------------------------------------------------------------------------------------- salt

@@ -16,7 +16,7 @@ from evalkit.documents import render
 from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.readers import read_document
-from evalkit.documents.render import PdfPageRenderer, encode_jpeg, render_opened_page, render_page
+from evalkit.documents.render import PdfPageRenderer, encode_webp, render_opened_page, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -67,10 +67,10 @@ def test_light_falls_on_the_words(report: Path) -> None:
     assert ImageChops.difference(highlight_boxes(image, [], "found"), image).getbbox() is None
 
 
-def test_jpeg(report: Path) -> None:
-    data = encode_jpeg(render_page(report, 1, max_dpi=50))
-    assert Image.open(io.BytesIO(data)).format == "JPEG"
-    assert len(encode_jpeg(render_page(report, 1, max_dpi=50), quality=20)) < len(data)
+def test_webp(report: Path) -> None:
+    data = encode_webp(render_page(report, 1, max_dpi=50))
+    assert Image.open(io.BytesIO(data)).format == "WEBP"
+    assert len(encode_webp(render_page(report, 1, max_dpi=50), quality=20)) < len(data)
 
 
 def test_pictures_of_a_file_that_changes_meanwhile_are_refused(report: Path) -> None:

@@ -73,6 +73,35 @@ def test_a_second_opinion_of_a_program_marks_the_line_too(output: Output, tmp_pa
     assert [one["is_simulated"] for one in lines(tmp_path / "t")] == [True, True]
 
 
+@pytest.mark.parametrize("deidentify", [False, True])
+def test_exported_quotes_say_who_vouches_for_them(tmp_path: Path, deidentify: bool) -> None:
+    output = Output(tmp_path / "output")
+    output.add("doc", [(1, 1, OTHER)])
+    name = "ground_truth/gt_doc.json"
+    record = output.files.read_json(name)
+    (presence,) = [
+        row
+        for row in record["ground_truth_classification"]["segments"][0]["segment_composition"]
+        if row["top_evidence"]
+    ]
+    own = {"snippet": "Refill request", "page": 1, "by": "expert", "vouched": True}
+    presence |= {"top_evidence": [presence["top_evidence"][0] | {"vouched": False}, own], "share_vouched": False}
+    record["vouched"] = ["segments", "boundary:2", "segment:1", "patients"]
+    output.files.write_json(name, record)
+    export_ground_truth(output.root, tmp_path / "t.jsonl", deidentify=deidentify)
+    (exported,) = lines(tmp_path / "t.jsonl")
+    (row,) = [
+        row
+        for row in exported["ground_truth_classification"]["segments"][0]["segment_composition"]
+        if row["top_evidence"]
+    ]
+    assert [quote["vouched"] for quote in row["top_evidence"]] == [False, True]
+    assert [quote.get("by") for quote in row["top_evidence"]] == [None, "expert"]
+    assert row["share_vouched"] is False
+    (document,) = load_ground_truth(output.root).to_dict("records")
+    assert (document["is_vouched"], document["vouched"]) == (False, "segments boundary:2 segment:1 patients")
+
+
 def test_csv_columns_are_stable_and_formulas_inert(output: Output, tmp_path: Path) -> None:
     export_ground_truth(output.root, tmp_path / "t.csv", file_format="csv")
     with (tmp_path / "t.csv").open(newline="") as file:

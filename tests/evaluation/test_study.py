@@ -13,12 +13,14 @@ from places import open_folder
 
 import evalkit
 from evalkit.errors import UsageError
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.supplied_labels import parse_typed_page_ranges
 from evalkit.review import SMEReviewHelper
+from evalkit.review.ground_truth import ShownMachineAnswers
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 
 NOW = "2026-01-01T00:00:00.000Z"
@@ -220,3 +222,16 @@ def test_segments_are_read_as_they_are_written(written, read) -> None:
 def test_segments_in_another_form_are_refused(written) -> None:
     with pytest.raises(ValueError, match="segment"):
         parse_typed_page_ranges(written)
+
+
+def test_an_answer_changed_after_the_stop_counts_as_blind(output: Path) -> None:
+    helper = SMEReviewHelper(output, "dr_lee")
+    blind = ShownMachineAnswers(agent=False)
+    helper.save_review("doc2_6", corrected_dominant_type="Other", correction_notes="blind", shown=blind)
+    helper.save_review("doc2_6", agrees=True, correction_notes="then the program's")
+    (document,) = (record for record in read_study(output).documents if record.doc_id == "doc2_6")
+    assert document.truth is not None
+    assert (document.truth.labels.dominant_type, document.truth.source) == ("Other", "SME_CORRECTED")
+    assert [(review.revision, review.is_blind) for review in document.reviews] == [(1, True)]
+    (truth,) = (row for row in read_folder_ground_truth(output).documents if row.record.doc_id == "doc2_6")
+    assert truth.record.ground_truth_classification.dominant_type_overall == "Genomic Report"

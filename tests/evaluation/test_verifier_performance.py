@@ -18,6 +18,7 @@ from evalkit.evaluation.verifier_performance import (
     MISSED_COLUMNS,
     RULE_COLUMNS,
     STOPPED_COLUMNS,
+    count_struck_quotes,
     describe_rule_worth,
     get_rule_key,
     is_answer_wrong,
@@ -157,6 +158,26 @@ def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed)
         )
     )
     assert (one["corrected"], one["validated"], one["open"]) == (needed is True, needed is False, needed is None)
+
+
+def test_a_struck_quote_is_an_error_of_evidence_only() -> None:
+    review = answer("a", struck_quotes=1)
+    struck = escalated_document(
+        "a",
+        truth=truth(),
+        reviews=(review,),
+        issues=(finding(ABSENT, verdict="confirmed", quote="BRCA2 was found"),),
+    )
+    rule = row(tabulate_rule_performance(study(struck)))
+    assert (rule["confirmed"], rule["corrected"], rule["validated"]) == (1, 1, 0)
+    assert (is_answer_wrong(struck, "type"), is_answer_wrong(struck, "segments")) == (False, False)
+    assert tabulate_unraised_corrections(study(struck)).empty
+    undecided = escalated_document("b", reviews=(replace(review, case_id="b"),))
+    dismissed = escalated_document(
+        "c", truth=truth(), issues=(finding(ABSENT, verdict="dismissed", quote="BRCA1 was found"),)
+    )
+    assert count_struck_quotes(study(struck, undecided, dismissed)) == (1, 1)
+    assert row(tabulate_rule_performance(study(dismissed)))["validated"] == 1
 
 
 def test_segments_in_another_order_are_no_error() -> None:

@@ -222,7 +222,7 @@ def test_view_lights_the_evidence(demo_run: RunSummary) -> None:
     assert "ESCALATE_TO_SME" in shown.headline
     yellow = [sum(pixel[2] < pixel[0] - 40 for pixel in page.image.get_flattened_data()) for page in shown.pages]
     assert all(count > 200 for count in yellow)  # something is filled on each page
-    assert "data:image/jpeg;base64," in shown._repr_html_()
+    assert "data:image/webp;base64," in shown._repr_html_()
 
 
 def test_a_lost_index_is_made_again_before_anything_is_named(samples: Path, tmp_path: Path) -> None:

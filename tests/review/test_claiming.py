@@ -283,7 +283,7 @@ def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, open_tab: 
     lee.save_draft_and_get_time(case, mine)
     found = lee.open_and_claim_case(case)
     assert found.is_completed
-    assert found.draft == mine
+    assert found.draft.dominant_type == "Pathology Report"  # a closed case shows what was decided
     lee.renew_claim(case)
     assert workspace.index.claims.map_live_claims_by_case_id(SINCE) == {}
     assert lee.load_queue_page().rows == ()

@@ -24,6 +24,7 @@ from evalkit.review import ReviewSession as Tab
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, read_packet
 from evalkit.review.field_answers import (
+    ExtractedFields,
     apply_and_locate_field_answers,
     check_field_text,
     find_changed_fields,
@@ -577,6 +578,124 @@ def test_a_claim_and_a_revision_protect_the_case(office: Office, open_tab: Any) 
     office.desk.helper("dr_kim").save_review(CASE, agrees=True, base_revision=0)
     with pytest.raises(ReviewConflict):
         lee.submit_review(CASE, case.set_field_answer(case.draft, TAX, "1"))
+
+
+# --- entries of repeated fields -------------------------------------------------------------------------------------
+
+MARKER, PROGESTERONE = "1.ihcMarkers.HER2", "1.ihcMarkers.PR"
+
+
+def pathology_report(**more: Any) -> Extraction:
+    """A pathology report on page 1 with two markers."""
+    fields = {"grade": found("2", "2"), "ihcMarkers.ER": found("positive", "positive"), "ihcMarkers.PR": found("3+", "3+"), "margins": FieldValue(status=FieldStatus.NOT_PRESENT)}  # fmt: skip
+    given: dict[str, Any] = {"template": "pathology", "document_type": "Pathology Report", "fields": fields}
+    return w2(issue(location="ihcMarkers.PR"), **(given | more))
+
+
+def test_added_marker_is_in_the_truth_and_vouched(office: Office, open_tab: Any) -> None:
+    office.extracted(pathology_report())
+    lee = open_tab()
+    case = lee.open_and_claim_case(CASE)
+    draft = case.set_field_answer(case.draft, MARKER, "3+")
+    assert case.describe_changes(draft) == ("IHC results: HER2: added → 3+",)
+    assert [line.text for line in case.describe_record(draft)] == [
+        "IHC results: HER2: added → 3+",
+        "You vouch for 1 of 5 fields",
+    ]
+    review = lee.submit_review(CASE, draft).review
+    assert review.vouched == (MARKER,)
+    truth = office.truth()
+    assert truth is not None
+    names = list(truth["ground_truth_fields"][0]["fields"])
+    assert names == ["grade", "ihcMarkers.ER", "ihcMarkers.PR", "ihcMarkers.HER2", "margins"]
+    assert value_of(truth, "ihcMarkers.HER2")["value"] == "3+"
+
+
+def test_first_entry_replaces_the_empty_field(office: Office) -> None:
+    fields = {"ihcMarkers": FieldValue(status=FieldStatus.NOT_PRESENT), "grade": found("2", "2")}
+    office.extracted(pathology_report(fields=fields))
+    review = office.desk.helper().save_review(CASE, corrected_fields={"ihcMarkers.HER2": "3+"})
+    assert review.vouched == (MARKER,)
+    truth = office.truth()
+    assert truth is not None
+    assert list(truth["ground_truth_fields"][0]["fields"]) == ["ihcMarkers.HER2", "grade"]
+
+
+def test_deleted_entry_leaves_the_truth_with_its_reason(office: Office, open_tab: Any) -> None:
+    office.extracted(pathology_report())
+    lee = open_tab()
+    case = lee.open_and_claim_case(CASE)
+    with pytest.raises(ReviewRefused, match="with a reason"):
+        case.remove_entry(case.draft, PROGESTERONE, " ")
+    with pytest.raises(ReviewRefused, match="only entries"):
+        case.remove_entry(case.draft, "1.grade", "wrong")
+    draft = case.remove_entry(case.draft, PROGESTERONE, "of the control slide")
+    assert case.describe_changes(draft) == ("IHC results: PR: 3+ → deleted: of the control slide",)
+    review = lee.submit_review(CASE, draft).review
+    assert review.vouched == (PROGESTERONE,)
+    assert "of the control slide" in review.correction_notes
+    truth = office.truth()
+    assert truth is not None
+    assert "ihcMarkers.PR" not in truth["ground_truth_fields"][0]["fields"]
+    forms = tuple(map(ExtractedFields.from_extraction, office.packet().extractions))
+    changed = find_changed_fields(forms, review.after)  # type: ignore[arg-type]
+    assert list(changed) == [PROGESTERONE]
+    assert apply_and_locate_field_answers(forms, changed, office.bundle) == review.after
+
+
+def test_renamed_entry_is_deleted_and_added(office: Office, open_tab: Any) -> None:
+    office.extracted(pathology_report())
+    case = opened(open_tab)
+    with pytest.raises(ReviewRefused, match="already an entry"):
+        case.rename_entry(case.draft, PROGESTERONE, "er")
+    draft = case.rename_entry(case.draft, PROGESTERONE, "HER2")
+    assert case.describe_changes(draft) == (
+        "IHC results: PR: 3+ → deleted: renamed to HER2",
+        "IHC results: HER2: added → 3+",
+    )
+    assert draft.fields[MARKER].page == 1, "the value keeps its place"
+    assert case.remove_entry(draft, MARKER, "not there").fields.keys() == {PROGESTERONE}
+
+
+@pytest.mark.parametrize(
+    "key", ["1.grade.x", "3.ihcMarkers.ER", "1.ihcMarkers. ", "1.ihcMarkers." + "x" * 61, "1.", "x"]
+)
+def test_no_entry_is_added_where_none_can_be(office: Office, open_tab: Any, key: str) -> None:
+    office.extracted(pathology_report())
+    case = opened(open_tab)
+    with pytest.raises(NotFound):
+        case.set_field_answer(case.draft, key, "3+")
+    with pytest.raises(ReviewRefused):
+        office.desk.helper().save_review(CASE, corrected_fields={key: "3+"})
+
+
+def test_selected_value_keeps_its_place(office: Office, open_tab: Any) -> None:
+    office.extracted(pathology_report())
+    case = opened(open_tab)
+    place = {"page": 2, "boxes": [[2, 0.1, 0.1, 0.2, 0.2]]}
+    draft = case.set_field_answer(case.draft, "1.margins", {"value": "negative", **place})
+    open_tab("dr_lee")
+    review = office.desk.helper().save_review(CASE, corrected_fields=draft.fields, base_revision=0)
+    margins = value_of(office.truth(), "margins")
+    assert (margins["page"], margins["boxes"]) == (2, [[2, 0.1, 0.1, 0.2, 0.2]])
+    forms = tuple(map(ExtractedFields.from_extraction, office.packet().extractions))
+    assert find_changed_fields(forms, review.after) == draft.fields  # type: ignore[arg-type]
+    for wrong in (
+        {"page": 9},
+        {"page": "x"},
+        {"page": 1, "boxes": [[2, 0, 0, 1, 1]]},
+        {"page": 1, "boxes": [[1, 0, 0, 7, 1]]},
+    ):
+        with pytest.raises(ReviewRefused):
+            case.set_field_answer(case.draft, "1.margins", {"value": "negative", **wrong})
+
+
+def test_what_nobody_looked_at_is_not_vouched_for(office: Office, open_tab: Any) -> None:
+    office.extracted(w2(issue(), fields={"wages_tips": found("78819.40", "78,819.40")}))
+    case = opened(open_tab)
+    assert [line.text for line in case.describe_record(case.draft)] == ["You vouch for 0 of 1 fields"]
+    draft = case.mark_target_and_page_seen(case.draft, WAGES, 1)
+    assert case.describe_record(draft)[-1].text == "You vouch for 1 of 1 fields"
 
 
 # --- further opinions ---------------------------------------------------------------------------------------------

@@ -165,6 +165,7 @@ def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) ->
     assert (review.shown.agent, review.shown.production) == (False, "after")
     assert [row["flag"] for row in review.segment_flags] == ["other_patient"]
     assert (done.production_type, done.agent_type, done.is_same_as_agent) == ("Other", "Genomic Report", True)
+    assert done.disagreement == {}
     assert workspace.truth()["ground_truth_source"] == "SME_VALIDATED"
     assert not lee.open_and_claim_case("doc2_6").is_blind
 
@@ -190,6 +191,38 @@ def test_saying_something_else_corrects(audit: Any, workspace: Any, open_tab: An
     assert done.review.after.dominant_type_overall is draft.dominant_type
     assert done.review.shown.agent is False
     assert (done.agent_type, done.is_same_as_agent) == ("Genomic Report", False)
+
+
+def test_a_second_look_is_an_unblinded_revision(audit: Any, workspace: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
+    blind = lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
+    assert blind.disagreement["you"] == "pages 1–4 Genomic Report; pages 5–8 Clinical Note"
+    assert blind.disagreement["program"] == "pages 1–5 Genomic Report; pages 6–8 Clinical Note"
+    assert open_tab("dr_kim").open_and_claim_case("doc2_6", look_again=True).is_locked
+    case = lee.open_and_claim_case("doc2_6", look_again=True)
+    assert (case.is_locked, case.is_blind, case.draft.segments[0].end_page) == (False, False, 4)
+    assert [opinion.label for opinion in case.opinions] == ["Your answer", "The program's answer"]
+    lee.renew_claim("doc2_6")
+    lee.save_draft_and_get_time("doc2_6", case.draft)
+    with pytest.raises(ReviewRefused, match="cannot be deferred"):
+        lee.defer_case_and_get_time("doc2_6", case.draft, "later")
+    assert lee.load_queue_page().pending == lee.load_queue_page().in_review == 0
+    assert len(workspace.truth()["ground_truth_classification"]["segments"]) == 2
+    draft = case.draft.move_segment_end(0, 5).set_dominant_type(OTHER).set_segment_type(0, OTHER)
+    review = lee.submit_review("doc2_6", draft).review
+    first, second = (workspace.files.read_json(f"reviews/doc2_6/000{number}.json") for number in (1, 2))
+    assert ("unblinded" in first, second["unblinded"], review.shown.agent) == (False, True, True)
+    assert workspace.truth()["corrected_dominant_type"] == "Other"
+
+
+def test_a_second_look_that_is_given_up_changes_nothing(audit: Any, workspace: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
+    lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
+    truth = workspace.truth()
+    lee.open_and_claim_case("doc2_6", look_again=True)
+    lee.release_case("doc2_6")
+    assert workspace.truth() == truth
+    assert workspace.files.read_json("sme_packets/sme_packet_doc2_6.json")["review_status"] == "completed"
 
 
 def test_stated_shares_are_kept_if_the_rest_is_unchanged(audit: Any, open_tab: Any) -> None:

@@ -129,7 +129,12 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
         press(screen, action, reason="later")
         assert "not saved yet" in screen.segment_editor.problem
         assert screen.bar.case_id == CASE, "what was typed would be lost"
-    press(screen, "field_value", field=TAX, text="4,886.80")
+    press(screen, "field_value", field=TAX, text="4,886.80", confirmed="4,886.80")
+    checked = screen.panels["extraction"].checked
+    assert (checked["value"], checked["is_asked"], screen.draft.fields) == ("4886.80", True, {}), "shown, not kept"
+    press(screen, "correct")
+    assert "not saved yet" in screen.segment_editor.problem
+    press(screen, "field_value", field=TAX, text="4,886.80", confirmed="4886.80")
     assert screen.panels["extraction"].checked["is_kept"]
     assert screen.panels["extraction"].values[TAX]["is_yours"]
     assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
@@ -139,6 +144,32 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
     (review,) = helper.reviews(CASE)
     assert (review.outcome, review.vouched) == ("corrected", (TAX,))
     helper.close()
+
+
+def test_unchanged_form_needs_no_second_press(screen: Workbench) -> None:
+    press(screen, "field_value", field=TAX, text=" 4886.80")
+    assert screen.panels["extraction"].checked["is_kept"]
+    assert screen.draft.fields[TAX].value == "4886.80"
+
+
+def test_selected_text_keeps_its_place(screen: Workbench) -> None:
+    place = {"page": 2, "boxes": [[2, 0.1, 0.2, 0.3, 0.4]]}
+    press(screen, "field_value", field=TAX, text="4886.80", **place)
+    assert screen.draft.fields[TAX].boxes == ((2, 0.1, 0.2, 0.3, 0.4),)
+    press(screen, "select", issue_id=TAX)
+    assert (screen.page_pane.page, [mark["style"] for mark in screen.page_pane.marks]) == (2, ["found"])
+    assert screen.panels["extraction"].place == "Highlighted on page 2."
+    press(screen, "field_value", field=TAX, text="4886.80", page=2, boxes=[[1, 0, 0, 9, 9]])
+    assert "boxes must be on its page" in screen.segment_editor.problem
+    assert screen.draft.fields[TAX].boxes == ((2, 0.1, 0.2, 0.3, 0.4),)
+
+
+def test_a_form_without_repeated_fields_takes_no_entry(screen: Workbench) -> None:
+    press(screen, "field_value", field=TAX, text="12", is_new=True)
+    press(screen, "entry_remove", field=TAX, reason="wrong")
+    assert "only entries of repeated fields" in screen.segment_editor.problem
+    press(screen, "entry_rename", field=TAX, name="other")
+    assert screen.draft.fields == {}
 
 
 def test_statuses_are_said_and_undone(screen: Workbench) -> None:

@@ -250,6 +250,57 @@ def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None
     assert screen.panels["classification"].selected == ""
 
 
+def answer_blind(screen: Workbench, *types: str) -> None:
+    """Submit an own answer to the audit of the first eight pages: two documents of these types."""
+    screen.dispatch_message({"action": "open", "case_id": "doc2_6"})
+    token = screen.page_pane.version
+    screen.dispatch_message({"action": "split", "token": token, "page": 6})
+    for page, document_type in zip((1, 6), types, strict=True):
+        screen.dispatch_message({"action": "type", "token": token, "page": page, "type": document_type})
+        screen.dispatch_message({"action": "painted", "token": token, "page": page, "issue": None})
+    screen.dispatch_message({"action": "correct", "token": token})
+
+
+def test_another_blind_answer_stops_once_after_it_is_written(screen: Workbench, tmp_path: Path) -> None:
+    answer_blind(screen, "Radiology Report", "Clinical Note")
+    panel, token = screen.panels["classification"], screen.page_pane.version
+    assert (tmp_path / "output/reviews/doc2_6/0001.json").exists()
+    assert (screen.bar.case_id, screen.segment_editor.is_locked) == ("doc2_6", True)
+    stop = panel.case["stop"]
+    assert (stop["you"], stop["program"]) == ("Radiology Report", "Genomic Report")
+    assert stop["because"].startswith("because it reads “")
+    screen.dispatch_message({"action": "next", "token": token})
+    assert screen.bar.case_id not in ("", "doc2_6")
+    assert "stop" not in panel.case
+
+
+def test_looking_again_shows_both_and_an_unchanged_one_is_kept(screen: Workbench, tmp_path: Path) -> None:
+    answer_blind(screen, "Radiology Report", "Clinical Note")
+    screen.dispatch_message({"action": "look_again", "token": screen.page_pane.version})
+    panel = screen.panels["classification"]
+    assert [opinion["name"] for opinion in panel.case["opinions"]] == ["Your answer", "The program's answer"]
+    assert panel.case["claims"]
+    assert not screen.segment_editor.is_locked
+    assert screen.segment_editor.dominant == "Radiology Report"
+    assert screen.segment_editor.labels["correct"] == "Keep mine and next"
+    screen.dispatch_message({"action": "correct", "token": screen.page_pane.version})
+    assert screen.bar.case_id not in ("", "doc2_6")
+    assert not (tmp_path / "output/reviews/doc2_6/0002.json").exists()
+
+
+def test_agreement_does_not_stop(screen: Workbench) -> None:
+    answer_blind(screen, "Genomic Report", "Clinical Note")
+    assert screen.bar.case_id not in ("", "doc2_6")
+
+
+def test_a_reload_at_the_stop_keeps_the_answer(screen: Workbench) -> None:
+    answer_blind(screen, "Radiology Report", "Clinical Note")
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": "doc2_6"})
+    assert screen.content_box.children == (screen.queue_panel,)
+    screen.dispatch_message({"action": "open", "case_id": "doc2_6"})
+    assert screen.panels["classification"].case["closing"]["outcome"].startswith("Corrected by dr_lee")
+
+
 def test_undo_reverts_the_last_change_and_keeps_seen_pages(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     token = screen.page_pane.version

@@ -9,8 +9,9 @@ from typing_extensions import override
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
+from evalkit.errors import UsageError
 from evalkit.review.case import BoundaryDoubt, HighlightedPlace
-from evalkit.review.draft import Draft
+from evalkit.review.draft import Draft, ExpertQuote
 from evalkit.review.kinds.classification import ClassificationReviewCase
 from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
@@ -39,7 +40,7 @@ class ClassificationController(CaseController):
     def render_draft(self) -> None:
         self.panel.is_repair_applied = self._is_repair_confirmed()
         pane = self.screen.page_pane
-        pane.can_separate = not self.panel.is_locked
+        pane.can_separate = pane.can_quote = not self.panel.is_locked
         pane.doubts = self._render_boundary_doubts()
         pane.offer = self._find_further_patient_pages() if pane.can_separate else {}
 
@@ -92,6 +93,23 @@ class ClassificationController(CaseController):
         style = choose_highlight_style(quote_location.verdict)
         self.screen.show_place(HighlightedPlace(page, quote_location.boxes, style), "")
         return self.draft
+
+    def add_quote(self, message: Message) -> Draft:
+        """Add a passage that the expert selected or drew as a quote of its document's type."""
+        page = int(message["page"])
+        try:
+            return self.draft.add_quote(
+                ExpertQuote(
+                    page=page,
+                    snippet=" ".join(str(message["text"]).split()),
+                    boxes=tuple((page, *map(float, box)) for box in message["boxes"]),
+                    document_type=message.get("document_type"),
+                )
+            )
+        except ValueError:  # its message quotes the document
+            raise UsageError(
+                "this passage cannot be a quote", code="QUOTE-UNUSABLE", remedy="Select a shorter passage of one page."
+            ) from None
 
     def set_mixture(self, message: Message) -> Draft | None:
         """Set the expert's shares of the file, scaled so that they add up to 100 %."""
@@ -188,6 +206,10 @@ class ClassificationController(CaseController):
 
     actions: ClassVar[dict[str, Action[ClassificationController]]] = {
         "evidence": Action(show_quote_location),
+        "quote": Action(add_quote, is_change=True),
+        "unquote": Action(
+            lambda controller, message: controller.draft.remove_quote(int(message["position"])), is_change=True
+        ),
         "type": Action(
             lambda controller, message: controller.draft.set_segment_type(
                 controller.find_segment_index(message), DocumentType(message["type"])

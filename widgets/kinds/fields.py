@@ -6,14 +6,10 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from evalkit.errors import UsageError
+from evalkit.errors import ReviewRefused, UsageError
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
-from evalkit.review.field_answers import (
-    check_field_text,
-    get_template_field_or_plain_text,
-    split_field_key_to_index_and_name,
-)
+from evalkit.review.field_answers import FieldTextCheck, check_field_text, split_entry_text
 from evalkit.review.kinds.extraction import FieldReviewCase
 from widgets.field_panel import (
     FieldPanel,
@@ -53,6 +49,9 @@ class FieldsController(CaseController):
 
     @override
     def locate_target(self, target_id: str) -> HighlightedPlace:
+        answer = self.draft.fields.get(target_id)
+        if answer and answer.page and answer.boxes:
+            return HighlightedPlace(answer.page, answer.boxes, "found")
         return self.case.locate_target(target_id)
 
     @override
@@ -85,26 +84,59 @@ class FieldsController(CaseController):
 
     def show_typed_value_check(self, message: Message) -> None:
         """Check the text typed so far against the field's format, and show the result."""
-        field_key, text = str(message["field"]), str(message["text"])
-        self.case.get_agent_value(field_key)
-        form_index, field_name = split_field_key_to_index_and_name(field_key)
-        template_field = get_template_field_or_plain_text(self.case.agent_extracted_fields[form_index], field_name)
-        text_check = check_field_text(template_field, text)
+        field_key, text, text_check = str(message["field"]), str(message["text"]), None
+        field = self.case.get_field(field_key)
+        try:
+            if message.get("is_new"):
+                entry_name, text = split_entry_text(field, text, self.case.list_entry_names(self.draft, field_key))
+                field_key = ".".join([*field_key.split(".")[:2], entry_name])
+                field = self.case.get_field(field_key)
+        except ReviewRefused as error:
+            text_check = FieldTextCheck(None, f"{error.message[:1].upper()}{error.message[1:]}. {error.remedy}")
+        text_check = text_check or check_field_text(field, text)
+        lost_words = f"Left over: “{text_check.lost_words}”. " if text_check.lost_words else ""
         self.panel.checked = {
-            "field": field_key,
-            "text": text,
+            "field": str(message["field"]),
+            "text": str(message["text"]),
+            "key": field_key,
+            "typed": text.strip(),
             "value": text_check.value,
-            "problem": text_check.problem,
+            "problem": lost_words + text_check.problem,
+            "place": {name: message[name] for name in ("page", "boxes") if message.get(name)},
         }
 
     def set_field_value(self, message: Message) -> None:
-        """Save a typed value; a text in a wrong format is not saved and stays in its line."""
-        field_key, text = str(message["field"]), str(message["text"])
+        """Save a typed value; a refused text, or one that changes its form, stays typed.
+
+        ``confirmed`` is the value that was shown in place of the text, when the expert keeps it.
+        """
+        self._unfinished_key = str(message["field"])
         self.show_typed_value_check(message)
-        self._unfinished_key = field_key if self.panel.checked["problem"] else ""
-        if not self._unfinished_key:
-            self.screen.save_and_show_draft(self.case.set_field_answer(self.draft, field_key, text))
-            self.panel.checked = {"field": field_key, "text": text, "is_kept": True}
+        checked = self.panel.checked
+        if checked["problem"]:
+            return
+        if checked["value"] not in (checked["typed"], message.get("confirmed")):
+            self.panel.checked = {**checked, "is_asked": True}
+            return
+        answer = {"value": checked["value"], **checked["place"]}
+        changed_draft = self.case.set_field_answer(self.draft, checked["key"], answer)
+        self._unfinished_key = ""
+        self.screen.save_and_show_draft(changed_draft)
+        self.panel.checked = {**checked, "is_kept": True}
+
+    def rename_entry(self, message: Message) -> Draft:
+        """Rename an entry of a repeated field."""
+        return self._end_edit(message, self.case.rename_entry(self.draft, str(message["field"]), str(message["name"])))
+
+    def remove_entry(self, message: Message) -> Draft:
+        """Delete an entry of a repeated field, with a reason."""
+        return self._end_edit(
+            message, self.case.remove_entry(self.draft, str(message["field"]), str(message["reason"]))
+        )
+
+    def _end_edit(self, message: Message, draft: Draft) -> Draft:
+        self._unfinished_key, self.panel.checked = "", {"field": str(message["field"]), "is_kept": True}
+        return draft
 
     def set_field_status(self, message: Message) -> Draft:
         """Set a field's status: found (as it was read), not present, or ambiguous."""
@@ -118,4 +150,6 @@ class FieldsController(CaseController):
         "field_check": Action(show_typed_value_check, clears_problem=False),
         "field_value": Action(set_field_value, is_change=True),
         "field_status": Action(set_field_status, is_change=True),
+        "entry_rename": Action(rename_entry, is_change=True),
+        "entry_remove": Action(remove_entry, is_change=True),
     }

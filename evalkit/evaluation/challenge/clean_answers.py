@@ -75,7 +75,9 @@ def _choose_clean_answer(
     if truth is not None and truth.record.ground_truth_classification.segments:
         answer = truth.record.ground_truth_classification
         is_corrected = truth.record.ground_truth_source == "SME_CORRECTED"
-        if is_corrected and not (_STRUCTURE_PARTS.issubset(truth.record.vouched) and _is_each_type_quoted(answer)):
+        if answer.has_refuted_type or (
+            is_corrected and not (_STRUCTURE_PARTS.issubset(truth.record.vouched) and _is_each_type_quoted(answer))
+        ):
             return LEFT_OUT_CORRECTION
         if truth.is_simulated:
             return answer, AnswerOrigin.SIMULATED

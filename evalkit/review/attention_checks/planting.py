@@ -28,6 +28,7 @@ from evalkit.classification.schema import (
     DocumentType,
     Evidence,
     PresenceLevel,
+    ReviewedClassification,
     Segment,
     TypePresence,
 )
@@ -152,6 +153,9 @@ def plant_answer_fault(
     qualifies, the rule-based checks of V1 to V4 raise nothing that they do not raise for the true answer, the answer can
     be validated, and V5 escalates it.
     """
+    if ReviewedClassification.model_validate(true_answer).has_refuted_type:
+        return None  # no quote could be shown for the type
+    true_answer = ClassificationOutput.model_validate(true_answer.model_dump())  # without the marks of the review
     true_segments = _restore_evidence(true_answer, packet, bundle)
     agent_answer = packet.classification
     # The agent's own miscount of segments is kept: it may be why the case was escalated, and validating repairs it.
@@ -191,8 +195,11 @@ def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bund
     }
     return tuple(
         segment
-        if _has_quotes(segment)
-        else agent_segment_by_key.get((segment.start_page, segment.end_page, segment.dominant_type))
+        if _has_quotes(segment) and segment.reasoning
+        else (
+            not _has_quotes(segment)
+            and agent_segment_by_key.get((segment.start_page, segment.end_page, segment.dominant_type))
+        )
         or _add_agent_evidence(segment, agent_segments, bundle)
         for segment in true_answer.segments
     )
@@ -235,7 +242,9 @@ def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bun
                 type_presence.model_copy(
                     update={
                         "confidence": median(confidences) if confidences else _DEFAULT_CONFIDENCE,
-                        "top_evidence": tuple(quotes[:_MAX_QUOTES]) or _select_quotes(segment, bundle),
+                        "top_evidence": type_presence.top_evidence
+                        or tuple(quotes[:_MAX_QUOTES])
+                        or _select_quotes(segment, bundle),
                     }
                 )
                 if type_presence.document_type == segment.dominant_type

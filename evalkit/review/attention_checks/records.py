@@ -194,7 +194,7 @@ def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
     if fault.kind != "type":
         first_pages = {segment.start_page for segment in after.segments}
         return fault.true_start in first_pages and fault.shown_start not in first_pages
-    if after.segments == before.segments:
+    if after.typed_page_ranges == before.typed_page_ranges:
         return before.dominant_type_overall != fault.true_dominant == after.dominant_type_overall
     return fault.shown_type not in _collect_types_on_fault_pages(after, fault)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from typing_extensions import override
 
-from evalkit.classification.autofix import AutoFixEngine
+from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import (
@@ -18,18 +18,26 @@ from evalkit.classification.patient_keys import (
     compute_patient_keys_by_page_range,
     load_or_create_patient_salt,
 )
-from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    PresenceLevel,
+    ReviewedClassification,
+    Segment,
+)
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
-from evalkit.errors import EvalkitError, NotFound
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.case import (
     BoundaryDoubt,
     CaseKind,
+    RecordLine,
     ReviewCase,
     ViewingRequirements,
     format_page_numbers,
     format_page_ranges,
+    join_with_and,
 )
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -39,7 +47,8 @@ from evalkit.review.corrections import (
     list_corrected_parts,
     repair_validated_classification,
 )
-from evalkit.review.draft import Draft, SegmentFlag
+from evalkit.review.draft import Draft, ExpertQuote, SegmentFlag
+from evalkit.review.expert_answers import ExpertAnswers
 from evalkit.review.gapless_segments import DisputedSeam, SegmentDraft, fit_segments_to_file, is_gapless
 from evalkit.review.ground_truth import (
     GroundTruth,
@@ -56,16 +65,22 @@ from evalkit.review.packet import (
     SMEPacket,
     build_packet_fields,
 )
-from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
+from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
-MAJOR = IssueSeverity.MAJOR
+MAJOR, NO_EVIDENCE = IssueSeverity.MAJOR, PresenceLevel.NO_EVIDENCE
 
 #: The parts for which an expert vouches by validating, unless ``vouched`` names others.
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 #: Codes of the issues that ask whether a document begins on a page; the last two are certain, so nobody can dismiss them.
 BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
+
+_PART_WORDS: dict[ClassificationPart, str] = {
+    "dominant_type": "the type of the file",
+    "segments": "the pages and types of its documents",
+    "mixture": "the shares of the types",
+}
 
 _IssuePredicate = Callable[[Issue], bool]
 
@@ -165,6 +180,9 @@ class ClassificationCorrection(Correction):
     dominant_type: str | None = None
     segments: Sequence[Any] | None = None
     mixture: Sequence[Any] | None = None
+    quotes: Sequence[ExpertQuote] | None = None
+    """The expert's own quotes for types. Not None means that the evidence is corrected: types that the expert says are not
+    there are removed."""
 
     @property
     def parts(self) -> tuple[ClassificationPart, ...]:
@@ -277,9 +295,12 @@ class ClassificationReviewCase(ReviewCase):
     def has_expert_changes(self, draft: Draft) -> bool:
         """Return True if the draft's page ranges, types or shares differ from the agent's.
 
-        Notes, flags and verdicts do not count. In a blind case, True if the expert has given every segment a type.
+        Notes, flags, quotes and verdicts do not count, but for a verdict that a type is not there. In a blind case, True if the
+        expert has given every segment a type.
         """
-        return not _list_untyped_segments(draft) if self.is_blind else bool(self._find_changed_parts(draft))
+        if self.is_blind:
+            return not _list_untyped_segments(draft)
+        return bool(self._find_changed_parts(draft) or self._get_answers(draft).removed_types)
 
     @override
     def describe_changes(self, draft: Draft) -> tuple[str, ...]:
@@ -289,24 +310,93 @@ class ClassificationReviewCase(ReviewCase):
         return (*refitted, *_describe_draft_changes(self._agent_draft, draft))
 
     @override
+    def find_contradiction(self, draft: Draft) -> str:
+        if self.is_blind:
+            return ""
+        return self._get_answers(draft).find_contradiction(
+            [(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments]
+        )
+
+    @override
+    def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
+        return tuple(self._iterate_record_lines(draft))
+
+    def _iterate_record_lines(self, draft: Draft) -> Iterator[RecordLine]:
+        for segment in draft.segments:
+            yield RecordLine(f"{_format_pages(segment)}: {_format_document_type(segment.dominant_type)}", "type")
+        if len(draft.segments) > 1:
+            yield RecordLine(f"The whole file: {_format_document_type(draft.dominant_type)}", "type")
+        answers, changed_parts = self._get_answers(draft), self._find_changed_parts(draft)
+        if not self.is_blind:
+            yield from (RecordLine(text, "quote") for text in answers.describe_struck_quotes())
+        for quote in answers.quotes:
+            yield RecordLine(f"Added from page {quote.page}: “{quote.snippet or 'the marked place'}”", "quote")
+        if self._classification_after_repair and not self.is_blind and "segments" not in changed_parts:
+            yield from _describe_evidence(self._classification_after_repair, answers)
+        yield from (RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
+        is_corrected = self.is_blind or bool(changed_parts)
+        parts = (
+            _choose_vouched_parts(None, "corrected", tuple(self._choose_corrected_parts(draft)))
+            if is_corrected
+            else self._choose_vouched_parts(draft)
+        )
+        yield RecordLine(f"You vouch for {join_with_and([_PART_WORDS[part] for part in parts])}", "vouch")
+
+    def _get_answers(self, draft: Draft) -> ExpertAnswers:
+        """Get what the draft says about the agent's answer; a type that is not there is removed."""
+        return ExpertAnswers(
+            self.packet.classification,
+            self.packet.issues,
+            draft.issue_verdicts,
+            _list_type_quotes(draft),
+            removes_types=True,
+            flags_other_patient=any(flag.flag == "other_patient" for flag in draft.flags),
+        )
+
+    @override
     def is_same_as_agent(self, draft: Draft) -> bool:
         return not self._find_changed_parts(draft) - {"mixture"}
 
     @override
-    def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
-        corrected_parts: frozenset[ClassificationPart] = frozenset()
-        if not is_validation and not is_undeterminable:
-            corrected_parts = self._choose_corrected_parts(draft)
-            is_validation = not corrected_parts
-        correction = ClassificationCorrection(
-            dominant_type=draft.dominant_type if "dominant_type" in corrected_parts else None,
-            segments=draft.segments if "segments" in corrected_parts else None,
-            mixture=list((draft.mixture or {}).items()) if "mixture" in corrected_parts else None,
+    def describe_disagreement(self, draft: Draft) -> dict[str, str]:
+        if self.is_same_as_agent(draft):
+            return {}
+        own_ranges = {(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments}
+        segments = self.packet.classification.segments if self.packet.classification else ()
+        disputed = next(
+            (part for part in segments if (part.start_page, part.end_page, part.dominant_type) not in own_ranges), None
         )
+        quotes = [
+            f"because it reads “{quote.snippet}” on page {quote.page}"
+            for presence in (disputed.segment_composition if disputed else ())
+            if presence.document_type == disputed.dominant_type
+            for quote in presence.top_evidence
+        ]
+        is_type_same = draft.dominant_type is self._agent_draft.dominant_type
         return {
-            "agrees": is_validation or None,
+            "you": _summarise_draft(draft, with_pages=is_type_same),
+            "program": _summarise_draft(self._agent_draft, with_pages=is_type_same) if segments else "no usable answer",
+            "because": next(iter(quotes), f"its reason: {disputed.reasoning}" if disputed else ""),
+        }
+
+    @override
+    def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
+        if is_undeterminable:
+            correction = ClassificationCorrection()
+        else:
+            parts: frozenset[ClassificationPart] = frozenset() if is_validation else self._choose_corrected_parts(draft)
+            quotes, is_evidence_corrected = _list_type_quotes(draft), self._get_answers(draft).removed_types
+            correction = ClassificationCorrection(
+                dominant_type=draft.dominant_type if "dominant_type" in parts else None,
+                segments=draft.segments if "segments" in parts else None,
+                mixture=list((draft.mixture or {}).items()) if "mixture" in parts else None,
+                quotes=quotes if quotes or (is_evidence_corrected and not is_validation) else None,
+            )
+        is_agent_answer_kept = not is_undeterminable and not correction.parts
+        return {
+            "agrees": (is_agent_answer_kept and not correction.is_change) or None,
             "corrections": (correction,),
-            "vouched": self._choose_vouched_parts(draft) if is_validation else None,
+            "vouched": self._choose_vouched_parts(draft) if is_agent_answer_kept else None,
             "shown": ShownMachineAnswers(agent=not self.is_blind),
             "segment_flags": tuple(_build_segment_flags(draft)),
         }
@@ -355,6 +445,9 @@ class ClassificationReviewCase(ReviewCase):
         if undecided := self._describe_undecided_seams(draft):
             return undecided, "Answer y or n beside the two pages."
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
+        if not parts and self._corrects_only_evidence(draft):
+            unseen = self._describe_unseen(draft)
+            return (unseen, "Look at what is missing: you vouch for the whole answer.") if unseen else None
         if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
             return (
                 "nothing was changed",
@@ -378,14 +471,50 @@ class ClassificationReviewCase(ReviewCase):
         """Choose the parts that a submission of the draft corrects.
 
         A correction of the segments, or one of notes only, includes the overall type. The result is empty if a blind answer
-        equals the agent's answer and that answer can be validated.
+        equals the agent's answer and that answer can be validated, or if only the evidence is corrected.
         """
         parts = self._find_changed_parts(draft)
+        if not parts and self._corrects_only_evidence(draft):
+            return parts
         if self.is_blind:
             if not parts and self._unvalidatable_reason is None:
                 return parts
             return parts | set(DEFAULT_VOUCHED_PARTS)  # a blind expert has given the whole answer
         return parts | {"dominant_type"} if not parts or "segments" in parts else parts
+
+    def _corrects_only_evidence(self, draft: Draft) -> bool:
+        """Return True if the expert says that a type is not there, in an answer that can be validated."""
+        return bool(self._get_answers(draft).removed_types) and self._unvalidatable_reason is None
+
+
+def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> Iterator[RecordLine]:
+    """Describe what is left of an answer's types and quotes after the expert's answers."""
+    after = answers.apply_to(before)
+    for segment_before, segment in zip(before.segments, after.segments, strict=True):
+        for presence_before, presence in zip(
+            segment_before.segment_composition, segment.segment_composition, strict=True
+        ):
+            if presence.evidence:
+                yield RecordLine(f"{_format_pages(segment)}: no quote shows {presence.document_type}", "quote")
+            elif presence_before.presence_level is not presence.presence_level is NO_EVIDENCE:
+                yield RecordLine(f"{_format_pages(segment)}: no {presence.document_type} there", "change")
+    quotes = [
+        evidence
+        for segment in after.segments
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+    ]
+    vouched_count = sum(quote.vouched is True for quote in quotes)
+    if quotes:
+        yield RecordLine(f"You vouch for {vouched_count} of {len(quotes)} quote{'s' * (len(quotes) > 1)}", "vouch")
+
+
+def _list_type_quotes(draft: Draft) -> tuple[ExpertQuote, ...]:
+    return tuple(quote for quote in draft.evidence if quote.field_key is None)
+
+
+def _format_pages(segment: Segment | SegmentDraft) -> str:
+    return format_page_ranges([(segment.start_page, segment.end_page)]).capitalize()
 
 
 def _build_blind_requirements(draft: Draft) -> ViewingRequirements:
@@ -433,6 +562,15 @@ def _format_document_type(document_type: DocumentType | None) -> str:
     return document_type.value if document_type else "no type"
 
 
+def _summarise_draft(draft: Draft, *, with_pages: bool) -> str:
+    if not with_pages:
+        return draft.dominant_type.value if draft.dominant_type else "cannot tell"
+    return "; ".join(
+        f"{format_page_ranges([(segment.start_page, segment.end_page)])} {_format_document_type(segment.dominant_type)}"
+        for segment in draft.segments
+    )
+
+
 def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
     for index, segment in enumerate(draft.segments, 1):
         segment_range = {"segment_index": index, "start_page": segment.start_page, "end_page": segment.end_page}
@@ -456,7 +594,8 @@ def _choose_vouched_parts(
     elif vouched is None:
         # Segments determine the overall type, which is the type of most pages.
         implied_parts: Sequence[ClassificationPart] = ("dominant_type",) if "segments" in corrected_parts else ()
-        chosen_parts = set(DEFAULT_VOUCHED_PARTS) if outcome == "validated" else {*corrected_parts, *implied_parts}
+        # An answer of which only the evidence was corrected is otherwise validated.
+        chosen_parts = {*corrected_parts, *implied_parts} or set(DEFAULT_VOUCHED_PARTS)
     else:
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
@@ -467,7 +606,7 @@ def _choose_vouched_parts(
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
 
 
-class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
+class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification]):
     """The kind of case about a document's classification."""
 
     packet_class = ClassificationPacket
@@ -478,16 +617,25 @@ class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
 
     @override
     def reconstruct_draft(
-        self, packet: ClassificationPacket, review: Review, answer: ClassificationOutput | None
+        self, packet: ClassificationPacket, review: Review, answer: ReviewedClassification | None
     ) -> Draft:
         draft = Draft.from_packet(packet.model_copy(update={"classification": answer}))
+        quotes = (
+            ExpertQuote(
+                **evidence.model_dump(include={"page", "snippet", "boxes"}), document_type=presence.document_type
+            )
+            for segment in (answer.segments if answer else ())
+            for presence in segment.segment_composition
+            for evidence in presence.top_evidence
+            if evidence.by
+        )
         first_pages = {segment.start_page for segment in draft.segments}
         flags = tuple(
             SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
             for flag_row in review.segment_flags
             if "flag" in flag_row and flag_row["start_page"] in first_pages
         )
-        return draft.model_copy(update={"flags": flags})
+        return draft.model_copy(update={"flags": flags, "evidence": tuple(quotes)})
 
     @override
     def build_review_fields(
@@ -495,22 +643,46 @@ class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
     ) -> dict[str, Any]:
         correction = submission.get_correction(ClassificationCorrection)
         vouched_parts = _choose_vouched_parts(submission.vouched, outcome, correction.parts)
+        answers = ExpertAnswers(
+            packet.classification,
+            packet.issues,
+            parse_verdicts(packet, submission.issue_verdicts),
+            correction.quotes or (),
+            removes_types=outcome == "corrected",
+            flags_other_patient=any(
+                isinstance(flag, Mapping) and flag.get("flag") == "other_patient" for flag in submission.segment_flags
+            ),
+        )
         if outcome == "undeterminable":
-            return {"after": None, "vouched": vouched_parts}
-        if outcome == "validated":
-            validated, repairs = repair_validated_classification(
+            return {"after": None, "vouched": vouched_parts, "refuted": answers.refuted}
+        repairs: Sequence[Repair] = ()
+        if correction.parts:
+            answer = correct_classification(
+                packet.classification,
+                bundle,
+                dominant_type=correction.dominant_type,
+                segments=correction.segments,
+                mixture=correction.mixture,
+                vouched_parts=vouched_parts,
+            )
+        else:
+            answer, repairs = repair_validated_classification(
                 packet.classification, packet.open_issues, bundle, vouched_parts
             )
-            return {"after": validated, "repairs_applied": tuple(repairs), "vouched": vouched_parts}
-        corrected = correct_classification(
-            packet.classification,
-            bundle,
-            dominant_type=correction.dominant_type,
-            segments=correction.segments,
-            mixture=correction.mixture,
-            vouched_parts=vouched_parts,
-        )
-        return {"after": corrected, "vouched": vouched_parts}
+        if submission.asks_about_contradictions and (question := answers.find_contradiction(answer.typed_page_ranges)):
+            raise ReviewRefused(
+                question,
+                code="REVIEW-CONTRADICTION",
+                remedy="Change the verdict or the answer, or pass anyway=True to save both.",
+            )
+        after = answers.apply_to(answer, keeps_mixture=correction.mixture is not None)
+        return {
+            "after": after,
+            "repairs_applied": tuple(repairs),
+            "vouched": answers.choose_vouched_parts(answer, after, vouched_parts),
+            "refuted": answers.refuted,
+            "changes": answers.list_changes(after),
+        }
 
     @override
     def list_page_ranges(self, answer: ClassificationOutput | None, total_pages: int) -> list[tuple[int, int]]:
@@ -519,9 +691,10 @@ class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
 
     @override
     def is_same_answer(self, first: ClassificationOutput, second: ClassificationOutput) -> bool:
-        return first.dominant_type_overall == second.dominant_type_overall and _list_typed_ranges(
-            first
-        ) == _list_typed_ranges(second)
+        return (first.dominant_type_overall, first.typed_page_ranges) == (
+            second.dominant_type_overall,
+            second.typed_page_ranges,
+        )
 
     @override
     def summarise_answer(self, answer: ClassificationOutput) -> str:
@@ -582,7 +755,3 @@ class ClassificationKind(CaseKind[ClassificationPacket, ClassificationOutput]):
         if "classifier" not in stored["usage"]["by_agent"]:
             return "supplied"
         return str(stored["versions"].get("models", {}).get("classifier", stored["model"]))
-
-
-def _list_typed_ranges(answer: ClassificationOutput) -> list[tuple[int, int, DocumentType | None]]:
-    return [(segment.start_page, segment.end_page, segment.dominant_type) for segment in answer.segments]

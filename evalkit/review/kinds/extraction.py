@@ -5,6 +5,7 @@ Source: contract, ruling 14, applied to fields: an expert vouches for the fields
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,21 +17,31 @@ from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, Extractions, FieldValue
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
-from evalkit.extraction.extraction_schema import Extraction, Extractions, FieldValue
+from evalkit.extraction.field_template import TemplateField
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
-from evalkit.review.case import CaseKind, HighlightedPlace, ReviewCase, ViewingRequirements, format_page_numbers
+from evalkit.review.case import (
+    CaseKind,
+    HighlightedPlace,
+    RecordLine,
+    ReviewCase,
+    ViewingRequirements,
+    format_page_numbers,
+)
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     ExtractedFields,
     FieldAnswer,
     apply_and_locate_field_answers,
+    check_entry_name,
     find_changed_fields,
     format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
     index_fields_by_key,
     is_extraction_review_required,
+    is_repeated_field_entry,
     is_same_as_agent,
     list_field_keys_statuses_and_values,
     parse_field_answer,
@@ -175,7 +186,7 @@ class FieldReviewCase(ReviewCase):
 
     def get_target(self, target_id: str) -> ReviewTarget:
         """Get a target by its id. NotFound if the case has no such field or issue."""
-        target = self._targets_by_id.get(target_id)
+        target = self._targets_by_id.get(target_id) or self._find_entry_target(target_id)
         if target is None:
             raise NotFound(
                 f"case {self.packet.case_id!r} has no field {target_id!r}",
@@ -221,7 +232,43 @@ class FieldReviewCase(ReviewCase):
         target = self.get_target(field_key)
         if not target.field_name:
             raise NotFound(f"{field_key!r} is an issue, not a field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
-        return self.packet.extractions[target.extraction_index].fields[target.field_name]
+        return self.packet.extractions[target.extraction_index].fields.get(target.field_name, NOT_PRESENT_VALUE)
+
+    def is_added_entry(self, target_id: str) -> bool:
+        """Return True if the target is an entry that the agent does not have."""
+        return target_id not in self._targets_by_id
+
+    def list_entry_names(self, draft: Draft, base_key: str) -> list[str]:
+        """List the names of a repeated field's entries, deleted ones too.
+
+        ``base_key`` is the key of the field or of any of its entries, e.g. ``1.ihcMarkers``.
+        """
+        prefix = ".".join(base_key.split(".")[:2]) + "."
+        return [key.removeprefix(prefix) for key in self._list_field_keys(draft) if key.startswith(prefix)]
+
+    def rename_entry(self, draft: Draft, field_key: str, new_name: str) -> Draft:
+        """Rename an entry of a repeated field: delete it, and add it under the new name.
+
+        ReviewRefused if the name is blank or that of another entry; NotFound if there is no such field.
+        """
+        answer = self.get_current_value(draft, field_key)
+        name = check_entry_name(new_name, self.list_entry_names(draft, field_key))
+        boxes = tuple(box for box in answer.boxes if box[0] == answer.page)
+        renamed_answer = FieldAnswer(status=answer.status, value=answer.value, page=answer.page, boxes=boxes)
+        draft = self.remove_entry(draft, field_key, f"renamed to {name}")
+        return draft.set_field_answer(".".join([*field_key.split(".")[:2], name]), renamed_answer)
+
+    def remove_entry(self, draft: Draft, field_key: str, reason: str) -> Draft:
+        """Delete an entry of a repeated field, with a reason.
+
+        An entry that the expert added disappears. ReviewRefused if the reason is blank, or if the field is not repeated;
+        NotFound if there is no such field.
+        """
+        if not reason.strip():
+            raise ReviewRefused("an entry is deleted with a reason", code="REVIEW-FIELD", remedy="Say why it is wrong.")
+        if self.is_added_entry(field_key):
+            return draft.set_field_answer(field_key, None)
+        return self.set_field_answer(draft, field_key, {"status": "not_present", "removed": reason.strip()})
 
     def set_field_answer(self, draft: Draft, field_key: str, raw_answer: object) -> Draft:
         """Set the expert's answer to a field; an answer equal to the agent's removes it.
@@ -230,16 +277,16 @@ class FieldReviewCase(ReviewCase):
         field.
         """
         agent_value = self.get_agent_value(field_key)
-        form_index, field_name = split_field_key_to_index_and_name(field_key)
         # Compared before parsing: an expert may agree with an agent's value that does not have the field's format.
         if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
             return draft.set_field_answer(field_key, None)
-        expert_answer = parse_field_answer(
-            get_template_field_or_plain_text(self.agent_extracted_fields[form_index], field_name), raw_answer
-        )
-        return draft.set_field_answer(
-            field_key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer
-        )
+        expert_answer = parse_field_answer(self.get_field(field_key), raw_answer)
+        if (expert_answer.page or 1) > self.packet.total_pages:
+            raise ReviewRefused(
+                f"the document has no page {expert_answer.page}", code="REVIEW-FIELD", remedy="Select the value again."
+            )
+        is_unchanged = is_same_as_agent(expert_answer, agent_value) and not expert_answer.removed
+        return draft.set_field_answer(field_key, None if is_unchanged else expert_answer)
 
     def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
         """Get the expert's answer to a field or, without one, the agent's value. NotFound."""
@@ -290,24 +337,48 @@ class FieldReviewCase(ReviewCase):
     @override
     def describe_changes(self, draft: Draft) -> tuple[str, ...]:
         return tuple(
-            f"{format_field_label(self.agent_extracted_fields[target.extraction_index], target.field_name)}: {format_field_value(self.get_agent_value(target.target_id))} → "
-            f"{format_field_value(draft.fields[target.target_id])}"
-            for target in self.targets
-            if target.target_id in draft.fields
+            f"{self.get_field(key).description}: {'added' if self.is_added_entry(key) else format_field_value(self.get_agent_value(key))} → "
+            f"{format_field_value(draft.fields[key])}"
+            for key in self._list_field_keys(draft)
+            if key in draft.fields
         )
 
     @override
+    def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
+        keys = self._list_field_keys(draft)
+        vouched_words = f"You vouch for {len(self._list_vouched_keys(draft))} of {len(keys)} fields"
+        changes = (RecordLine(sentence, "field") for sentence in self.describe_changes(draft))
+        return (*changes, RecordLine(vouched_words, "vouch"))
+
+    @override
     def _build_answer_fields(self, draft: Draft, *, is_validation: bool, is_undeterminable: bool) -> dict[str, Any]:
-        vouched_keys = (
-            key
-            for key in index_fields_by_key(self.agent_extracted_fields)
-            if key in draft.fields or key in draft.fields_seen
-        )
         answers = draft.fields if not is_validation and not is_undeterminable else None
         return {
             "corrections": (FieldsCorrection(answers),),
-            "vouched": None if is_undeterminable else tuple(vouched_keys),
+            "vouched": None if is_undeterminable else self._list_vouched_keys(draft),
         }
+
+    def _list_field_keys(self, draft: Draft) -> list[str]:
+        """List the keys of all fields, with the expert's added entries behind."""
+        return list(dict.fromkeys([*index_fields_by_key(self.agent_extracted_fields), *draft.fields]))
+
+    def _list_vouched_keys(self, draft: Draft) -> tuple[str, ...]:
+        """List the keys of the fields that the expert answered or had on screen."""
+        return tuple(key for key in self._list_field_keys(draft) if key in {*draft.fields, *draft.fields_seen})
+
+    def get_field(self, field_key: str) -> TemplateField:
+        """Get the definition of a field or of an added entry, described by its label."""
+        form_index, field_name = split_field_key_to_index_and_name(self.get_target(field_key).target_id)
+        return get_template_field_or_plain_text(self.agent_extracted_fields[form_index], field_name)
+
+    def _find_entry_target(self, target_id: str) -> ReviewTarget | None:
+        """Find the target of an entry that the agent does not have, but could have."""
+        if not re.match(r"[1-9]\d{0,3}\.", target_id):
+            return None
+        form_index, field_name = split_field_key_to_index_and_name(target_id)
+        forms = self.agent_extracted_fields[form_index : form_index + 1]
+        is_entry = any(is_repeated_field_entry(form, field_name) for form in forms)
+        return ReviewTarget(target_id, form_index, field_name, ()) if is_entry else None
 
     @cached_property
     @override
@@ -443,11 +514,11 @@ def _choose_vouched_fields(
     These are the fields named in ``vouched``; if it is None, all fields for a validation and the corrected fields for a
     correction. ReviewRefused for an unknown field.
     """
-    keys = index_fields_by_key(packet.extracted_fields)
+    keys = list(index_fields_by_key(packet.extracted_fields))
     if outcome == "undeterminable":
         return ()
     if vouched is None and outcome == "validated":
         return tuple(keys)
     names = answers if vouched is None else vouched
-    vouched_keys = {resolve_field_key(packet.case_id, packet.extracted_fields, name) for name in names}
-    return tuple(key for key in keys if key in vouched_keys)
+    vouched_keys = [resolve_field_key(packet.case_id, packet.extracted_fields, name) for name in names]
+    return tuple(key for key in dict.fromkeys([*keys, *vouched_keys]) if key in vouched_keys)
