@@ -442,8 +442,10 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
-        if undecided := self._describe_undecided_seams(draft):
-            return undecided, "Answer y or n beside the two pages."
+        undecided = self._describe_undecided_seams(draft)
+        return (undecided, "Answer y or n beside the two pages.") if undecided else self._find_gap_in_answer(draft)
+
+    def _find_gap_in_answer(self, draft: Draft) -> tuple[str, str] | None:
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
         if not parts and self._corrects_only_evidence(draft):
             unseen = self._describe_unseen(draft)
