@@ -113,7 +113,7 @@ const boundaryStrip = ({ model, send, picture, missing, isBox, outlines, tellSee
     const isComplete = images.length + [doubt.page - 1, doubt.page].filter((page) => missing(page)).length >= 2;
     if (!isComplete) return;
     requestAnimationFrame(() => setTimeout(() => {
-      if (mine !== ticket || node.hidden || document.hidden || !node.getClientRects().length || current()?.page !== doubt.page) return;
+      if (mine !== ticket || node.hidden || document.hidden || !node.checkVisibility({ visibilityProperty: true }) || current()?.page !== doubt.page) return;
       painted = keyOf(doubt);
       waiting.textContent = "";
       node.dataset.painted = doubt.page;

@@ -6,9 +6,9 @@ function render({ model, el: root }) {
   const send = counted(model, root, () => drawnToken);
 
   const paragraph = (one) => {
-    if (!one.mark || !one.mark.length) return el("p", { text: one.text });
+    if (!one.mark || !one.mark.length) return el("p", { class: "ek-words", text: one.text });
     const [from, to] = one.mark;
-    return el("p", {}, one.text.slice(0, from),
+    return el("p", { class: "ek-words" }, one.text.slice(0, from),
       el("mark", { class: `ek-${one.style}`, text: one.text.slice(from, to) }), one.text.slice(to));
   };
   const context = (shown) => el("div", { class: "ek-context" },
@@ -109,7 +109,7 @@ function render({ model, el: root }) {
             one.evidence.map((quote) => el("button", {
               class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
-            }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
+            }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), el("span", { class: "ek-words", text: `“${quote.snippet}”` })))))))),
       earlierReviews(shown.earlier));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;

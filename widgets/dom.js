@@ -1,8 +1,11 @@
 // Shared by all widgets: elements are built from data, and all text is set as text, never parsed as HTML. So nothing that a
 // document, a file name or a model says can run as code.
 
+// What these classes show are the document's words, in whatever script: the direction follows the words.
+const DOCUMENT_WORDS = /\bek-(quote|words|card-heading|value-input|file)\b/;
 const el = (tag, props = {}, ...children) => {
   const node = document.createElement(tag);
+  if (DOCUMENT_WORDS.test(props.class)) node.dir = "auto";
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined) continue;
     if (name.startsWith("aria-")) { node.setAttribute(name, String(value)); continue; } // "false" has a meaning there
@@ -59,7 +62,7 @@ const counted = (model, root, token) => {
 // `confirmed`, `dismissed` or nothing.
 const verdictButtons = (issueId, said, send, isLocked, names = ["There is a problem", "No problem"]) => {
   const button = (verdict, text, letter) => el("button", {
-    "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
+    "data-key": letter, "data-decides": "", "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
     onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
   }, text, kbd(letter));
   return el("div", { class: "ek-verdicts" }, button("confirmed", names[0], "c"), button("dismissed", names[1], "x"));

@@ -76,7 +76,6 @@ function render({ model, el: root }) {
     update();
     tellCheck();
     reveal();
-    if (as === "new") line.scrollIntoView({ block: "nearest" });
     input.focus();
     input.select();
   };
@@ -102,6 +101,7 @@ function render({ model, el: root }) {
     verdict.textContent = problem || (isChanged ? `${said.typed} → ${said.value}${said.is_asked ? ". Press Enter again to keep it." : ""}` : "");
     verdict.className = `ek-check ${problem ? "ek-check-wrong" : ""}`;
     if (problem) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
+    if (verdict.textContent || mode === "new") line.scrollIntoView({ block: "nearest" });
   };
   model.on("change:checked", () => {
     const said = model.get("checked");
@@ -139,7 +139,7 @@ function render({ model, el: root }) {
   const choices = (item, now) => {
     const locked = model.get("is_locked");
     const button = (to, text, letter) => el("button", {
-      "data-key": letter, "aria-pressed": now.status === to, class: now.status === to ? "ek-on" : "", disabled: locked,
+      "data-key": letter, "data-decides": "", "aria-pressed": now.status === to, class: now.status === to ? "ek-on" : "", disabled: locked,
       onclick: (event) => { event.stopPropagation(); status(item.name, to); },
     }, text, kbd(letter));
     const entryButton = (as, text) => el("button", {

@@ -327,6 +327,7 @@ function pane() {
       requestAnimationFrame(() => setTimeout(() => {
         layWords();
         if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || seam.isOpen() || model.get("page") !== page) return;
+        if (!scroll.checkVisibility({ visibilityProperty: true })) return; // another tab is in front
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
           tellSeen(one.page, isLightInView(one) ? opened : "");
@@ -425,7 +426,7 @@ function pane() {
       fill(strip, el("span", { text: whose.text }), whose.words ? el("b", { text: ` · ${whose.words}` }) : null,
         hasDifferences ? kbd("w") : null);
       fill(parts, whose.parts.length ? whose.parts.map((part) => el("div", { class: "ek-part" },
-        el("span", { class: "ek-muted", text: part.label }), el("span", { text: part.value }), cut(shown, part.box)))
+        el("span", { class: "ek-muted", text: part.label }), el("span", { class: "ek-words", text: part.value }), cut(shown, part.box)))
         : el("span", { class: "ek-muted", text: "Neither a name nor a date of birth was read on this page." }));
     };
 
@@ -449,7 +450,7 @@ function pane() {
             el("span", { text: `${sentence(pages(...range))} ${range[0] === range[1] ? "belongs" : "belong"} to another patient` }),
             side ? kbd("a") : null) : null),
         el("dl", {}, whose.differences.map((difference) => [
-          el("dt", { text: sentence(difference.fact) }), el("dd", { text: difference.values[side] })])),
+          el("dt", { text: sentence(difference.fact) }), el("dd", { class: "ek-words", text: difference.values[side] })])),
         el("div", { class: "ek-compare-scroll", tabindex: 0, "aria-label": `picture of page ${page}` },
           image ? el("div", { class: "ek-compare-page" }, el("img", { src: image.url, alt: `page ${page}`, draggable: false }),
             outlines(boxes, () => "ek-mark ek-mark-differs"))
@@ -822,7 +823,7 @@ function pane() {
       larger: () => scale(1), smaller: () => scale(-1),
       fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
       rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); frames.place(leaves[0], quarters(shown)); } },
-      find: () => openFind(), sheet: () => openContact(), mark: () => passage.toggle(),
+      find: () => openFind(), sheet: () => openContact(), appear: () => tellPainted(), mark: () => passage.toggle(),
       spread: () => {
         isSpread = !isSpread;
         spread.setAttribute("aria-pressed", String(isSpread));

@@ -134,7 +134,7 @@ function render({ model, el: root }) {
       "aria-label": [row.pdf_filename, does ? `Enter: ${does}` : "", state(row)].filter(Boolean).join(", "),
     },
       el("td", { class: "ek-case-what" },
-        el("b", { text: row.pdf_filename }),
+        el("b", { class: "ek-file", text: row.pdf_filename }),
         row.decision_reason ? el("div", { class: "ek-case-why", text: row.decision_reason }) : null),
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),

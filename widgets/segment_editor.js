@@ -96,7 +96,13 @@ function render({ model, el: root }) {
   const controls = el("div", { class: "ek-controls" });
   const decide = el("div", { class: "ek-decide" });
   const mixture = el("details", { class: "ek-mixture", ontoggle: () => { if (mixture.open) send("mixture_seen"); } });
-  root.append(controls, el("div", { class: "ek-aside" }, mixture, notes), asking, decide);
+  // Rare controls; their keys work while they are hidden.
+  const rareControls = el("div", { class: "ek-controls" });
+  const rareDecisions = el("div", { class: "ek-row" });
+  const rare = el("div", { class: "ek-rare", id: "ek-rare", role: "group", "aria-label": "more", hidden: true },
+    rareControls, rareDecisions, el("div", { class: "ek-aside" }, mixture, notes));
+  const toggleRare = () => { rare.hidden = !rare.hidden; drawDecision(model.get("is_locked")); decide.querySelector("[data-focus=more]").focus(); };
+  root.append(controls, rare, asking, decide);
 
   const sendShares = () => send("mixture", {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
@@ -143,36 +149,39 @@ function render({ model, el: root }) {
     const begins = segment.start === page;
     const next = segments[at + 1];
     const turn = (to) => send("page", { page: to });
+    const bound = (key, other, name, isOff, action) => el("button", { "data-key": key, "data-decides": "", disabled: locked || isOff,
+      onclick: () => send(action, { segment: at, page }) }, name, kbd(key), kbd(other));
     fill(controls,
-      el("div", { class: "ek-row" },
+      el("div", { class: "ek-row ek-head" },
         el("b", { text: `Document ${at + 1} of ${segments.length} · ${pages(segment.start, segment.end)}` }),
+        FLAGS.filter(([flag]) => (segment.flags || []).includes(flag)).map(([, name]) => el("span", { class: "ek-flag", text: name.toLowerCase() })),
+        el("span", { class: "ek-grow" }),
+        el("button", { "data-key": "s", "data-decides": "", disabled: locked || page === 1, onclick: () => send("split", { page }) },
+          begins && page > 1 ? "Same document as before" : "New document here", kbd("s"))),
+      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this document" }, TYPES.map((type, number) =>
+        el("button", {
+          class: `${typeClass(type)}${segment.type === type ? " ek-chosen" : ""}`, "aria-pressed": segment.type === type, "data-decides": "",
+          "data-key": number + 1, disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { page, type }),
+        }, SHORT[type] || type, kbd(number + 1)))),
+      drawQuotes(segment, locked),
+      segment.note ? el("p", { class: "ek-muted ek-segment-note", dir: "auto", text: `Note: ${segment.note}` }) : null);
+    fill(rareControls,
+      el("div", { class: "ek-row" },
+        bound("[", ",", "Starts here", begins, "start_at"), bound("]", ".", "Ends here", segment.end === page, "end_at"),
         el("button", { text: "↑", "data-key": "PageUp", "aria-label": "start of this document, or of the one before", title: "PageUp",
           disabled: page === 1, onclick: () => turn(begins ? segments[at - 1].start : segment.start) }),
         el("button", { text: "↓", "data-key": "PageDown", "aria-label": "start of the next document", title: "PageDown",
           disabled: !next, onclick: () => turn(next.start) }),
-        el("span", { class: "ek-grow" }),
         el("select", { disabled: locked, "data-focus": "file", "aria-label": "type of the whole file", onchange: (event) => send("dominant", { type: event.target.value }) },
           model.get("dominant") ? null : el("option", { value: "", text: "File: cannot tell", selected: true }),
           TYPES.map((type) => el("option", { value: type, text: `File: ${SHORT[type] || type}`, selected: type === model.get("dominant") })))),
-      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this document" }, TYPES.map((type, number) =>
-        el("button", {
-          class: `${typeClass(type)}${segment.type === type ? " ek-chosen" : ""}`, "aria-pressed": segment.type === type,
-          "data-key": number + 1, disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { page, type }),
-        }, SHORT[type] || type, kbd(number + 1)))),
-      el("div", { class: "ek-row ek-bounds" },
-        el("button", { "data-key": "s", disabled: locked || page === 1, onclick: () => send("split", { page }) },
-          begins && page > 1 ? "Same document as before" : "New document here", kbd("s")),
-        el("button", { "data-key": "[", disabled: locked || begins, onclick: () => send("start_at", { segment: at, page }) }, "Starts here", kbd("[")),
-        el("button", { "data-key": "]", disabled: locked || segment.end === page, onclick: () => send("end_at", { segment: at, page }) }, "Ends here", kbd("]"))),
-      el("div", { class: "ek-row ek-flags", role: "group", "aria-label": "flags of this document" }, FLAGS.map(([flag, name, letter]) => {
+      el("div", { class: "ek-row", role: "group", "aria-label": "flags of this document" }, FLAGS.map(([flag, name, letter]) => {
         const on = (segment.flags || []).includes(flag);
         return el("button", {
-          class: on ? "ek-flagged" : "", "aria-pressed": on, "data-key": `Shift+${letter}`, disabled: locked,
+          class: on ? "ek-flagged" : "", "aria-pressed": on, "data-key": `Shift+${letter}`, "data-decides": "", disabled: locked,
           onclick: () => send("flag", { page, flag }),
         }, name, kbd(`⇧${letter}`));
-      })),
-      drawQuotes(segment, locked),
-      segment.note ? el("p", { class: "ek-muted ek-segment-note", text: `Note: ${segment.note}` }) : null);
+      })));
   };
 
   const drawDecision = (locked) => {
@@ -191,18 +200,19 @@ function render({ model, el: root }) {
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
-        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: awaited || locked || Boolean(why) || changed,
+        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "case", disabled: awaited || locked || Boolean(why) || changed,
           onclick: once("validate") }, label("validate"), kbd("v")),
-        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: awaited || locked || !model.get("can_correct"),
-          onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("Ctrl ⏎")),
-        model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null),
-      el("div", { class: "ek-row ek-more" },
-        el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
-        el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
-        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, label("undeterminable"), kbd("q")),
-        el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")),
-        el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u"))),
+        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "case", disabled: awaited || locked || !model.get("can_correct"),
+          onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),
+        model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
+        el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),
+        el("button", { "data-focus": "more", "aria-expanded": !rare.hidden, "aria-controls": "ek-rare", onclick: toggleRare }, rare.hidden ? "More" : "Less")),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
+    fill(rareDecisions,
+      el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
+      el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
+      el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, label("undeterminable"), kbd("q")),
+      el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")));
   };
 
   const draw = () => {
@@ -215,7 +225,7 @@ function render({ model, el: root }) {
     const locked = model.get("is_locked");
     controls.hidden = mixture.hidden = !hasSegments();
     if (hasSegments()) drawControls(segments, at, model.get("page"), locked);
-    else controls.replaceChildren(); // so that no key presses a hidden button
+    else [controls, rareControls].forEach((part) => part.replaceChildren()); // so that no key presses a hidden button
     drawShares(locked);
     drawDecision(locked);
     notes.disabled = locked;

@@ -44,7 +44,7 @@ const KEYS = [
   ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
   ["The document on screen", [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
-    ["[  ]", "It starts on this page, ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
+    ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
     ["n", "Write a note on the issue, the document or the whole case"],
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "There is a problem: the issue is right"], ["x", "No problem: the issue is wrong"], ["p", "Accept the offered correction"]]],
@@ -65,20 +65,41 @@ const KEYS = [
   ]],
 ];
 
+// On a narrow screen, tabs choose which of the three parts are in front. The others keep their size and their keys.
+const TABS = { page: ["Page", ".ek-middle"], case: ["Case", ".ek-right"], documents: ["Documents", ".ek-ribbon"] };
+const LIGHTING = ["i", "j", "k"]; // keys that light another place on the page
+const isInFront = (node) => node.checkVisibility({ visibilityProperty: true });
+const showTab = (tab) => {
+  const desk = document.querySelector(".ek-desk");
+  if (!desk) return;
+  desk.dataset.tab = tab;
+  document.querySelectorAll(".ek-tabs button").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.tab === tab)));
+  document.querySelector(".ek-pane")?.dispatchEvent(new CustomEvent("ek-do", { detail: "appear" }));
+};
+const reveal = (node) => {
+  if (!node || isInFront(node)) return;
+  const tab = Object.keys(TABS).find((name) => node.closest(TABS[name][1]));
+  if (tab && !node.closest(".ek-rare")) showTab(tab);
+};
+
 const HELD = ["previous", "next", "larger", "smaller"];
 const PATIENCE = 2000;
+const SLOW = "The server is slow. Your last keys were ignored; please repeat them.";
+const LOADING = "The page was still loading: press again.";
 
 // A key presses the button that is labelled with it, so that a key can never do what no button offers. In JupyterLab, which
 // has its own keys, this applies only while the workbench has the focus.
 const keyboard = (isAlone) => {
   const down = new Set();
+  const OTHER_KEYS = { ",": "[", ".": "]" }; // on many keyboards brackets need a third key
   const name = (event) => {
     if (event.ctrlKey || event.metaKey) return event.key === "Enter" && !event.altKey ? "Ctrl+Enter" : "";
     if (event.altKey) return "";
-    return event.shiftKey && /^[A-Z]$/.test(event.key) ? `Shift+${event.key}` : event.key;
+    return event.shiftKey && /^[A-Z]$/.test(event.key) ? `Shift+${event.key}` : OTHER_KEYS[event.key] || event.key;
   };
   const isTyping = (target) => target?.closest?.("textarea, select, [contenteditable=true], input:not([type=checkbox]):not([type=radio]):read-write");
-  const isShown = (node) => node.getClientRects().length > 0;
+  // The keys of rare controls, and those of another tab, work although their buttons are not in sight.
+  const isShown = (node) => (node.closest(".ek-rare")?.parentNode || node).getClientRects().length > 0;
   const buttonOf = (key) => [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(isShown);
   const token = () => document.querySelector(".ek-editor")?.dataset.token || "";
   const isPainted = () => {
@@ -92,15 +113,26 @@ const keyboard = (isAlone) => {
     return document.querySelector(".ek[data-busy]") !== null || (!("fault" in pane.dataset) && pane.dataset.asked !== editor.dataset.page);
   };
 
+  // The case whose page was painted last: a key that was pressed before the first page of a case is in sight decides nothing.
+  let inSight = "";
+  const sighted = (event) => { inSight = event.detail.token; };
+  document.addEventListener("ek-painted", sighted);
+  const drop = (sentence) => document.dispatchEvent(new CustomEvent("evalkit-slow", { detail: sentence }));
+
   const waiting = [];
   const goOn = () => {
     while (waiting.length) {
-      const { act, of, until } = waiting[0];
-      if (of !== token()) { waiting.shift(); continue; } // the key was meant for the previous case
-      if (isBusy() && Date.now() < until) { setTimeout(goOn, 15); return; }
-      if (isBusy()) { // the key must wait for the state that it applies to
+      const { act, of, until, decides } = waiting[0];
+      if (of !== token()) { // the key was meant for the previous case
+        waiting.shift();
+        if (decides) drop(LOADING);
+        continue;
+      }
+      const isEarly = decides && !isPainted();
+      if ((isBusy() || isEarly) && Date.now() < until) { setTimeout(goOn, 15); return; }
+      if (isBusy() || isEarly) { // the key must wait for the state that it applies to
         waiting.length = 0;
-        document.dispatchEvent(new CustomEvent("evalkit-slow"));
+        drop(isBusy() ? SLOW : LOADING);
         return;
       }
       if (isTyping(document.activeElement)) { waiting.length = 0; return; } // all later keys are typed text
@@ -108,8 +140,8 @@ const keyboard = (isAlone) => {
       act();
     }
   };
-  const inTurn = (act) => {
-    waiting.push({ act, of: token(), until: Date.now() + PATIENCE });
+  const inTurn = (act, decides = false) => {
+    waiting.push({ act, decides, of: token(), until: Date.now() + PATIENCE });
     if (waiting.length === 1) goOn();
   };
   const press = (event) => {
@@ -137,10 +169,16 @@ const keyboard = (isAlone) => {
     if (button || (isKept && !MOVES[key] && (key.length === 1 || key === "Enter"))) {
       event.preventDefault();
       event.stopPropagation();
-      // A key that is held, or pressed before its case is on screen, decides nothing.
-      if (held && !button?.hasAttribute("data-repeats")) return;
-      if (button?.hasAttribute("data-decides") && !isPainted()) return;
-      inTurn(() => { const now = buttonOf(key); if (now && !now.disabled) now.click(); });
+      if (held && !button?.hasAttribute("data-repeats")) return; // a key that is held decides nothing
+      const decides = button?.dataset.decides; // undefined: nothing; "case": the whole case, which never waits
+      const isAnswer = decides !== undefined;
+      if (isAnswer && !isPainted() && (decides === "case" || inSight !== token())) { drop(LOADING); return; }
+      inTurn(() => {
+        const now = buttonOf(key);
+        if (!now || now.disabled) return;
+        reveal(LIGHTING.includes(key) ? document.querySelector(TABS.page[1]) : now);
+        now.click();
+      }, isAnswer);
       return;
     }
     const pane = document.querySelector(".ek-pane");
@@ -150,7 +188,10 @@ const keyboard = (isAlone) => {
       event.preventDefault();
       event.stopPropagation();
       if (event.repeat && (waiting.length || !HELD.includes(move))) return;
-      const go = () => pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
+      const go = () => {
+        reveal(document.querySelector(TABS.page[1]));
+        pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
+      };
       if (waiting.length || isKept) inTurn(go); // after the keys that were pressed before this one
       else go(); // the pane itself changes the page
     }
@@ -161,6 +202,7 @@ const keyboard = (isAlone) => {
   document.addEventListener("keyup", release, true);
   window.addEventListener("blur", forget);
   return () => {
+    document.removeEventListener("ek-painted", sighted);
     document.removeEventListener("keydown", press, true);
     document.removeEventListener("keyup", release, true);
     window.removeEventListener("blur", forget);
@@ -204,8 +246,8 @@ function render({ model, el: root }) {
   };
   const slow = el("div", { class: "ek ek-slow", role: "status" });
   let slowly = null;
-  const toldSlow = () => {
-    slow.textContent = "The server is slow. Your last keys were ignored; please repeat them.";
+  const toldSlow = (event) => {
+    slow.textContent = event.detail;
     clearTimeout(slowly);
     slowly = setTimeout(() => { slow.textContent = ""; }, 5000);
   };
@@ -253,9 +295,12 @@ function render({ model, el: root }) {
       title
         ? el("span", { class: "ek-crumbs" },
           el("button", { class: "ek-link", text: "Queue", "data-key": "h", title: "h", onclick: () => say(model, { action: "queue" }) }), " › ",
-          el("b", { text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
+          el("b", { class: "ek-file", text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
+      title ? el("div", { class: "ek-tabs", role: "group", "aria-label": "part of the screen" }, Object.entries(TABS).map(([tab, [text]]) => el("button", {
+        "data-tab": tab, "data-focus": `tab ${tab}`, "aria-pressed": tab === (document.querySelector(".ek-desk")?.dataset.tab || "page"), text, onclick: () => showTab(tab),
+      }))) : null,
       model.get("notice") ? el("span", { class: "ek-notice", text: model.get("notice") }) : null,
       el("span", { class: "ek-pill", title: "cases that you finished today; cases still open; your median time per case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
@@ -294,6 +339,10 @@ function render({ model, el: root }) {
 
   model.on("msg:custom", heard);
   model.on("change:case_id change:is_ready", remember);
+  const opened = () => showTab("page");
+  model.on("change:case_id", opened);
+  const pointed = (event) => { if (event.target.closest(".ek-thumb, .ek-evidence")) showTab("page"); };
+  document.addEventListener("click", pointed);
   const stopDrawing = drawnOnChange(model, root, draw);
   announce(model, "notice");
   tab.then((mine) => {
@@ -309,6 +358,7 @@ function render({ model, el: root }) {
     document.removeEventListener("evalkit-lost", lost);
     document.removeEventListener("evalkit-keys", toggleKeys);
     document.removeEventListener("evalkit-slow", toldSlow);
+    document.removeEventListener("click", pointed);
     clearTimeout(slowly);
     slow.remove();
     stopKeys();

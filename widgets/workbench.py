@@ -131,6 +131,7 @@ class Workbench:
         self.view = ipywidgets.VBox(
             [self.bar, self.content_box], layout=ipywidgets.Layout(width="100%", overflow="hidden")
         )
+        self.view.add_class("ek-screen")
         if is_behind_login:
             self.view.add_class("ek-whole-page")
 
@@ -140,12 +141,11 @@ class Workbench:
         panel_layout = layout(flex="1 1 0", min_height="0", width="100%")
         for panel in self.panels.values():
             panel.layout = panel_layout
-        self.right_column = ipywidgets.VBox(
-            [self.segment_editor], layout=layout(width="456px", min_width="400px", height="100%")
-        )
+        self.right_column = ipywidgets.VBox([self.segment_editor])
         self.right_column.add_class("ek-right")
         self.queue_panel.layout = self.fault_panel.layout = layout(width="100%", height="100%")
-        return ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
+        case_view = ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
+        return case_view.add_class("ek-case-view")
 
     def show_notice(self, sentence: str) -> None:
         """Show a sentence in the open case or, in the queue, above the list."""

@@ -300,4 +300,10 @@ _FORMAT_EXAMPLES: Mapping[str, str] = {
     "measurement": "1.2 x 0.8 cm",
     "number": "12",
     "checkbox": "X",
+    "grade": "2 or moderately differentiated",
+    "margin": "negative, 4 mm",
+    "marker": "positive, 3+, 95%",
+    "stage": "pT2 pN0 or Stage IIA",
+    "variant": "BRAF V600E",
+    "lab": "14.9 g/dL (13.2-17.1)",
 }

@@ -18,22 +18,22 @@ from evalkit.extraction.formats import clean_text
 
 
 class TypedFormat(NamedTuple):
-    """Ways in which people type a format's values."""
+    """Ways in which people type a format's values.
+
+    ``keeps``: all that a value of the format can say, for the sentence of a refusal. ``fillers``: words that say nothing
+    beyond the format itself. ``rewrites``: spellings to rewrite before normalising, with their replacements. Regular
+    expressions: ``additions`` match further facts, with which the value is kept in the words as typed; ``other_values``
+    whole texts that are values as they are; ``unclear_texts`` whole texts with two readings, written clearly as in
+    ``clear_example``.
+    """
 
     keeps: str
-    """The only things that a value of this format can say, for the sentence of a refusal."""
     fillers: str = ""
-    """Words that say nothing beyond the format itself, separated by spaces."""
     rewrites: tuple[tuple[str, str], ...] = ()
-    """Spellings to rewrite before normalising: regular expressions, each with its replacement."""
     additions: str = "(?!)"
-    """Regular expression of further facts: with them the value is kept in the words as typed."""
     other_values: str = "(?!)"
-    """Regular expression of whole texts that are values as they are, beside those of the normal form."""
     unclear_texts: str = "(?!)"
-    """Regular expression of whole texts that can be read in two ways."""
     clear_example: str = ""
-    """Two ways to write such a text so that it can be read in one way only."""
 
 
 _DECIMAL_COMMA = (r"(?<![\d,.])(\d+),(\d{1,2})(?![\d,])", r"\1.\2")
@@ -169,7 +169,7 @@ _MIN_MISSPELT_LETTERS = 6
 
 
 def parse_typed_text(field: TemplateField, text: str) -> tuple[str | None, str]:
-    """Return a typed text's value, None if it has none, and the words that would be lost.
+    """Return a typed text's value, None if it has none, and the words that would be lost, with commas.
 
     The value is the normal form if it accounts for every word; a text with further facts that its format allows is its own
     value. With words that would be lost, there is no value.
@@ -203,7 +203,7 @@ def _find_lost_words(text: str, value: str, field: TemplateField, known_words: s
     """Find the words without which the text has the same normal form; empty for none."""
     clauses = [clause for clause in re.split(r"[,;()/]|\s[-–]\s", text) if clause.strip()]
     if len(clauses) > 1 and all(field.normalise(clause) == value for clause in clauses):
-        return " ".join(filter(None, (_find_lost_words(clause, value, field, known_words) for clause in clauses)))
+        return ", ".join(filter(None, (_find_lost_words(clause, value, field, known_words) for clause in clauses)))
     lost_characters = [" "] * len(text)
     for match in re.finditer(r"mut/Mb|[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s,;:.()\[\]/\"'-]", text):
         if (
@@ -212,7 +212,7 @@ def _find_lost_words(text: str, value: str, field: TemplateField, known_words: s
             and field.normalise(match[0]) != value
         ):
             lost_characters[slice(*match.span())] = match[0]
-    return " ".join("".join(lost_characters).split())
+    return ", ".join("".join(lost_characters).split())
 
 
 def _iterate_own_words(field: TemplateField) -> Iterator[str]:

@@ -28,14 +28,14 @@ ER, HEMOGLOBIN = (
 @pytest.mark.parametrize(
     ("field", "text", "lost_words"),
     [
-        (MARGINS, "deep margin positive, lateral margins negative", "deep positive lateral"),
+        (MARGINS, "deep margin positive, lateral margins negative", "deep, positive, lateral"),
         (ER, "3+, HER2 negative", "HER2"),
-        (GRADE, "2, focally 3", "focally 3"),
+        (GRADE, "2, focally 3", "focally, 3"),
         (ER, "PR negative", "PR"),
         (ER, "positive?", "?"),
         (ER, "not positive", "not"),
         (MARGINS, "probably negative", "probably"),
-        (HEMOGLOBIN, "14.9 g/dL (92 g/L)", "92 g L"),
+        (HEMOGLOBIN, "14.9 g/dL (92 g/L)", "92, g, L"),
     ],
 )
 def test_words_that_would_be_lost_are_refused(field: TemplateField, text: str, lost_words: str) -> None:

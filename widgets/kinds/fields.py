@@ -94,7 +94,7 @@ class FieldsController(CaseController):
         except ReviewRefused as error:
             text_check = FieldTextCheck(None, f"{error.message[:1].upper()}{error.message[1:]}. {error.remedy}")
         text_check = text_check or check_field_text(field, text)
-        lost_words = f"Left over: “{text_check.lost_words}”. " if text_check.lost_words else ""
+        lost_words = f"Left over: {text_check.lost_words}. " if text_check.lost_words else ""
         self.panel.checked = {
             "field": str(message["field"]),
             "text": str(message["text"]),

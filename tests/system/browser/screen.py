@@ -106,6 +106,12 @@ class Screen:
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
+    def note(self, words: str) -> None:
+        """Type notes for the record, which are among the rare controls."""
+        if not self.page.locator(".ek-rare").is_visible():
+            self.button("More").click()
+        self.page.get_by_label("notes for the record").fill(words)
+
     def problem(self) -> str:
         return self.page.locator(".ek-problem, .ek-queue-notice").first.inner_text()
 

@@ -27,7 +27,7 @@ def test_a_colleague_is_told_and_keeps_the_draft(
 ) -> None:
     lee, ito = login("dr_lee"), login("dr_ito")
     lee.open("quest_genomic")
-    lee.page.get_by_label("notes for the record").fill("mine")
+    lee.note("mine")
     case_queue.until_noted(lee, "quest_genomic", "mine")
     ito.page.get_by_role("button", name="Refresh").click()
     ito.page.wait_for_selector('.ek-case[data-case="quest_genomic"]:has-text("open by dr_lee since")')
@@ -84,7 +84,7 @@ def test_logout_frees_cases_of_all_tabs_and_keeps_drafts(
         return "open by dr_ito since" in lee.row(case_id).inner_text()
 
     wait_until(lee, lambda: is_open("fabricated_quote") and is_open("poor_scan"), "the colleague is told")
-    ito.page.get_by_label("notes for the record").fill("the last words")
+    ito.note("the last words")
     ito.page.get_by_role("link", name="Log out").click()
     wait_until(lee, lambda: not is_open("fabricated_quote") and not is_open("poor_scan"), "both are free")
     assert case_queue.draft("fabricated_quote", "dr_ito")["notes"] == "the last words"
@@ -118,7 +118,7 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
 def test_a_duplicated_tab_is_another_tab(login: Login, case_queue: CaseQueue) -> None:
     first = login("dr_lee")
     first.open("fabricated_quote")
-    first.page.get_by_label("notes for the record").fill("of the first tab")
+    first.note("of the first tab")
     case_queue.until_noted(first, "fabricated_quote", "of the first tab")
     with first.page.expect_popup() as opened:
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage

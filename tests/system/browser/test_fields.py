@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
-from system.browser.test_accessibility import grave, missed_by_tab
+from system.browser.test_accessibility import grave, grave_at_each_width, missed_by_tab
 
 from evalkit.pipeline import extract
 from evalkit.settings import Settings
@@ -282,7 +282,7 @@ def test_who_stays_after_all_goes_on_where_they_were(form: Callable[[str], Form]
     one.page.wait_for_timeout(1000)  # in which the kernel would have been ended
     assert one.page.input_value(".ek-value-input").endswith("12")
     one.press("Escape")
-    one.page.get_by_label("notes for the record").fill("still here")
+    one.screen.note("still here")
     one.waiting.until_noted(one.screen, one.case_id, "still here")
     assert one.screen.is_alive()
 
@@ -293,7 +293,7 @@ def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -
     assert one.page.evaluate("window.__xss") is None, "what a document says is never run"
     assert grave(one.page) == []
     one.page.locator("summary", has_text="How it was read").click()
-    assert grave(one.page) == []
+    assert grave_at_each_width(one.page) == []
     one.row(TAX).focus()
     one.press("Enter")
     one.page.wait_for_selector(".ek-value-input:focus")

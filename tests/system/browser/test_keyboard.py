@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from documents.scanning import needs_tesseract
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from system.browser import fax_packet
 from system.browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
 from system.browser.screen import Screen
@@ -313,6 +313,7 @@ def test_validating_before_the_page_is_painted_does_nothing(
     keys.page.evaluate(HOLD)
     keys.press("ArrowRight")
     keys.press("v")
+    expect(keys.page.locator(".ek-slow")).to_have_text("The page was still loading: press again.")
     keys.page.wait_for_timeout(1500)
     assert case_queue.outcomes("unpainted") == []
     keys.page.evaluate("window.paint()")

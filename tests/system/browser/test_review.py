@@ -136,7 +136,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.button("Other").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
-    screen.page.get_by_label("notes for the record").fill(note)
+    screen.note(note)
     screen.page.locator(".ek-selected").get_by_role("button", name="There is a problem").click()
     screen.page.wait_for_selector(".ek-selected .ek-on:has-text('There is a problem')")
     screen.shot(shots, "correction-1440")
@@ -154,8 +154,8 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
 def test_reload_while_saving_asks_and_loses_no_text(login: Login, case_queue: CaseQueue) -> None:
     screen = login()
     screen.open("fabricated_quote")
+    screen.note("")
     notes = screen.page.get_by_label("notes for the record")
-    notes.click()
     with screen.asked_on_leaving() as asked:
         with screen.page.expect_navigation():
             notes.evaluate(
@@ -168,12 +168,12 @@ def test_reload_while_saving_asks_and_loses_no_text(login: Login, case_queue: Ca
         screen.wait_for_case()
         assert asked == ["beforeunload"]
         expect(notes).to_have_value("a thought of this moment")
-        notes.click()
+        screen.note("a thought of this moment")
         screen.settle()
         screen.page.reload()
         screen.wait_for_case()
         assert asked == ["beforeunload"], "all was saved"
-    notes.fill("")
+    screen.note("")
     case_queue.until_noted(screen, "fabricated_quote", "")
     screen.settle()
 
@@ -186,7 +186,7 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.turn_to(4)
     screen.button("New document here").click()
     screen.page.wait_for_selector(".ek-segment >> nth=1")
-    screen.page.get_by_label("notes for the record").fill("half a thought")
+    screen.note("half a thought")
     case_queue.until_noted(screen, "fabricated_quote", "half a thought")
     screen.page.reload()
     screen.wait_for_case()
@@ -204,7 +204,7 @@ def test_screen_update_under_a_held_button_keeps_the_click(review_server: Served
     screen.turn_to(3)
     screen.page.wait_for_selector('.ek-editor[data-page="3"]')
     before = screen.page.locator(".ek-segment").count()
-    screen.page.locator(".ek-bounds [data-key=s]").hover()  # "New document here", or "Same document as before"
+    screen.page.locator(".ek-editor [data-key=s]").hover()  # "New document here", or "Same document as before"
     screen.page.mouse.down()
     screen.page.keyboard.press("ArrowLeft")
     screen.page.wait_for_selector('.ek-pane[data-page="2"]')
@@ -223,7 +223,7 @@ def test_undeterminable_needs_a_reason(review_server: Served, login: Login) -> N
     region = screen.page.query_selector(
         "[role=status].ek-announced[data-of=notice]"
     )  # the same from the first to the last word
-    screen.button("Cannot tell").click()
+    screen.page.keyboard.press("q")
     screen.button("Close as undeterminable").click()
     assert not (review_server.output / "reviews/poor_scan").exists()
     screen.page.get_by_label("Why can nobody tell?").fill("illegible scan")
@@ -242,11 +242,16 @@ def test_a_small_screen_shows_everything_that_decides(review_server: Served, log
     screen.open("fabricated_quote")
     screen.page.wait_for_timeout(800)
     screen.shot(shots, "case-1280")
-    for name in ("Validate and next", "Submit correction", "Cannot tell"):
-        box = screen.button(name).bounding_box()
-        assert box["y"] + box["height"] <= 720
-        assert box["x"] + box["width"] <= 1280
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    for width, height in ((1440, 900), (1280, 720), (1024, 768), (720, 450), (480, 800)):
+        screen.page.set_viewport_size({"width": width, "height": height})
+        boxes = [
+            screen.button(name).bounding_box() for name in ("Validate and next", "Submit correction", "Undo", "More")
+        ]
+        boxes.append(screen.page.locator(".ek-types").bounding_box())
+        for box in boxes:
+            assert 0 <= box["y"] <= height - box["height"]
+            assert 0 <= box["x"] <= width - box["width"]
+        assert len({round(box["y"] + box["height"]) for box in boxes[:4]}) == 1, f"one row decides at {width}"
     screen.queue()
 
 

@@ -16,7 +16,7 @@ from statements.spoilt import Spoilt, publish_template_case, spoil_template, wit
 from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
-from system.browser.test_accessibility import grave, missed_by_tab
+from system.browser.test_accessibility import grave, grave_at_each_width, missed_by_tab
 from typer.testing import CliRunner
 
 from evalkit.cli import app
@@ -368,7 +368,7 @@ def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None)
     assert panel.evaluate("(node) => node.scrollWidth - node.clientWidth") == 0, (
         "a bank's long name is broken, not cut off"
     )
-    assert grave(one.page) == []
+    assert grave_at_each_width(one.page) == []
     for key in "234":
         one.page.keyboard.press(key)
         one.page.wait_for_selector(f"[data-key='{key}'][aria-pressed=true]")
