@@ -158,6 +158,17 @@ function pane() {
       });
       tellPainted();
     };
+    // The part of the page at the window's upper left corner; if the window changes its size, the browser has moved the page.
+    let [corner, sized] = [[0, 0], ""];
+    const windowSize = () => `${scroll.clientWidth}×${scroll.clientHeight}`;
+    const noteCorner = () => {
+      if (sized === windowSize()) corner = [scroll.scrollLeft / paper.offsetWidth, scroll.scrollTop / paper.offsetHeight];
+    };
+    const sizeInPlace = () => {
+      sized = windowSize();
+      size();
+      scroll.scrollTo({ left: corner[0] * paper.offsetWidth, top: corner[1] * paper.offsetHeight });
+    };
     const scale = (by) => {
       const at = STEPS.findIndex((step) => step >= zoom);
       zoom = STEPS[Math.min(Math.max(at + by, 0), STEPS.length - 1)];
@@ -222,7 +233,7 @@ function pane() {
       const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
       one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
       const own = model.get("quotes").filter((quote) => quote.page === one.page).flatMap((quote) => quote.boxes);
-      one.own.replaceChildren(...outlines(own.map(([x0, y0, x1, y1]) => ({ x0, y0, x1, y1 })), () => "ek-mark-own"));
+      one.own.replaceChildren(...outlines(own.map(([, x0, y0, x1, y1]) => ({ x0, y0, x1, y1 })), () => "ek-mark-own"));
       const found = finder.hits.filter((hit) => hit.page === one.page);
       one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
     };
@@ -276,13 +287,15 @@ function pane() {
       drawCurrent();
       const place = paper.querySelector(finder.isTurning ? ".ek-hit-now" : ".ek-mark");
       if (model.get("page") === page) finder.isTurning = false; // if not, the page is laid out once more
-      if (place) bringIntoView(place);
+      if (place) bringIntoView(place, isNew);
       else if (isNew) scroll.scrollTo({ top: 0, left: isSpread ? 0 : scroll.scrollLeft });
       tellPainted();
       pump();
     };
-    const bringIntoView = (place) => {
+    const bringIntoView = (place, isNew) => {
       const [box, view] = [place.getBoundingClientRect(), scroll.getBoundingClientRect()];
+      const isInside = box.top >= view.top && box.bottom <= view.bottom && box.left >= view.left && box.right <= view.right;
+      if (isInside && !isNew) return; // the page does not jump under the reader's eyes
       scroll.scrollTop += box.top + box.height / 2 - view.top - view.height / 2;
       if (box.left < view.left || box.right > view.right) {
         scroll.scrollLeft += box.left + box.width / 2 - view.left - view.width / 2;
@@ -877,8 +890,8 @@ function pane() {
     });
     document.addEventListener("visibilitychange", again);
     let scrolling = 0;
-    scroll.addEventListener("scroll", () => { clearTimeout(scrolling); scrolling = setTimeout(tellPainted, 150); }, { passive: true });
-    const resized = new ResizeObserver(size);
+    scroll.addEventListener("scroll", () => { noteCorner(); clearTimeout(scrolling); scrolling = setTimeout(tellPainted, 150); }, { passive: true });
+    const resized = new ResizeObserver(sizeInPlace);
     resized.observe(scroll);
     makeThumbs();
     drawRibbon();

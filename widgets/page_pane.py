@@ -81,7 +81,7 @@ class PagePane(PressCounter):
     )
     quotes = traitlets.List(
         trait=traitlets.Dict(),
-        help="The expert's quotes, in order: ``{page, text, type, boxes}``; each box is ``[x0, y0, x1, y1]``.",
+        help="The expert's quotes (``ExpertQuote``) in order, as dicts; each box is ``[page, x0, y0, x1, y1]``.",
     )
     offer = traitlets.Dict(
         help="Offer after separating a page: ``{page, pages}`` with further pages of the same patient; empty for no offer."

@@ -138,9 +138,9 @@ function render({ model, el: root }) {
   const drawQuotes = (segment, locked) => {
     const own = model.get("quotes").map((quote, position) => ({ ...quote, position })).filter((quote) => segment.start <= quote.page && quote.page <= segment.end);
     return own.length === 0 ? null : el("div", { class: "ek-own" }, el("b", { text: `${plural(own.length, "quote")} of your own` }),
-      el("ul", {}, own.map(({ page, text, position }) => el("li", {},
+      el("ul", {}, own.map(({ page, snippet, position }) => el("li", {},
         el("button", { class: "ek-link", text: `p. ${page}`, "aria-label": `show page ${page}`, onclick: () => send("page", { page }) }),
-        el("span", { class: "ek-quote", dir: "auto", text: text || "a box without words" }),
+        el("span", { class: "ek-quote", dir: "auto", text: snippet || "a box without words" }),
         el("button", { text: "Remove", disabled: locked, "data-focus": `quote ${position}`, "aria-label": `remove the quote of page ${page}`, onclick: () => send("unquote", { position }) })))));
   };
 

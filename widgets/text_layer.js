@@ -83,20 +83,21 @@ const passages = ({ model, root, scroll, leaves, quarters, send, typeOf, onMode 
       if (event.key === "Escape") { event.stopPropagation(); close(); }
     },
   });
-  const openField = () => document.querySelector(".ek-fields [data-field][aria-current=true], .ek [data-field][aria-current=true]");
+  const openField = () => document.querySelector(".ek-fields [data-field][aria-current=true]");
   const textOf = () => (picked.drawn ? typed.value.trim() : picked.text);
   const use = (act) => () => {
-    const passage = { page: picked.page, text: textOf(), boxes: picked.boxes };
+    const { page } = picked;
+    const passage = { page, text: textOf(), boxes: picked.boxes.map((box) => [page, ...box]) };
     act(passage, picked.copied || passage.text);
     close();
   };
   const draw = () => {
     const type = typeOf(picked.page);
-    const field = openField()?.dataset.field;
+    const field = openField();
     const where = picked.boxes[picked.boxes.length - 1];
     const options = [
       model.get("can_quote") && type ? ["z", `Quote for ${type}`, (passage) => send("quote", passage)] : null,
-      field ? ["o", `Value of ${field.split(".").pop()}`, (passage, exact) => send("field_value", { ...passage, field, text: exact.replace(/\s+/g, " ") })] : null,
+      field ? ["o", `Value of ${field.querySelector(".ek-field-label").firstChild.textContent}`, (passage, exact) => send("field_value", { ...passage, field: field.dataset.field, text: exact.replace(/\s+/g, " ") })] : null,
       ["n", "Note", (passage) => document.dispatchEvent(new CustomEvent("evalkit-passage", { detail: passage }))],
     ];
     typed.hidden = !picked.drawn;

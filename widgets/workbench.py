@@ -534,15 +534,7 @@ class Workbench:
     def _refresh_widgets(self) -> None:
         controller, case, draft, editor = self.controller, self.case, self.draft, self.segment_editor
         self.page_pane.segments = segments = controller.build_ribbon_segments()
-        self.page_pane.quotes = editor.quotes = [
-            {
-                "page": quote.page,
-                "text": quote.snippet,
-                "type": quote.document_type,
-                "boxes": [list(box[1:]) for box in quote.boxes],
-            }
-            for quote in draft.evidence
-        ]
+        self.page_pane.quotes = editor.quotes = [quote.model_dump(mode="json") for quote in draft.evidence]
         with editor.hold_sync():
             editor.token = self.page_pane.version
             is_kept = case.closing_review is not None and not self._has_expert_answer()

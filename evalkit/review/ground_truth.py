@@ -159,8 +159,8 @@ class Review(StrictRecord):
     """True if the case was an attention check: the review measures the reviewer and never becomes ground truth. Not written
     if False."""
     unblinded: bool = Field(default=False, exclude_if=not_)
-    """True if this answer replaces one that was given before the program's answer was shown. Estimates and agreement count
-    the blind answer, ground truth is this one. Not written if False."""
+    """True if this answer replaces one that the same reviewer gave before the program's answer was shown. Estimates and
+    agreement count the blind answer, ground truth is this one. Not written if False."""
     packet_sha256: str
     """SHA-256 (hex) of the packet that the reviewer saw."""
     prev_sha256: str | None = None

@@ -242,9 +242,10 @@ class CaseOpinions:
         review = self._get_newest_review_if_closing(deciding_case_id)
         return review if review in self.list_readable_reviews(deciding_case_id, reviewer) else None
 
-    def has_blind_answer(self, case_id: str) -> bool:
-        """Return True if a review of the case gave an answer before the agent's was shown."""
-        return any(review.after and not review.shown.agent for _, review in self.numbered_reviews_by_case_id[case_id])
+    def has_blind_answer(self, case_id: str, reviewer: str) -> bool:
+        """Return True if the reviewer has answered the case before the agent's answer was shown."""
+        reviews = (review for _, review in self.numbered_reviews_by_case_id[case_id] if review.reviewer == reviewer)
+        return any(review.after and not review.shown.agent for review in reviews)
 
     def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
         """Return a reviewer's own answer and the agent's, for a second look after a blind case."""

@@ -189,7 +189,7 @@ class ReviewSubmitter:
         self._require_newest_review_unchanged(case_id)
         revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
         if review_fields["outcome"] != "reopened":
-            review_fields["unblinded"] = opinions_before.has_blind_answer(case_id)
+            review_fields["unblinded"] = opinions_before.has_blind_answer(case_id, self.reviewer)
         review = append_chained_review(
             self.output_folder,
             case_id,

@@ -395,3 +395,11 @@ def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, workspa
         lee.undo_last_submission_and_get_case_id()
     assert workspace.truth()["reviewer"] == "dr_kim"
     assert workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None
+
+
+def test_a_colleagues_later_answer_is_not_unblinded(audit: Any, workspace: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
+    lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
+    workspace.helper().reopen("doc2_6", "a boundary is wrong")
+    review = workspace.helper("dr_kim").save_review("doc2_6", corrected_dominant_type="Other")
+    assert not review.unblinded

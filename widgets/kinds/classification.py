@@ -96,13 +96,12 @@ class ClassificationController(CaseController):
 
     def add_quote(self, message: Message) -> Draft:
         """Add a passage that the expert selected or drew as a quote of its document's type."""
-        page = int(message["page"])
         try:
             return self.draft.add_quote(
                 ExpertQuote(
-                    page=page,
+                    page=message["page"],
                     snippet=" ".join(str(message["text"]).split()),
-                    boxes=tuple((page, *map(float, box)) for box in message["boxes"]),
+                    boxes=message["boxes"],
                     document_type=message.get("document_type"),
                 )
             )

@@ -363,20 +363,22 @@ class ClassificationReviewCase(ReviewCase):
             return {}
         own_ranges = {(segment.start_page, segment.end_page, segment.dominant_type) for segment in draft.segments}
         segments = self.packet.classification.segments if self.packet.classification else ()
-        disputed = next(
-            (part for part in segments if (part.start_page, part.end_page, part.dominant_type) not in own_ranges), None
-        )
+        disputed = [
+            part for part in segments if (part.start_page, part.end_page, part.dominant_type) not in own_ranges
+        ][:1]
         quotes = [
             f"because it reads “{quote.snippet}” on page {quote.page}"
-            for presence in (disputed.segment_composition if disputed else ())
-            if presence.document_type == disputed.dominant_type
+            for part in disputed
+            for presence in part.segment_composition
+            if presence.document_type == part.dominant_type
             for quote in presence.top_evidence
         ]
+        reasons = [f"its reason: {part.reasoning}" for part in disputed if part.reasoning]
         is_type_same = draft.dominant_type is self._agent_draft.dominant_type
         return {
             "you": _summarise_draft(draft, with_pages=is_type_same),
             "program": _summarise_draft(self._agent_draft, with_pages=is_type_same) if segments else "no usable answer",
-            "because": next(iter(quotes), f"its reason: {disputed.reasoning}" if disputed else ""),
+            "because": next(iter(quotes + reasons), ""),
         }
 
     @override

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -147,3 +148,49 @@ def test_a_scanned_page_carries_the_words_that_were_read(login: Callable[..., Sc
     screen.open("scanned")
     screen.page.wait_for_selector(".ek-text span")
     assert len(screen.page.locator(".ek-text").inner_text().split()) > 30
+
+
+def test_a_quote_by_hand_reaches_the_truth(login: Callable[..., Screen], review_server: Served) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    words = screen.page.evaluate(
+        "() => [...document.querySelectorAll('.ek-text p')].map((line) => line.textContent.trim())"
+        ".find((line) => line.split(' ').length > 5)"
+    )
+    select(screen, words)
+    screen.page.keyboard.press("z")
+    screen.page.wait_for_selector(".ek-own .ek-quote")
+    screen.see_everything()
+    screen.page.keyboard.press("5")
+    screen.settle()
+    screen.page.keyboard.press("Control+Enter")
+    screen.page.wait_for_selector(".ek-notice:has-text('fabricated_quote.pdf')")
+    truth = json.loads((review_server.output / "ground_truth" / "gt_fabricated_quote.json").read_text())
+    quotes = [
+        quote
+        for segment in truth["ground_truth_classification"]["segments"]
+        for presence in segment["segment_composition"]
+        for quote in presence["top_evidence"]
+    ]
+    assert any(quote["snippet"] == words and quote["by"] == "expert" for quote in quotes)
+
+
+def test_the_page_stays_where_it_is_when_others_are_redrawn(screen: Screen) -> None:
+    screen.page.keyboard.press("+")
+    screen.settle()
+    scroll = screen.page.locator(".ek-scroll")
+    scroll.evaluate("node => { node.scrollTop = 0.3 * node.scrollHeight; }")
+    share = "node => node.scrollTop / node.querySelector('.ek-sheet').offsetHeight"
+    before = scroll.evaluate(share)
+    for key in ("2", "u"):  # another type, and the former one again
+        screen.page.keyboard.press(key)
+        screen.settle()
+        assert scroll.evaluate(share) == before, key
+    for width, height in ((1240, 760), (1440, 900)):
+        screen.page.set_viewport_size({"width": width, "height": height})
+        screen.page.wait_for_timeout(300)
+        assert scroll.evaluate(share) == pytest.approx(before, abs=0.01), width
+    tools = screen.page.locator(".ek-tools")
+    row = tools.bounding_box()["height"]
+    screen.turn_to(2)
+    assert tools.bounding_box()["height"] == row
