@@ -71,7 +71,12 @@ def _compare_pages(before: Page, page: Page, bundle: DocumentBundle) -> Iterator
 
 def _find_identifier(page: Page, kind: str) -> _StatedFact:
     return next(
-        ((found.value, found.normal.casefold(), found.box) for found in page.identifiers if found.kind == kind), None
+        (
+            (identifier.value, identifier.normal.casefold(), identifier.box)
+            for identifier in page.identifiers
+            if identifier.kind == kind
+        ),
+        None,
     )
 
 
