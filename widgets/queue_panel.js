@@ -8,7 +8,7 @@ const AGENTS = {
   "V2-PATIENT": "other patient", layout_geometry: "layout check", semantic_financial: "finance check",
 };
 const FILTERS = [
-  ["severity", "Severity", { none: "no issue" }],
+  ["severity", "Severity", { ...SEVERITIES, none: "no doubt" }],
   ["dominant_type", "Type", {}],
   ["agent", "Raised by", AGENTS],
   ["review_reason", "Reason", {}],
@@ -96,7 +96,7 @@ function render({ model, el: root }) {
   // ---- one row
 
   const tags = (row) => ["blocker", "major", "minor"].filter((name) => row[name]).map((name) =>
-    el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: `${row[name]} ${name.toUpperCase()}` }));
+    el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: plural(row[name], SEVERITIES[name.toUpperCase()]) }));
   const type = (row) => {
     if (row.is_blind) return el("span", { class: "ek-muted", title: "The program's answer is shown after yours.", text: "shown after your answer" });
     if (!row.dominant_type) return null;

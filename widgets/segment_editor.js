@@ -4,6 +4,7 @@ const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
+const KINDS = ["quote", "change", "field", "vouch", "type"]; // of the lines of the record, in the order in which they are shown
 // Presses for which the expert must type a text: the question, and the label of the button.
 const ASKED = {
   defer: ["Why can the case not be decided now?", "Defer"],
@@ -59,7 +60,7 @@ function render({ model, el: root }) {
     if (what === "note") {
       const issue = model.get("issue_id");
       const position = current();
-      fill(about, issue ? el("option", { value: `issue ${issue}`, text: `to issue ${issue}` }) : null,
+      fill(about, issue ? el("option", { value: `issue ${issue}`, text: "to this question" }) : null,
         !hasSegments() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
       words.value = noteOf(about.value);
     } else {
@@ -113,10 +114,12 @@ function render({ model, el: root }) {
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press before the next case is painted, must not decide a second time.
+  let lastDecision = "";
   const once = (action) => (event) => {
     event.currentTarget.disabled = true;
     sendNotes();
-    send(action);
+    lastDecision = action;
+    send(action, { anyway: Boolean(model.get("question")) });
   };
 
   const summary = el("summary", { text: "Shares of the whole file" });
@@ -189,12 +192,13 @@ function render({ model, el: root }) {
     const awaited = "busy" in root.dataset; // an earlier press is not answered yet, so nothing can be decided now
     const why = model.get("why_not");
     const changed = model.get("is_changed");
-    const changes = model.get("changes");
+    const question = model.get("question");
+    const lines = KINDS.flatMap((kind) => model.get("record").filter((line) => line.kind === kind));
     const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen everything that must be seen.");
     fill(decide,
-      changes.length ? el("details", { class: "ek-changed", open: true },
-        el("summary", { text: `${plural(changes.length, "change")} ${label("changed")}` }),
-        el("ul", { class: "ek-changes" }, changes.map((one) => el("li", { text: one })))) : null,
+      lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
+        el("b", { text: "What will be recorded" }),
+        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
@@ -207,6 +211,9 @@ function render({ model, el: root }) {
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),
         el("button", { "data-focus": "more", "aria-expanded": !rare.hidden, "aria-controls": "ek-rare", onclick: toggleRare }, rare.hidden ? "More" : "Less")),
+      question ? el("div", { class: "ek-problem", role: "alert" }, el("p", { text: question }), el("div", { class: "ek-row" },
+        el("button", { "data-focus": "anyway", text: "Yes, record both", onclick: once(lastDecision) }),
+        el("button", { "data-focus": "look", text: "Look again", onclick: () => send("select", { issue_id: model.get("issue_id") }) }))) : null,
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
     fill(rareDecisions,
       el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),

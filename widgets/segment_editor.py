@@ -15,7 +15,6 @@ DECISION_LABELS = {
     "undeterminable": "Cannot tell",
     "undeterminable_question": "Why can nobody tell?",
     "undeterminable_answer": "Close as undeterminable",
-    "changed": "to the program's answer",
 }
 
 
@@ -50,8 +49,9 @@ class SegmentEditor(PressCounter):
     notes = traitlets.Unicode(help="The expert's notes on the whole case.")
     issue_id = traitlets.Unicode(help="The id of the issue to which a new note would belong; empty for none.")
     issue_notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
-    changes = traitlets.List(
-        trait=traitlets.Unicode(), help="The differences from the program's answer, one sentence each."
+    record = traitlets.List(
+        trait=traitlets.Dict(),
+        help="The lines of what a submission would record: ``{text, kind}``, see ``RecordLine``.",
     )
     has_segments = traitlets.Bool(
         default_value=True,
@@ -77,4 +77,7 @@ class SegmentEditor(PressCounter):
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
     why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
     saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")
+    question = traitlets.Unicode(
+        help="A question about a contradiction in the expert's answer, asked once before it is submitted; empty for none."
+    )
     problem = traitlets.Unicode(help="The last problem, in one sentence for a clinician.")

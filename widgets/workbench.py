@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import traceback
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +190,7 @@ class Workbench:
         if action.is_change and self._controller is not None and self.case.is_locked:
             return  # a locked case has no enabled buttons, so the press came too late
         if action.clears_problem:
-            self.segment_editor.problem = ""
+            self.segment_editor.problem = self.segment_editor.question = ""
         if action.ends_edit and self._controller is not None:
             self._controller.require_finished_edit()
         draft_before = self.draft if action.is_change and self._controller else None
@@ -496,6 +496,14 @@ class Workbench:
     def _is_locked(self) -> bool:
         return self.case.is_locked or bool(self._pages_unavailable_reason)
 
+    def answer_issue(self, message: Message) -> Draft:
+        """Record an answer to an issue with what follows from it, and show what to answer next."""
+        issue_id = self.require_known_issue_id(message["issue_id"])
+        self.controller.draft = self.controller.answer_issue(issue_id, message["verdict"])
+        if next_id := self.controller.choose_next_target_id(issue_id):
+            self._show_page_with_target(self.controller.locate_target(next_id).page, next_id)
+        return self.draft
+
     def adopt_opinion(self, message: Message) -> Draft:
         """Replace the expert's answer by one of the two colleagues' answers."""
         adopted_draft = next(
@@ -553,7 +561,7 @@ class Workbench:
             editor.can_correct = controller.can_correct()
             editor.why_not = self._pages_unavailable_reason or controller.explain_block() or ""
             editor.issue_id, editor.issue_notes = controller.get_open_issue_id(), draft.issue_notes
-            editor.changes = [] if case.is_blind else list(case.describe_changes(draft))
+            editor.record = [] if case.is_locked else [asdict(line) for line in case.describe_record(draft)]
             editor.can_ask = not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id
             editor.undo = self._describe_undo()
         self._update_panel()
@@ -597,6 +605,14 @@ class Workbench:
             ),
             "a second expert is asked",
         )
+
+    def submit_review_or_ask(self, message: Message, *, validate: bool) -> None:
+        """Submit a validation or the expert's answer; with ``anyway``, although an own verdict denies a part of it."""
+        question = "" if message.get("anyway") else self.case.find_contradiction(self.draft)
+        if question:
+            self.segment_editor.question = question
+        else:
+            self.submit_review(validate=validate)
 
     def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
         """Submit a validation, the expert's answer, or the reason why nobody can tell.
@@ -696,12 +712,7 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "find": Action(Workbench.show_text_search_hits, clears_problem=False),
     "painted": Action(Workbench.record_painted_page, clears_problem=False),
     "notes": Action(lambda workbench, message: workbench.draft.set_notes(str(message["text"]))),
-    "verdict": Action(
-        lambda workbench, message: workbench.draft.set_issue_verdict(
-            workbench.require_known_issue_id(message["issue_id"]), message["verdict"], ""
-        ),
-        is_change=True,
-    ),
+    "verdict": Action(Workbench.answer_issue, is_change=True),
     "issue_note": Action(
         lambda workbench, message: workbench.draft.set_issue_note(
             workbench.require_known_issue_id(message["issue_id"]), str(message["text"])
@@ -711,8 +722,12 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "take": Action(Workbench.adopt_opinion, is_change=True),
     "undo": Action(Workbench.undo_last_change_or_submission, ends_edit=True),
     "retry": Action(Workbench.retry_failed_action, needs_session=False),
-    "validate": Action(lambda workbench, _: workbench.submit_review(validate=True), ends_edit=True),
-    "correct": Action(lambda workbench, _: workbench.submit_review(), ends_edit=True),
+    "validate": Action(
+        lambda workbench, message: workbench.submit_review_or_ask(message, validate=True), ends_edit=True
+    ),
+    "correct": Action(
+        lambda workbench, message: workbench.submit_review_or_ask(message, validate=False), ends_edit=True
+    ),
     "undeterminable": Action(
         lambda workbench, message: workbench.submit_review(undeterminable_reason=str(message["reason"])),
         ends_edit=True,

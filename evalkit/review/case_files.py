@@ -201,7 +201,7 @@ def build_case_index_row(
         "pdf_filename": packet.pdf_filename,
         "pages": packet.total_pages,
         **counts,
-        "decision_reason": packet.decision_reason,
+        "decision_reason": packet.asked_question,
         "review_reason": packet.review_reason,
         "review_status": status,
         "barred": ",".join(excluded_reviewers),

@@ -121,6 +121,11 @@ class SMEPacket(StrictRecord):
         return self.classification
 
     @property
+    def asked_question(self) -> str:
+        """The question of the case in the queue, or the reason why a person is asked."""
+        return self.decision_reason
+
+    @property
     def indexed_type(self) -> str:
         """The agent's type, by which the queue filters; empty if the agent cannot tell."""
         return ""

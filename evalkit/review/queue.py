@@ -112,7 +112,7 @@ class QueueRow:
     major: int
     minor: int
     decision_reason: str
-    """The sentence that says why a person is asked; empty in a blind case."""
+    """The question of the worst issue, or the reason why a person is asked; empty in a blind case."""
     review_reason: ReviewReason
     status: ReviewStatus
     holder: str | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from evalkit.review.case import HighlightedPlace, ReviewCase
 from evalkit.review.draft import Draft
@@ -92,6 +92,13 @@ class CaseController(Protocol):
 
     def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """Return the draft with a page, and the target painted with it, recorded as seen."""
+
+    def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
+        """Return the draft with a verdict on an issue and its effect; None takes both back."""
+        return self.draft.set_issue_verdict(issue_id, verdict)
+
+    def choose_next_target_id(self, issue_id: str) -> str | None:
+        """Choose the target to show after an issue was answered; None to stay there."""
 
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         """Build ``PagePane.segments``: runs of pages that together cover the file."""

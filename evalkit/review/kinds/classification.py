@@ -58,6 +58,7 @@ from evalkit.review.ground_truth import (
     ShownMachineAnswers,
     remove_mismatched_silver_fields,
 )
+from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
     SECOND_SUFFIX,
@@ -65,6 +66,7 @@ from evalkit.review.packet import (
     SMEPacket,
     build_packet_fields,
 )
+from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
@@ -157,6 +159,12 @@ class ClassificationPacket(SMEPacket):
         if self.case_id.endswith(ADJUDICATION_SUFFIX):
             return False
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND_SUFFIX)
+
+    @property
+    @override
+    def asked_question(self) -> str:
+        is_asked_by_check = self.review_reason == "escalated" and self.case_id == self.doc_id and self.open_issues
+        return describe_issue(self.open_issues[0]) if is_asked_by_check else self.decision_reason
 
     @property
     @override
@@ -263,9 +271,8 @@ class ClassificationReviewCase(ReviewCase):
         )
         if doubt.issue_id is None:
             return draft
-        is_changed = doubt.is_disputed or begins != any(
-            segment.start_page == page for segment in self._agent_draft.segments
-        )
+        issue = next(issue for issue in self.packet.issues if issue.issue_id == doubt.issue_id)
+        is_changed = doubt.is_disputed or begins == (get_issue_answers(issue).effect == "begin_document")
         return draft.set_issue_verdict(
             doubt.issue_id, "confirmed" if is_changed else "dismissed"
         ).show_issue_and_mark_seen(doubt.issue_id)
