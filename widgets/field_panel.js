@@ -109,8 +109,9 @@ function render({ model, el: root }) {
       const isNew = mode === "new";
       close(isNew ? said.key : editing);
       if (isNew) select(said.key);
-    } else if (!editing && said.place && !said.is_kept && rows.has(said.field)) open(said.field, "value", said.text); // selected on the page
-    else tellCheck();
+    } else if (said.place?.page && !said.is_kept && rows.has(said.field) && (!editing || (editing === said.field && input.value !== said.text))) {
+      open(said.field, "value", said.text); // selected on the page, and not kept yet
+    } else tellCheck();
   });
 
   // ---- one item

@@ -41,6 +41,7 @@ const KEYS = [
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
     ["Shift+G", "Guidelines of your house, and what the five types mean"],
   ]],
+  ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
   ["The document on screen", [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
     ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
@@ -181,7 +182,8 @@ const keyboard = (isAlone) => {
       return;
     }
     const pane = document.querySelector(".ek-pane");
-    const move = isCovered && key === "Escape" ? "sheet" : MOVES[key];
+    const isSeam = !isCovered && key === "Escape" && document.querySelector(".ek-seam:not([hidden])");
+    const move = isCovered && key === "Escape" ? "sheet" : isSeam ? "leave" : MOVES[key];
     if (move && pane && isShown(pane)) {
       event.preventDefault();
       event.stopPropagation();

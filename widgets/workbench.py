@@ -406,7 +406,7 @@ class Workbench:
         if case.draft_saved_at:
             self._show_page_with_target(case.draft.page, first_target_id)
         elif first_target_id:
-            self._show_target(first_target_id)
+            self.show_target(first_target_id)
         else:
             self._show_page_with_target(1, None)
         self._refresh_widgets()
@@ -414,10 +414,12 @@ class Workbench:
     def show_selected_target(self, message: Message) -> None:
         """Select an issue, a field or a row, and highlight its place on the page."""
         if not self.case.is_blind:
-            self._show_target(str(message["issue_id"]))
+            self.show_target(str(message["issue_id"]))
 
-    def _show_target(self, target_id: str) -> None:
-        self._show_page_with_target(self.controller.locate_target(target_id).page, target_id)
+    def show_target(self, target_id: str | None, page: int | None = None) -> None:
+        """Save the draft and show a target, selected, on its page or on ``page``."""
+        shown_page = page or self.controller.locate_target(target_id or "").page
+        self._show_page_with_target(shown_page, target_id or self.controller.panel.selected or None)
         self.save_and_show_draft(self.draft)
 
     def change_page(self, message: Message) -> None:
