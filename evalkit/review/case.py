@@ -83,6 +83,18 @@ class RecordLine:
 
 
 @dataclass(frozen=True)
+class BoundaryDoubt:
+    """Page on which a document may begin: the expert decides."""
+
+    page: int
+    """The page, from 2."""
+    issue_id: str | None
+    """Id of the issue that asks; None if the answer's page ranges leave it open without an issue."""
+    is_disputed: bool = False
+    """True if the answer's page ranges overlap or leave a gap here, so that the case cannot be submitted undecided."""
+
+
+@dataclass(frozen=True)
 class Opinion:
     """One of the two answers that an adjudicator compares, without its author's name."""
 
@@ -225,6 +237,11 @@ class ReviewCase(ABC):
         Empty if there is none.
         """
         return ""
+
+    @property
+    def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
+        """The pages on which a document may begin, in page order; empty in a blind case."""
+        return ()
 
     def describe_disagreement(self, draft: Draft) -> dict[str, str]:
         """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.

@@ -425,15 +425,16 @@ def test_case_that_cannot_be_validated_can_be_corrected(
     case = lee.open_and_claim_case("doc2_6")
     said = "Segments 1 and 2 both claim page 5" if has_answer else "nothing to validate"
     assert said in case.explain_permanent_validation_block()
-    assert case.explain_validation_block(seen_all(case)) == case.explain_permanent_validation_block()
-    assert [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments] == [(1, 8, None)]
-    assert not case.has_expert_changes(case.draft)
+    drawn = [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments]
+    assert drawn == ([(1, 4, GENOMIC), (5, 8, NOTE)] if has_answer else [(1, 8, None)])
+    assert case.has_expert_changes(case.draft) is has_answer
+    decided = case.draft.decide_boundary(5, begins=has_answer)
     with pytest.raises(ReviewRefused, match=said):
-        lee.submit_review("doc2_6", seen_all(case), validate=True)
-    draft = case.draft.toggle_boundary(6).set_segment_type(0, GENOMIC)
+        lee.submit_review("doc2_6", decided, validate=True)
+    draft = decided.toggle_boundary(6).set_segment_type(0, GENOMIC).set_segment_type(len(drawn), None)
     with pytest.raises(ReviewRefused, match="pages 6–8 have no type yet"):
         lee.submit_review("doc2_6", draft)
-    review = lee.submit_review("doc2_6", draft.set_segment_type(1, NOTE)).review
+    review = lee.submit_review("doc2_6", draft.set_segment_type(len(drawn), NOTE)).review
     assert (review.outcome, review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert workspace.truth()["ground_truth_source"] == "SME_CORRECTED"
 

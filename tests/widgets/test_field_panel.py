@@ -18,6 +18,7 @@ from places import open_folder
 from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.kinds.extraction import FieldReviewCase
+from evalkit.review.session import compute_case_address
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, _strip_grader_tag, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench
@@ -128,7 +129,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
     for action in ("validate", "correct", "defer", "second", "queue", "undo"):
         press(screen, action, reason="later")
         assert "not saved yet" in screen.segment_editor.problem
-        assert screen.bar.case_id == CASE, "what was typed would be lost"
+        assert screen.bar.address == compute_case_address(CASE), "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80", confirmed="4,886.80")
     checked = screen.panels["extraction"].checked
     assert (checked["value"], checked["is_asked"], screen.draft.fields) == ("4886.80", True, {}), "shown, not kept"

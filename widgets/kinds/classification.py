@@ -10,9 +10,11 @@ from typing_extensions import override
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
 from evalkit.errors import UsageError
-from evalkit.review.case import HighlightedPlace
+from evalkit.review.case import BoundaryDoubt, HighlightedPlace
 from evalkit.review.draft import Draft, ExpertQuote
 from evalkit.review.issue_answers import get_issue_answers
+from evalkit.review.kinds.classification import ClassificationReviewCase
+from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message
 
@@ -27,6 +29,7 @@ class ClassificationController(CaseController):
     panel_class = CasePanel
     has_segments = True
 
+    case: ClassificationReviewCase
     panel: CasePanel
 
     @override
@@ -39,6 +42,7 @@ class ClassificationController(CaseController):
         self.panel.is_repair_applied = self._is_repair_confirmed()
         pane = self.screen.page_pane
         pane.can_separate = pane.can_quote = not self.panel.is_locked
+        pane.doubts = self._render_boundary_doubts()
         pane.offer = self._find_further_patient_pages() if pane.can_separate else {}
 
     @override
@@ -126,6 +130,32 @@ class ClassificationController(CaseController):
         for issue_id in self._list_repairable_issue_ids():
             draft = draft.set_issue_verdict(issue_id, verdict)
         return draft
+
+    def decide_boundary(self, message: Message) -> None:
+        """Record whether a document begins on a page in doubt; show the next undecided one."""
+        page = int(message["page"])
+        self.draft = self.case.answer_boundary(self.draft, page, begins=bool(message["begins"]))
+        undecided = [doubt for doubt in self.case.boundary_doubts if not self._is_decided(doubt)]
+        following = next((doubt for doubt in undecided if doubt.page > page), undecided[0] if undecided else None)
+        if following is None:
+            self.screen.save_and_show_draft(self.draft)
+        else:
+            self.screen.show_target(following.issue_id, following.page)
+
+    def _is_decided(self, doubt: BoundaryDoubt) -> bool:
+        judged_ids = {listed.issue_id for listed in self.draft.issue_verdicts}
+        return doubt.page in self.draft.boundaries_decided or doubt.issue_id in judged_ids
+
+    @cached_property
+    def _rendered_doubts(self) -> list[tuple[BoundaryDoubt, dict[str, Any]]]:
+        return [(doubt, render_boundary_doubt(self.case, doubt)) for doubt in self.case.boundary_doubts]
+
+    def _render_boundary_doubts(self) -> list[dict[str, Any]]:
+        starts = {segment.start_page for segment in self.draft.segments}
+        return [
+            rendered | {"begins": doubt.page in starts, "is_decided": self._is_decided(doubt)}
+            for doubt, rendered in self._rendered_doubts
+        ]
 
     @override
     def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
@@ -283,6 +313,13 @@ class ClassificationController(CaseController):
             is_change=True,
         ),
         "separate": Action(separate_patient_pages, is_change=True),
+        "boundary": Action(decide_boundary, is_change=True),
+        "type_pages": Action(
+            lambda controller, message: controller.draft.set_type_of_pages(
+                int(message["first"]), int(message["last"]), DocumentType(message["type"])
+            ),
+            is_change=True,
+        ),
         "repair": Action(toggle_repairable_issues_confirmed, is_change=True),
         "mixture": Action(set_mixture, is_change=True),
         "mixture_seen": Action(lambda controller, _: controller.draft.mark_mixture_seen()),

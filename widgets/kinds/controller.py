@@ -44,6 +44,9 @@ class CaseScreen(Protocol):
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
         """Show a page with highlights; the target counts as seen once it is painted."""
 
+    def show_target(self, target_id: str | None, page: int | None = None) -> None:
+        """Save the draft and show a target, selected, on its page or on ``page``."""
+
     def show_notice(self, sentence: str) -> None:
         """Show a sentence to the expert as the last problem."""
 

@@ -376,7 +376,7 @@ def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None)
     assert missed_by_tab(one.page) == []
     one.page.keyboard.press("?")
     one.page.wait_for_selector(".ek-keys:not([hidden])")
-    assert "Select an edge" in one.page.locator(".ek-keys").inner_text()
+    assert "Select an edge" in one.page.locator(".ek-keys:not([hidden])").inner_text()
     one.screen.shot(shots, "template-keys-1440")
     one.page.keyboard.press("Escape")
     one.page.set_viewport_size({"width": 1280, "height": 720})
