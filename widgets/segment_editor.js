@@ -4,10 +4,13 @@ const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
+// Typical reasons for deferring, each with the key that defers for it while nothing is typed.
+const DEFERRALS = [["7", "Pages are missing or cannot be read"], ["8", "I need the patient's other records"], ["9", "I want to ask a colleague"]];
 const KINDS = ["quote", "change", "field", "vouch", "type"]; // of the lines of the record, in the order in which they are shown
 // Presses for which the expert must type a text: the question, and the label of the button.
 const ASKED = {
   defer: ["Why can the case not be decided now?", "Defer"],
+  reply: ["Your reply to your colleague", "Send reply"],
   second: ["What should the second expert look at?", "Submit and ask"],
   note: ["Note", "Keep note"],
   unmet_sums: ["The sums do not add up. Why may the template be approved all the same?", "Keep reason"],
@@ -34,11 +37,15 @@ function render({ model, el: root }) {
   let askedBy = null;
   const words = el("textarea", { rows: 2, onkeydown: (event) => {
     if (event.key === "Escape" && asked !== "note") { stopAsking(); return; }
+    const chip = asked === "defer" && !words.value && DEFERRALS.find(([key]) => key === event.key);
+    if (chip) { event.preventDefault(); words.value = chip[1]; answer(); return; }
     if (closes(event) || (event.key === "Enter" && !event.shiftKey && asked !== "note")) { event.preventDefault(); answer(); }
   } });
   const about = el("select", { "aria-label": "what the note is about", onchange: () => { words.value = noteOf(about.value); words.focus(); } });
   const go = el("button", { type: "button", class: "ek-primary", onclick: () => answer() });
-  const asking = el("div", { class: "ek-asking", hidden: true }, about, words,
+  const chips = el("div", { class: "ek-row", role: "group", "aria-label": "typical reasons" }, DEFERRALS.map(([key, reason]) =>
+    el("button", { type: "button", onclick: () => { words.value = reason; answer(); } }, reason, kbd(key))));
+  const asking = el("div", { class: "ek-asking", hidden: true }, about, chips, words,
     el("div", { class: "ek-row" }, go, el("button", { type: "button", text: "Back", onclick: () => stopAsking() })));
   const noteOf = (target) => {
     const [kind, of] = target.split(" ");
@@ -57,6 +64,7 @@ function render({ model, el: root }) {
     words.setAttribute("aria-label", question);
     go.textContent = name;
     about.hidden = what !== "note";
+    chips.hidden = what !== "defer";
     if (what === "note") {
       const issue = model.get("issue_id");
       const position = current();
@@ -210,6 +218,7 @@ function render({ model, el: root }) {
           onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),
+        model.get("can_reply") ? el("button", { "data-focus": "reply", onclick: () => ask("reply") }, "Reply") : null,
         el("button", { "data-focus": "more", "aria-expanded": !rare.hidden, "aria-controls": "ek-rare", onclick: toggleRare }, rare.hidden ? "More" : "Less")),
       question ? el("div", { class: "ek-problem", role: "alert" }, el("p", { text: question }), el("div", { class: "ek-row" },
         el("button", { "data-focus": "anyway", text: "Yes, record both", onclick: once(lastDecision) }),

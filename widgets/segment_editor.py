@@ -68,6 +68,9 @@ class SegmentEditor(PressCounter):
     is_blind = traitlets.Bool(
         default_value=False, help="True if the program's answer is hidden until the expert has answered."
     )
+    can_reply = traitlets.Bool(
+        default_value=False, help="True if a colleague has asked something about the case that the expert can answer."
+    )
     can_ask = traitlets.Bool(default_value=False, help="True if the expert can ask for a second opinion.")
     undo = traitlets.Unicode(help="A sentence about the effect of Undo; empty if there is nothing to undo.")
     is_changed = traitlets.Bool(default_value=False, help="True if the answer differs from the program's.")

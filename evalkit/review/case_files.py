@@ -207,6 +207,7 @@ def build_case_index_row(
         "barred": ",".join(excluded_reviewers),
         "created_at": packet.created_at,
         "dominant_type": packet.indexed_type,
+        "task": packet.task,
         "agents": ",".join(sorted(_list_issue_sources(packet.open_issues))),
         "is_blind": packet.is_first_review_blind,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",

@@ -18,6 +18,7 @@ from places import open_folder
 from evalkit.pipeline import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.kinds.extraction import FieldReviewCase
+from evalkit.review.session import compute_case_address
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, _strip_grader_tag, build_form_ribbon, format_stop_reason
 from widgets.workbench import Workbench
@@ -128,7 +129,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
     for action in ("validate", "correct", "defer", "second", "queue", "undo"):
         press(screen, action, reason="later")
         assert "not saved yet" in screen.segment_editor.problem
-        assert screen.bar.case_id == CASE, "what was typed would be lost"
+        assert screen.bar.address == compute_case_address(CASE), "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80", confirmed="4,886.80")
     checked = screen.panels["extraction"].checked
     assert (checked["value"], checked["is_asked"], screen.draft.fields) == ("4886.80", True, {}), "shown, not kept"
@@ -153,13 +154,13 @@ def test_unchanged_form_needs_no_second_press(screen: Workbench) -> None:
 
 
 def test_selected_text_keeps_its_place(screen: Workbench) -> None:
-    place = {"page": 2, "boxes": [[2, 0.1, 0.2, 0.3, 0.4]]}
+    place = {"page": 2, "boxes": [[0.1, 0.2, 0.3, 0.4]]}
     press(screen, "field_value", field=TAX, text="4886.80", **place)
     assert screen.draft.fields[TAX].boxes == ((2, 0.1, 0.2, 0.3, 0.4),)
     press(screen, "select", issue_id=TAX)
     assert (screen.page_pane.page, [mark["style"] for mark in screen.page_pane.marks]) == (2, ["found"])
     assert screen.panels["extraction"].place == "Highlighted on page 2."
-    press(screen, "field_value", field=TAX, text="4886.80", page=2, boxes=[[1, 0, 0, 9, 9]])
+    press(screen, "field_value", field=TAX, text="4886.80", page=2, boxes=[[0, 0, 9, 9]])
     assert "boxes must be on its page" in screen.segment_editor.problem
     assert screen.draft.fields[TAX].boxes == ((2, 0.1, 0.2, 0.3, 0.4),)
 
