@@ -31,6 +31,8 @@ from evalkit.review.plain_sentences import describe_issue
 
 _Verdict = Literal["confirmed", "dismissed"]
 _TypeInSegment = tuple[int | None, str | None]
+#: Number of the segment, type and words of a quote; spacing does not count.
+_QuoteKey = tuple[int | None, str | None, str]
 NO_EVIDENCE = PresenceLevel.NO_EVIDENCE
 
 
@@ -77,11 +79,11 @@ class ExpertAnswers:
         return next((segment for segment in segments if segment.segment_index == issue.segment_index), None)
 
     @cached_property
-    def _verdict_by_quote(self) -> dict[tuple[int | None, str | None, str | None], _Verdict]:
+    def _verdict_by_quote(self) -> dict[_QuoteKey, _Verdict]:
         """Segment, type and words of each judged quote → verdict; one confirmation strikes."""
         confirmed_last = sorted(self.judged_issues, key=lambda judged_issue: judged_issue.verdict == "confirmed")
         return {
-            (issue.segment_index, issue.document_type, issue.quote): verdict
+            _build_quote_key(issue.segment_index, issue.document_type, issue.quote): verdict
             for issue, verdict, effect in confirmed_last
             if effect == "strike_quote"
         }
@@ -99,7 +101,7 @@ class ExpertAnswers:
         return tuple(
             RefutedQuote(segment=index, document_type=document_type, snippet=snippet)
             for index, document_type, snippet in dict.fromkeys(quotes)
-            if (index, document_type, snippet) in struck
+            if _build_quote_key(index, document_type, snippet) in struck
         )
 
     @cached_property
@@ -152,10 +154,10 @@ class ExpertAnswers:
 
     def describe_struck_quotes(self) -> Iterator[str]:
         """Describe for the clinician what each confirmed issue about a quote strikes."""
-        struck = {(quote.segment, quote.document_type, quote.snippet) for quote in self.refuted}
+        struck = {_build_quote_key(quote.segment, quote.document_type, quote.snippet) for quote in self.refuted}
         for issue, verdict, effect in self.judged_issues:
             if effect == "strike_quote" and verdict == "confirmed":
-                is_struck = (issue.segment_index, issue.document_type, issue.quote) in struck
+                is_struck = _build_quote_key(issue.segment_index, issue.document_type, issue.quote) in struck
                 yield f"Struck: “{issue.quote}”" if is_struck else f"Not in the answer, so not struck: “{issue.quote}”"
 
     def choose_vouched_parts(
@@ -223,7 +225,7 @@ class ExpertAnswers:
         document_type, is_main_type = presence.document_type, presence.document_type is segment.dominant_type
         verdicts = [
             {
-                self._verdict_by_quote.get((source.segment_index, document_type, evidence.snippet))
+                self._verdict_by_quote.get(_build_quote_key(source.segment_index, document_type, evidence.snippet))
                 for source in sources
                 if any(
                     (quote.snippet, quote.page) == (evidence.snippet, evidence.page)
@@ -291,3 +293,7 @@ class ExpertAnswers:
                 for evidence in presence.top_evidence:
                     if evidence.by:
                         yield f"{label}, {presence.document_type}: expert's quote added: {evidence.snippet or 'a marked place'}"
+
+
+def _build_quote_key(segment_index: int | None, document_type: str | None, words: str | None) -> _QuoteKey:
+    return segment_index, document_type, " ".join((words or "").split())

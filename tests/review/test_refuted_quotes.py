@@ -63,8 +63,9 @@ def list_quotes(truth: dict[str, Any] | None) -> list[tuple[int, str, bool | Non
     ]
 
 
-def test_a_confirmed_fabrication_is_not_in_the_truth(build: Any, workspace: Any) -> None:
-    publish(build, workspace, doubt(build))
+@pytest.mark.parametrize("quote", [FALSE, FALSE.replace(" ", "\n  ", 1)], ids=["word for word", "other spacing"])
+def test_a_confirmed_fabrication_is_not_in_the_truth(build: Any, workspace: Any, quote: str) -> None:
+    publish(build, workspace, doubt(build, quote=quote))
     review = workspace.helper().save_review("doc2_6", agrees=True, issue_verdicts=confirm("V4-0001"))
     assert list_quotes(workspace.truth()) == [(1, TRUE, False), (2, "Diagnosis: carcinoma", False)]
     assert [row.snippet for row in review.refuted] == [FALSE]
