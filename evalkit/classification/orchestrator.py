@@ -194,8 +194,17 @@ class RetryOrchestrator:
                 ),
             ]
             verdict = self._v5.decide(raised_issues)
-            changes = () if attempts else tuple(question_cache.changes)
-            attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs, changes))
+            attempts.append(
+                Attempt(
+                    attempt=len(attempts),
+                    decision=verdict.decision,
+                    decision_rule=verdict.rule,
+                    fingerprint=hash_repairable_parts(answer),
+                    issues=tuple(issue.issue_id for issue in raised_issues),
+                    repairs=tuple(repairs),
+                    normalised=() if attempts else tuple(question_cache.changes),
+                )
+            )
             if verdict.decision is not Decision.AUTO_RETRY:
                 break
             if len(attempts) > MAX_RETRIES:
@@ -550,25 +559,6 @@ def hash_repairable_parts(answer: ClassificationOutput) -> str:
         "mixture": [[entry.document_type, entry.overall_share] for entry in answer.document_mixture],
     }
     return hashlib.md5(encode_canonical_json(repairable_parts), usedforsecurity=False).hexdigest()
-
-
-def _build_attempt(
-    number: int,
-    verdict: Verdict,
-    answer: ClassificationOutput,
-    issues: Sequence[Issue],
-    repairs: Sequence[Repair],
-    changes: tuple[str, ...],
-) -> Attempt:
-    return Attempt(
-        attempt=number,
-        decision=verdict.decision,
-        decision_rule=verdict.rule,
-        fingerprint=hash_repairable_parts(answer),
-        issues=tuple(issue.issue_id for issue in issues),
-        repairs=tuple(repairs),
-        normalised=changes,
-    )
 
 
 def _describe_shape_error(error: ValidationError) -> str:

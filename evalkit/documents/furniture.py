@@ -67,11 +67,6 @@ class FurnitureTable(StrictRecord):
         """Compiled pattern of each part that stamps consist of, by the part's id."""
         return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
 
-    @cached_property
-    def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of text that is no evidence of a document's type if quoted."""
-        return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
-
 
 @cache
 def load_furniture() -> FurnitureTable:
@@ -86,7 +81,8 @@ def has_page_furniture(text: str) -> bool:
     >>> has_page_furniture("Pg 3/8"), has_page_furniture("3 of 8 nodes")
     (True, False)
     """
-    return any(pattern.search(text) for pattern in load_furniture().non_evidence_patterns)
+    furniture = load_furniture()
+    return any(furniture.stamp_part_patterns_by_id[row["id"]].search(text) for row in furniture.page_furniture)
 
 
 def is_stamp_line(line: str) -> bool:

@@ -286,7 +286,9 @@ def _split_by_visibility(
     font_size, bold_share = _measure_font_size_and_boldness(spans)
     inked_tokens = tokens
     uninked_tokens: tuple[PageToken, ...] = ()
-    uninked_spans = [span for span in spans if not _has_ink(span)]
+    uninked_spans = [
+        span for span in spans if not span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG) or span["alpha"] < _MIN_ALPHA
+    ]
     if uninked_spans:
         inked_tokens = tuple(
             token for token in tokens if not any(is_token_centre_in_box(token, span["bbox"]) for span in uninked_spans)
@@ -319,7 +321,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
     for span in spans:
         letter_count = len(span["text"].strip())
         letters_by_size[round(span["size"], 1)] += letter_count
-        bold_letters += letter_count if _is_bold(span) else 0
+        bold_letters += letter_count if span["char_flags"] & _BOLD_FLAG or _is_bold_font(span["font"]) else 0
     return max(letters_by_size, key=lambda size: (letters_by_size[size], size)), bold_letters / max(
         letters_by_size.total(), 1
     )
@@ -373,17 +375,9 @@ def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
     return unique_words
 
 
-def _is_bold(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & _BOLD_FLAG) or _is_bold_font(span["font"])
-
-
 @lru_cache(maxsize=1024)
 def _is_bold_font(name: str) -> bool:
     return any(word in name.lower() for word in ("bold", "black", "heavy"))
-
-
-def _has_ink(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG)) and span["alpha"] >= _MIN_ALPHA
 
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:

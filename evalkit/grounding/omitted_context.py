@@ -136,17 +136,16 @@ def _iter_context_differences(text: str, start: int, end: int) -> Iterator[Quote
     """
     quote = _fold_case_and_spaces(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
-        own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
+        own_matches = (
+            other.pattern.search(quote)
+            for other in (*_load_cues("before"), *_load_cues("after"))
+            if other.kind is cue.kind
+        )
         # A cue at the very end of the quote does not count, because the quote ends inside of its phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
     if _is_in_question(text, end) or _has_query_mark_before(text, start):
         yield QuoteDifference(DifferenceKind.QUESTION, "", "?")
-
-
-@cache
-def _load_all_cues() -> tuple[ContextCue, ...]:
-    return _load_cues("before") + _load_cues("after")
 
 
 def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:

@@ -281,7 +281,18 @@ class _IdentifierSearch(LabelSearch):
             best = best_by_kind.get((candidate.kind, candidate.issuer))
             if best is None or candidate.rank < best.rank:
                 best_by_kind[candidate.kind, candidate.issuer] = candidate
-        identifiers = [self._build_identifier(candidate) for candidate in best_by_kind.values()]
+        identifiers = [
+            Identifier(
+                kind=candidate.kind,
+                value=candidate.value,
+                normal=candidate.normal,
+                box=self._enclose_words(candidate.start, candidate.end),
+                issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
+                source=candidate.source,
+                confidence=self._get_lowest_confidence(candidate.value_start, candidate.end),
+            )
+            for candidate in best_by_kind.values()
+        ]
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
@@ -784,22 +795,8 @@ class _IdentifierSearch(LabelSearch):
             }
             if len(forms) > _MAX_LISTED_PERSONS:
                 return True
-        return self._has_rows_of_persons()
-
-    def _has_rows_of_persons(self) -> bool:
         rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if can_be_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
-
-    def _build_identifier(self, candidate: IdentifierCandidate) -> Identifier:
-        return Identifier(
-            kind=candidate.kind,
-            value=candidate.value,
-            normal=candidate.normal,
-            box=self._enclose_words(candidate.start, candidate.end),
-            issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
-            source=candidate.source,
-            confidence=self._get_lowest_confidence(candidate.value_start, candidate.end),
-        )
 
     @cached_property
     def _issuer(self) -> str | None:

@@ -126,7 +126,8 @@ def parse_person_name(text: str) -> PersonName | None:
             if word not in get_word_list_for_names("titles") | get_word_list_for_names("degrees")
         ]
         suffixes = [word for word in words if word in get_word_list_for_names("suffixes")]
-        suffix = _normalise_suffix(suffixes[-1]) if suffixes and (len(words) > 1 or parts) else suffix
+        if suffixes and (len(words) > 1 or parts):
+            suffix = {"2ND": "II", "3RD": "III"}.get(suffixes[-1], suffixes[-1])
         names = [word for word in words if word not in suffixes or (len(words) == 1 and not parts)]
         if names:
             parts.append(names)
@@ -151,10 +152,6 @@ def parse_person_name(text: str) -> PersonName | None:
 
 def _split_words(text: str) -> list[str]:
     return [word for word in re.split(r"[^\w'’|!]+", fold_to_plain_capitals(text).replace("_", " ")) if word]
-
-
-def _normalise_suffix(suffix: str) -> str:
-    return {"2ND": "II", "3RD": "III"}.get(suffix, suffix)
 
 
 def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
