@@ -7,15 +7,14 @@ only for titles, traps and quotes; identities, dates and fields are read from fu
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from itertools import pairwise, takewhile
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Page
 
@@ -71,8 +70,7 @@ class FurnitureTable(StrictRecord):
 @cache
 def load_furniture() -> FurnitureTable:
     """Return the content of ``furniture.toml``, loaded once."""
-    text = (files("evalkit.documents") / "furniture.toml").read_text("utf-8")
-    return FurnitureTable.model_validate(tomllib.loads(text))
+    return FurnitureTable.model_validate(load_package_table("evalkit.documents", "furniture.toml"))
 
 
 def has_page_furniture(text: str) -> bool:

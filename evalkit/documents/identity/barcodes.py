@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image
 
-from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page, enclose_boxes
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
@@ -70,8 +70,7 @@ def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterabl
     if len(rects) >= _MIN_BARS:
         bars = [bar for sideways in (0, 1) for bar in _find_bars(rects, sideways)]
         if len(bars) >= _MIN_BARS:
-            lefts, tops, rights, bottoms = zip(*bars, strict=True)
-            areas.append((min(lefts), min(tops), max(rights), max(bottoms)))
+            areas.append(enclose_boxes(bars))
     return tuple(sorted(areas, key=lambda area: (area[0] - area[2]) * (area[3] - area[1]))[:_MAX_AREAS])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from operator import itemgetter
 
-from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition, enclose_boxes
 from evalkit.documents.identity.identifier_values import can_be_person_name
 from evalkit.documents.identity.label_search import (
     AGE_SEX_BEHIND_DATE,
@@ -824,6 +824,5 @@ class _IdentifierSearch(LabelSearch):
         covered_words = self._words[first:last]
         if not covered_words:
             return 0.0, 0.0, 0.0, 0.0
-        x0, y0 = min(word[2] for word in covered_words), min(word[3] for word in covered_words)
-        x1, y1 = max(word[4] for word in covered_words), max(word[5] for word in covered_words)
+        x0, y0, x1, y1 = enclose_boxes(word[2:] for word in covered_words)
         return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000

@@ -6,16 +6,15 @@ The word lists (titles, suffixes, particles, nicknames) are in ``words.toml``.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import cache, lru_cache, partial
 from itertools import permutations
-from typing import Any
 
 from rapidfuzz.distance import OSA
+
+from evalkit.core.package_tables import load_package_table
 
 _QUOTED_OR_BRACKETED_PATTERN = re.compile(r"[(\[\"“]([^)\]\"”]*)[)\]\"”]")
 _MAIDEN_PATTERN = re.compile(
@@ -68,10 +67,8 @@ class PersonName:
         return " ".join((*self.family_names, *self.given_names[:1]))
 
 
-@cache
-def load_identity_words() -> dict[str, Any]:
-    """Return the tables of ``words.toml``: labels, words in names, nicknames, etc."""
-    return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
+#: Return the tables of ``words.toml``: labels, words in names, nicknames, etc.
+load_identity_words = partial(load_package_table, "evalkit.documents.identity", "words.toml")
 
 
 @cache
