@@ -353,9 +353,8 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
             )
 
 
-def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
+def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> Iterator[_MupdfWord]:
     """Remove words drawn twice, slightly moved, to look bold or to cast a shadow."""
-    unique_words: list[_MupdfWord] = []
     words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
     for word in words:
         # Only words of nearly the same height are compared: a page may have a thousand dots of dotted lines.
@@ -371,8 +370,7 @@ def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
             for other_word in nearby_words
         ):
             words_by_text_and_band.setdefault((word[4], band), []).append(word)
-            unique_words.append(word)
-    return unique_words
+            yield word
 
 
 @lru_cache(maxsize=1024)
