@@ -193,6 +193,8 @@ _TITLED_NAME = re.compile(
     r"\b(?i:mr|mrs|ms|miss|mx|master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
 )
 
+_TITLE_OF_SEX = re.compile(r"(Mrs|Mr|Ms|Miss)\b", re.IGNORECASE)
+
 _CLINICIAN_NAME = re.compile(r"(?:Dr|Prof|Doctor|Professor|Nurse)\b")
 
 _RELATIVE_BEHIND_NAME = re.compile(
@@ -540,8 +542,7 @@ class _IdentifierSearch(LabelSearch):
                 and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
                 and not self._is_relatives_name(*place)
             ):
-                self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
-                self._add_narrative_facts(*place, self._text[slice(*place)])
+                self._add_name_and_narrative_facts(*place)
                 return True
         return False
 
@@ -563,24 +564,19 @@ class _IdentifierSearch(LabelSearch):
                 ):
                     continue
                 if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
-                    self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
-                    self._add_narrative_facts(*place, self._text[slice(*place)])
+                    self._add_name_and_narrative_facts(*place)
                     return True
         return False
 
-    def _add_narrative_facts(self, name_start: int, name_end: int, name: str) -> None:
+    def _add_name_and_narrative_facts(self, name_start: int, name_end: int) -> None:
+        self._add_candidate("patient", name_start, name_start, name_end, rank=3, source="running_text")
         sentence_end = min(len(self._text), name_end + 160)
-        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", name, re.IGNORECASE)
-        sex_word = _SEX_WORD_PATTERN.search(self._text, name_end, min(sentence_end, name_end + 60))
+        sex_word = _TITLE_OF_SEX.match(self._text, name_start, name_end) or _SEX_WORD_PATTERN.search(
+            self._text, name_end, min(sentence_end, name_end + 60)
+        )
         known_kinds = {candidate.kind for candidate in self._candidates}
-        if "sex" not in known_kinds and (title or sex_word):
-            span = title.span(1) if title else None
-            if span:
-                self._add_candidate(
-                    "sex", name_start, name_start + span[0], name_start + span[1], rank=3, source="running_text"
-                )
-            elif sex_word:
-                self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
+        if "sex" not in known_kinds and sex_word:
+            self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
         born = _BORN_PATTERN.search(self._text, name_end, sentence_end)
         if "date_of_birth" not in known_kinds and born:
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
