@@ -140,8 +140,7 @@ class _Normaliser:
         return {**answer, **missing_parts, "segments": numbered_segments}
 
     def _note_missing(self, missing_fields: Mapping[str, Any], location: str) -> None:
-        for name in missing_fields:
-            self.changes.append(f"{location}{name}: missing, left to the checks")
+        self.changes += [f"{location}{name}: missing, left to the checks" for name in missing_fields]
 
     def _note_change(self, json_value: Any, place: str, change: str) -> Any:
         self.changes.append(f"{place or 'answer'}: {change}")

@@ -677,9 +677,8 @@ class LabelSearch:
             return None
         end = first[1]
         for word in words[bisect_right(words, first[0], key=itemgetter(0)) :]:
-            if "\n" in self._text[end : word[0]] or "\t" in self._text[end : word[0]] or self._is_wide_gap(end - 1):
-                break
-            if self._is_in_label(word[0]):
+            gap = self._text[end : word[0]]
+            if "\n" in gap or "\t" in gap or self._is_wide_gap(end - 1) or self._is_in_label(word[0]):
                 break
             end = word[1]
         return first[0], end

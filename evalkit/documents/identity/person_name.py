@@ -318,9 +318,7 @@ def _are_given_names_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 
 def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
-    if left == right:
-        return True
-    if drop_umlaut_e(left) == drop_umlaut_e(right):
+    if left == right or drop_umlaut_e(left) == drop_umlaut_e(right):
         return True
     if not is_ocr_text:
         return False
