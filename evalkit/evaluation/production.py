@@ -164,7 +164,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
         ),
         [
             DrawnDocument(
-                _is_of_type(type_name, get_true_type(document)),
+                None if (true_label := get_true_type(document)) is None else true_label == type_name,
                 get_production_type(document) == type_name,
                 document.review_probability,
             )
@@ -210,10 +210,6 @@ def _name_side_with_true_type(document: DocumentRecord) -> str:
     if true_label is None:
         return "not known"
     return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
-
-
-def _is_of_type(type_name: str, true_label: str | None) -> bool | None:
-    return None if true_label is None else true_label == type_name
 
 
 def _has_simulated_truth(document: DocumentRecord) -> bool:

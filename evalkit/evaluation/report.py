@@ -328,7 +328,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             (
                 "documents with every quote found",
                 len(grounded_ratios),
-                _compute_share(record == 1 for record in grounded_ratios),
+                fmean(ratio == 1 for ratio in grounded_ratios) if grounded_ratios else math.nan,
             ),
             (
                 "evidence quality score, mean",
@@ -379,11 +379,6 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             *(presence_tables if measured_presence.document_count else ()),
         ),
     )
-
-
-def _compute_share(flags: Iterable[bool]) -> float:
-    values = list(flags)
-    return sum(values) / len(values) if values else math.nan
 
 
 def _merge_estimate_columns_into_one(

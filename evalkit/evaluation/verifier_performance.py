@@ -362,18 +362,10 @@ def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tup
 def _iterate_escalation_sources(all_escalators: AbstractSet[tuple[str, str]]) -> Iterator[_EscalationSource]:
     yield _EscalationSource("any", "any", bool)
     yield _EscalationSource("none", "none", lambda escalators: not escalators, accepted_share=1.0)
-    for stopper_name in sorted({agent for agent, _ in all_escalators}):
-        yield _EscalationSource(
-            "agent",
-            stopper_name,
-            frozenset(escalator for escalator in all_escalators if escalator[0] == stopper_name).intersection,
-        )
-    for stopper_name in sorted({code for _, code in all_escalators}):
-        yield _EscalationSource(
-            "code",
-            stopper_name,
-            frozenset(escalator for escalator in all_escalators if escalator[1] == stopper_name).intersection,
-        )
+    for agent, escalators in sorted(group_by(all_escalators, lambda pair: pair[0]).items()):
+        yield _EscalationSource("agent", agent, frozenset(escalators).intersection)
+    for code, escalators in sorted(group_by(all_escalators, lambda pair: pair[1]).items()):
+        yield _EscalationSource("code", code, frozenset(escalators).intersection)
 
 
 def _build_escalated_row(stopper: _EscalationSource, population: _AnsweredPopulation) -> dict[str, Any]:
