@@ -39,7 +39,7 @@ class Database:
         resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
         try:
             self._engine = (
-                postgresql.open_or_create_schema_engine(output_folder, resolved_url)
+                postgresql.open_schema_engine(postgresql.ensure_schema(output_folder, resolved_url), resolved_url)
                 if resolved_url
                 else sqlite.open_or_create_sqlite_engine(Path(root))
             )
