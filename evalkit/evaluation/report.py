@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_pairs
-from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance_threshold,
     attention_checks,
@@ -36,7 +35,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import create_private_file, replace_file_atomically
+from evalkit.evaluation.export import write_private_text
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
@@ -645,31 +644,21 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         ("experts' active minutes, total", sum(active_seconds) / 60),
         ("experts' active seconds per case, median", median(active_seconds) if active_seconds else math.nan),
     ]
-    report_figures = (
-        [
-            EvaluationFigure(
-                "Processing time", plots.plot_histogram(processing_seconds, "seconds per document, including waiting")
-            )
-        ]
-        if processing_seconds
-        else []
+    histograms = (
+        ("Processing time", processing_seconds, "seconds per document, including waiting", "documents"),
+        ("Experts' time", active_seconds, "active seconds per case", "cases"),
+        ("Cost", list(map(float, known_costs)) if any(known_costs) else [], "US dollars per document", "documents"),
     )
-    if active_seconds:
-        report_figures.append(
-            EvaluationFigure("Experts' time", plots.plot_histogram(active_seconds, "active seconds per case", "cases"))
-        )
-    if any(known_costs):
-        report_figures.append(
-            EvaluationFigure(
-                "Cost", plots.plot_histogram([float(record) for record in known_costs], "US dollars per document")
-            )
-        )
     return EvaluationSection(
         "cost",
         "Time and cost",
         "",
         (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
-        tuple(report_figures),
+        tuple(
+            EvaluationFigure(caption, plots.plot_histogram(values, x_label, y_label))
+            for caption, values, x_label, y_label in histograms
+            if values
+        ),
     )
 
 
@@ -712,13 +701,8 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     UsageError if the file cannot be written.
     """
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
-    try:
-        with replace_file_atomically(Path(html_path)) as temporary_path:
-            create_private_file(temporary_path, html)  # file names in the report may contain patients' names
-    except OSError as error:
-        raise UsageError(
-            f"{html_path} cannot be written ({error.strerror})", code="REPORT", remedy="Give another file with --to."
-        ) from error
+    # File names in the report may contain patients' names.
+    write_private_text(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache
