@@ -103,7 +103,13 @@ def certify_acceptance_threshold(
     stays an audit.
     """
     accepted_documents = [document for document in study.documents if document.is_accepted]
-    audits = [document for document in accepted_documents if _is_blind_audit(document)]
+    audits = [
+        document
+        for document in accepted_documents
+        if _is_drawn_by_chance(document)
+        and document.has_expert_action
+        and (not document.reviews or document.reviews[0].is_blind)
+    ]
     drawn_counts, audit_counts = (
         Counter(document.weighting_cell for document in accepted_documents if _is_drawn_by_chance(document)),
         Counter(document.weighting_cell for document in audits),
@@ -146,14 +152,6 @@ def certify_acceptance_threshold(
 
 def _is_drawn_by_chance(document: DocumentRecord) -> bool:
     return document.review_reason in ("audit", "sample")
-
-
-def _is_blind_audit(document: DocumentRecord) -> bool:
-    return (
-        _is_drawn_by_chance(document)
-        and document.has_expert_action
-        and (not document.reviews or document.reviews[0].is_blind)
-    )
 
 
 def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:
