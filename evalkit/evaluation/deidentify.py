@@ -406,9 +406,7 @@ def _iterate_identifying_words(name: str) -> Iterator[str]:
 
 
 def _is_ordinary_word(word: str) -> bool:
-    if word in _WORDS_THAT_ARE_ALSO_NAMES:
-        return False
-    return (
+    return word not in _WORDS_THAT_ARE_ALSO_NAMES and (
         bool({word, word.removesuffix("s")} & _load_ordinary_words())
         or _TERM_SUFFIX_PATTERN.fullmatch(word) is not None
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -157,18 +157,17 @@ def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) ->
         _build_cost_section(study),
         _build_templates_section(study),
     )
+    simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     return EvaluationReport(
         made_at,
         str(study.output),
-        tuple(_iterate_warnings(study)),
+        (
+            *([simulated_warning] if study.simulated_review_count else ()),
+            *study.problems,
+            *study.label_warnings,
+        ),
         tuple(section for section in sections if section is not None),
     )
-
-
-def _iterate_warnings(study: Study) -> Iterable[str]:
-    if study.simulated_review_count:
-        yield SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
-    yield from (*study.problems, *study.label_warnings)
 
 
 # ------------------------------------------------------------------------------------------------------ sections
@@ -590,6 +589,17 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         ("Cohen's kappa, types", expert_agreement.cohens_kappa),
         ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
+    attention_tables = (
+        EvaluationTable(
+            "Attention checks: planted faults noticed (exact 95 % intervals)",
+            attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
+            "Noticed: the reviewer corrected the planted fault. Validated: the reviewer accepted the wrong answer as shown. These "
+            "cases count in no other figure.",
+        ),
+        EvaluationTable(
+            "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
+        ),
+    )
     return EvaluationSection(
         "experts",
         "The experts",
@@ -603,23 +613,7 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
             ),
             EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
-            *_build_attention_tables(study),
-        ),
-    )
-
-
-def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
-    if not study.attention_checks:
-        return ()
-    return (
-        EvaluationTable(
-            "Attention checks: planted faults noticed (exact 95 % intervals)",
-            attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
-            "Noticed: the reviewer corrected the planted fault. Validated: the reviewer accepted the wrong answer as shown. These "
-            "cases count in no other figure.",
-        ),
-        EvaluationTable(
-            "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
+            *(attention_tables if study.attention_checks else ()),
         ),
     )
 

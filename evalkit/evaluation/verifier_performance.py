@@ -24,7 +24,7 @@ from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.issue import Issue
-from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
+from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER
 from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
@@ -474,14 +474,13 @@ def _iterate_corrections(
         yield _Correction("type", agent_type or "cannot tell", true_type or "cannot tell", ())
     if not truth.is_vouched("segments"):
         return
-    agent_type_by_range = {
-        (start_page, end_page): segment_type
-        for start_page, end_page, segment_type in sorted(agent_labels.segments, key=_get_page_range)
-    }
-    true_type_by_range = {
-        (start_page, end_page): segment_type
-        for start_page, end_page, segment_type in sorted(truth.labels.segments, key=_get_page_range)
-    }
+    agent_type_by_range, true_type_by_range = (
+        {
+            (start_page, end_page): segment_type
+            for start_page, end_page, segment_type in sorted(labels.segments, key=lambda span: span[:2])
+        }
+        for labels in (agent_labels, truth.labels)
+    )
     if agent_type_by_range.keys() != true_type_by_range.keys():
         pages = {
             page_number
@@ -507,10 +506,6 @@ def _iterate_corrections(
                 segment_type or "cannot tell",
                 tuple(_clip_page_range(start_page, end_page, page_count)),
             )
-
-
-def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
-    return span[:2]
 
 
 def _clip_page_range(start_page: int, end_page: int, page_count: int | None) -> range:
