@@ -12,9 +12,16 @@ from typing import Any
 import pandas as pd
 
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
-from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
+from evalkit.evaluation.intervals import (
+    CertainlyReviewedCounts,
+    DrawnDocument,
+    Estimate,
+    Observation,
+    estimate_hit_share_in_domain,
+    estimate_proportion,
+    estimate_weighted_mean,
+)
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
 from evalkit.store import open_output_folder, parse_stored_record, result_file_name
 

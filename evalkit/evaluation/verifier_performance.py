@@ -18,9 +18,14 @@ import pandas as pd
 
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.core.grouping import group_by, group_pairs
-from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
-from evalkit.evaluation.intervals import Estimate, estimate_proportion
+from evalkit.evaluation.intervals import (
+    CertainlyReviewedCounts,
+    DrawnDocument,
+    Estimate,
+    estimate_hit_share_in_domain,
+    estimate_proportion,
+)
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.issue import Issue
