@@ -135,6 +135,7 @@ def _submit_review(
             for issue in packet.open_issues
         ],
         shown=ShownMachineAnswers(agent=not packet.is_first_review_blind),
+        second_opinion=second_opinion,
     )
 
     def save_submission(submission: Submission) -> None:
@@ -145,7 +146,6 @@ def _submit_review(
             require_savable=_require_nothing_before_saving,
         )
 
-    base_submission = replace(base_submission, second_opinion=second_opinion)
     wrong_type = (
         generator.choice([candidate.value for candidate in DocumentType if candidate != row["dominant_type"]])
         if has_error
