@@ -183,10 +183,9 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
     classification = packet.classification
     if classification is None:
         return None
-    segment_parts = (
-        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    segments_text = "; ".join(
+        f"{start}-{end} {type_name}" for start, end, type_name in classification.typed_page_ranges
     )
-    segments_text = "; ".join(f"{start}-{end} {type_name}" for start, end, type_name in segment_parts)
     return {"dominant_type": classification.dominant_type_overall, "segments": segments_text}
 
 
