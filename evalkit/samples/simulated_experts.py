@@ -18,7 +18,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.issue import QuoteVerdict
-from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_true_labels
+from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
 from evalkit.review.case_files import read_packet
 from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
 from evalkit.review.kinds.classification import ClassificationCorrection
@@ -63,7 +63,7 @@ def simulate_and_submit_reviews(
 
     UsageError if the folder has no results, or a row of the file cannot be read.
     """
-    rows = read_true_labels(Path(truth_path)).label_by_key
+    rows = _read_truth_rows(Path(truth_path))
     if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
             f"{output_folder.root} holds no results",
@@ -110,6 +110,30 @@ def simulate_and_submit_reviews(
     for doc_id in sorted(unlabelled_doc_ids):
         on_unlabelled(doc_id)
     return review_count
+
+
+def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
+    """Read the file of known labels; return its rows by doc_id or file name.
+
+    UsageError if a row has an unknown type or malformed segments.
+    """
+    rows = read_production_labels(truth_path).label_by_key
+    type_names = {type_name.value for type_name in DocumentType}
+    for number, row in enumerate(rows.values(), 1):
+        try:
+            is_known = {
+                row["dominant_type"],
+                *(type_name for _, _, type_name in parse_typed_page_ranges(row.get("segments"))),
+            } <= type_names
+        except (TypeError, ValueError):
+            is_known = False
+        if not is_known:
+            raise UsageError(
+                f"{truth_path}: row {number} has an unknown document type, or segments that cannot be read",
+                code="TRUTH-LABELS",
+                remedy="Use the five document types, and write segments like 1-5 Genomic Report; 6-8 Clinical Note.",
+            )
+    return rows
 
 
 def _submit_review(
