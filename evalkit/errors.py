@@ -85,7 +85,7 @@ class CaseTaken(ReviewRefused):
 
     def __init__(self, holder: str, since: str, same_reviewer: bool) -> None:
         super().__init__(
-            f"open by {holder} since {since[11:16]}",
+            f"open {'in another of your tabs' if same_reviewer else f'by {holder}'} since {since[11:16]}",
             code="REVIEW-CASE-TAKEN",
             remedy="Take the case over if you are sure, or open another case.",
         )

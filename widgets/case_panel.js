@@ -5,44 +5,58 @@ function render({ model, el: root }) {
   let drawnToken = null;
   const send = counted(model, root, () => drawnToken);
 
-  const paragraph = (one) => {
-    if (!one.mark || !one.mark.length) return el("p", { class: "ek-words", text: one.text });
-    const [from, to] = one.mark;
-    return el("p", { class: "ek-words" }, one.text.slice(0, from),
-      el("mark", { class: `ek-${one.style}`, text: one.text.slice(from, to) }), one.text.slice(to));
+  // The part of a text from `from` to `to`, in which the differing word is marked.
+  const piece = (text, from, to, word) => {
+    const [start, end] = word.length ? [Math.max(word[0], from), Math.min(word[1], to)] : [to, to];
+    if (start >= end) return [text.slice(from, to)];
+    return [text.slice(from, start), el("b", { class: "ek-word", text: text.slice(start, end) }), text.slice(end, to)];
   };
-  const context = (shown) => el("div", { class: "ek-context" },
-    shown.note ? el("p", { class: "ek-muted", text: shown.note }) : null,
-    el("div", { class: "ek-quote ek-window" }, shown.paragraphs.map(paragraph)),
-    shown.reasoning ? el("p", { class: "ek-muted", text: `The program's reasoning: ${shown.reasoning}` }) : null);
+  const paragraph = (style) => ({ text, mark, word }) => {
+    const [from, to] = mark.length ? mark : [0, 0];
+    return el("p", { class: "ek-words" }, piece(text, 0, from, word),
+      from < to ? el("mark", { class: `ek-${style}` }, piece(text, from, to, word)) : null, piece(text, to, text.length, word));
+  };
+  const passages = (shown) => el("div", { class: "ek-context" },
+    shown.passages.map(({ label, paragraphs }) => [el("p", { class: "ek-muted ek-label", text: label }),
+      el("div", { class: "ek-quote ek-window" }, paragraphs.map(paragraph(shown.style)))]),
+    shown.hidden ? [el("p", { class: "ek-muted ek-label", text: "Hidden words, which nobody sees on the page" }),
+      el("div", { class: "ek-quote ek-window ek-hidden-words ek-words", text: shown.hidden })] : null);
 
-  const verdicts = ({ issue_id: id, answers }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"), answers.length ? answers : undefined);
+  const verdictOn = (issue) => (model.get("verdicts")[issue.issue_id] || {}).verdict;
+  // The answers of the selected question stay in sight, however far the list is scrolled.
+  const answers = (issue) => el("footer", { class: "ek-answers" },
+    verdictButtons(issue.issue_id, verdictOn(issue), send, model.get("is_locked"), [issue.answers.change, issue.answers.keep]),
+    issue.answers.effect === "choose_type" && !model.get("is_locked")
+      ? el("p", { class: "ek-muted", text: verdictOn(issue) === "confirmed" ? "Which type is it? Keys 1 – 5 set it." : "Or set its type: keys 1 – 5." }) : null);
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
     const seen = model.get("seen").includes(issue.issue_id);
-    const shown = model.get("context");
+    const shown = selected && model.get("context").issue_id === issue.issue_id ? model.get("context") : null;
+    const isStruck = issue.answers.effect === "strike_quote" && verdictOn(issue) === "confirmed";
+    const isFirst = issue === model.get("case").issues[0];
+    const answer = issue.answers[{ confirmed: "change", dismissed: "keep" }[verdictOn(issue)]];
     const select = () => send("select", { issue_id: issue.issue_id });
     // A click on the open card highlights its place again; a click into its passage is for reading or copying.
     const pressed = (event) => { if (!selected || !event.target.closest(".ek-context")) select(); };
     return el("article", {
       class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, "data-focus": issue.issue_id, tabindex: 0,
-      "aria-label": `${issue.severity} ${issue.issue_id}: ${issue.message}`, "aria-current": selected ? "true" : null,
+      "aria-label": `${SEVERITIES[issue.severity]}: ${issue.message}`, "aria-current": selected ? "true" : null,
       onclick: pressed, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
     },
-    el("header", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }),
-      el("span", { class: "ek-muted", text: ` ${issue.issue_id} · ${issue.group}${issue.where ? ` · ${issue.where}` : ""}` }),
+    el("header", {}, severityTag(issue.severity), el("span", { class: "ek-muted", text: issue.where }),
       el("span", { class: "ek-grow" }),
+      answer ? el("span", { class: "ek-answered", text: answer }) : null,
       issue.status === "repaired" ? el("span", { class: "ek-muted", text: "repaired" }) : null,
       seen ? el("span", { class: "ek-seen", text: "seen" }) : null),
-    el("p", { class: "ek-message", text: issue.message }),
+    el(isFirst ? "h2" : "p", { class: "ek-message", text: issue.message }),
     issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
-    issue.fix && !issue.answers.length ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
-    issue.quote ? el("div", { class: "ek-quote", text: `“${issue.quote}”` }) : null,
-    issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
-    selected && !issue.answers.length && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
-    model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null,
-    selected ? verdicts(issue) : null);
+    issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
+    issue.quote && (issue.is_claim || !shown || !shown.passages.length) ? [
+      issue.is_claim ? el("p", { class: "ek-muted ek-label", text: `The program quotes${issue.page ? ` from page ${issue.page}` : ""}` }) : null,
+      el(isStruck ? "del" : "div", { class: "ek-quote ek-claimed ek-words" }, "“", piece(issue.quote, 0, issue.quote.length, shown ? shown.quote_word : []), "”")] : null,
+    shown ? passages(shown) : null,
+    model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null);
   };
 
   const step = (by) => {
@@ -85,21 +99,21 @@ function render({ model, el: root }) {
   let drawnFor = null;
   const draw = () => {
     const shown = model.get("case");
-    if (!shown.headline) { root.replaceChildren(); return; }
+    if (!shown.token) { root.replaceChildren(); return; }
     const top = root.scrollTop;
     // Sections that the expert has opened stay open when the same case is drawn again.
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
     fill(root, shown.stop ? stop(shown.stop) : closing(shown.closing),
-      el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, el("h2", { text: shown.headline }),
+      el("div", { class: "ek-why", hidden: Boolean(shown.stop) }, shown.headline ? el("h2", { text: shown.headline }) : null,
         el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found nothing. Decide as if there had been no checks." }),
+      shown.issues.length || shown.is_blind || shown.closing ? null : el("p", { class: "ek-muted", text: "The checks found no doubt. Decide as if there had been no checks." }),
       shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the program claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Document ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
@@ -110,7 +124,8 @@ function render({ model, el: root }) {
               class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
             }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), el("span", { class: "ek-words", text: `“${quote.snippet}”` })))))))),
-      earlierReviews(shown.earlier));
+      earlierReviews(shown.earlier),
+      shown.issues.filter((one) => one.issue_id === model.get("selected")).map(answers));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;
     if (drawnFor !== model.get("selected")) {
@@ -120,7 +135,7 @@ function render({ model, el: root }) {
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
       else if (selected) selected.scrollIntoView({ block: "start" });
       const mark = root.querySelector(".ek-selected .ek-window mark");
-      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, with some text before it
+      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 26; // the match, with some text before it
     }
   };
   return drawnOnChange(model, root, draw);

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import traitlets
 
-from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.schema import PresenceLevel
 from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
-from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
+from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.case import HighlightStyle
+from evalkit.review.case import HighlightStyle, count_issues
 from evalkit.review.ground_truth import Review
+from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
 from evalkit.review.plain_sentences import describe_issue, shows_own_words
@@ -21,7 +22,6 @@ from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.screen_widget import CasePanelWidget
 
-ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}
 QUOTE_VERDICT_SENTENCES = {
     QuoteVerdict.VERBATIM: "Found, word for word",
     QuoteVerdict.NOISY: "Found; only spacing, capital letters or typographic signs differ",
@@ -63,7 +63,8 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
-        "headline": format_blind_headline(packet) if case.is_blind else format_headline(packet, packet.open_issues),
+        # The first issue's card asks its question in the place of a headline.
+        "headline": format_blind_headline(packet) if case.is_blind else "" if issues else format_headline(packet, ()),
         "subline": "The program's answer is hidden until you have given yours."
         if case.is_blind
         else format_case_summary_line(packet),
@@ -186,38 +187,30 @@ def format_case_summary_line(packet: SMEPacket) -> str:
     program_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
     score = score_evidence(classification, packet.open_issues)
     score_words = "" if score is None else f" {score:.2f},"
-    quality_words = (
-        f" · evidence quality{score_words} {describe_evidence_quality_score(score)}" if classification else ""
-    )
+    quality_words = f" · quotes:{score_words} {describe_evidence_quality_score(score)}" if classification else ""
     asked_words = f"{packet.decision_reason} · " if packet.review_reason == "requested" else ""
     return f"{asked_words}{format_issue_counts(packet)} · the program says: {program_type}{quality_words}"
 
 
 def format_issue_counts(packet: SMEPacket) -> str:
     """Format the number of open issues of each severity."""
-    noun_by_severity = {"BLOCKER": "blocking issue", "MAJOR": "major issue", "MINOR": "minor remark"}
-    counted_nouns = [
-        (sum(issue.severity is severity for issue in packet.open_issues), noun_by_severity[severity])
-        for severity in IssueSeverity
-    ]
-    return ", ".join(f"{count} {noun}{'s' * (count > 1)}" for count, noun in counted_nouns if count) or "no issues"
+    return ", ".join(count_issues(packet.open_issues)) or "no doubts"
 
 
 def _render_issue(issue: Issue) -> dict[str, Any]:
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
-        "group": ISSUE_GROUP_WORDS.get(issue.ig_id, issue.ig_id),
         "where": " · ".join(
             f"{noun} {number}" for noun, number in (("document", issue.segment_index), ("page", issue.page)) if number
         ),
         "message": describe_issue(issue),
-        "answers": ["No, another patient", "Yes, the same"] if issue.code in PATIENT_CODES else [],
+        "answers": asdict(get_issue_answers(issue)),
         "detail": issue.message if shows_own_words(issue) and describe_issue(issue) != issue.message else "",
         "fix": issue.suggested_fix if shows_own_words(issue) else "",
+        "page": issue.page,
         "quote": issue.quote or "",
-        "verdict": issue.verdict.value if issue.verdict else "",
-        "verdict_words": describe_quote_verdict(issue),
+        "is_claim": issue.verdict is not None,
         "status": issue.status,
     }
 
@@ -260,27 +253,37 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
 
 
 def render_issue_context(context: IssueContext) -> dict[str, Any]:
-    """Build ``CasePanel.context``: the text around an issue, with the match marked."""
-    style = choose_highlight_style(context.verdict)
-    paragraphs_matched = [
-        {"text": paragraph.text, "mark": _convert_to_utf16_span(paragraph), "style": style}
-        for paragraph in context.paragraphs_matched
-    ]
+    """Build ``CasePanel.context``: the passages that an issue is about, with the match and what differs marked.
+
+    A passage is ``{label, paragraphs}``. Without a match there is none, but for a boundary: the text on both sides.
+    """
+    before, after = context.paragraphs_before, context.paragraphs_after
+    passages = []
+    if context.page_found:
+        passages = [(f"Page {context.page_found} says", (*before, *context.paragraphs_matched, *after))]
+    elif before and after:
+        passages = [(f"Page {before[0].page} ends", before), (f"Page {after[0].page} begins", after)]
     return {
         "issue_id": context.issue.issue_id,
-        "note": context.note,
-        "reasoning": context.reasoning,
-        "paragraphs": [
-            *({"text": paragraph.text} for paragraph in context.paragraphs_before),
-            *paragraphs_matched,
-            *({"text": paragraph.text} for paragraph in context.paragraphs_after),
+        "quote_word": _convert_to_utf16_span(context.issue.quote or "", context.quote_difference_span),
+        "style": choose_highlight_style(context.verdict),
+        "passages": [
+            {"label": label, "paragraphs": [_render_paragraph(paragraph) for paragraph in paragraphs]}
+            for label, paragraphs in passages
         ],
+        "hidden": context.hidden_text,
     }
 
 
-def _convert_to_utf16_span(paragraph: ContextParagraph) -> tuple[int, ...]:
-    """Convert a paragraph's match to UTF-16 offsets, which JavaScript strings use."""
-    return tuple(len(paragraph.text[:offset].encode("utf-16-le")) // 2 for offset in paragraph.match_span or ())
+def _render_paragraph(paragraph: ContextParagraph) -> dict[str, Any]:
+    spans = (paragraph.match_span, paragraph.difference_span)
+    mark, word = (_convert_to_utf16_span(paragraph.text, span) for span in spans)
+    return {"text": paragraph.text, "mark": mark, "word": word}
+
+
+def _convert_to_utf16_span(text: str, span: tuple[int, int] | None) -> tuple[int, ...]:
+    """Convert a span to UTF-16 offsets, which JavaScript strings use; empty for None."""
+    return tuple(len(text[:offset].encode("utf-16-le")) // 2 for offset in span or ())
 
 
 def choose_highlight_style(verdict: QuoteVerdict | None) -> HighlightStyle:

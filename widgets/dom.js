@@ -42,6 +42,9 @@ const SLUG = {
 const NO_TYPE = ["", "cannot tell", "no form", "no box"];
 const typeClass = (type) => `ek-type-${SLUG[type] || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
 const typeName = (type) => type || "cannot tell";
+// The words for severities, one for each, on every screen; the kernel's are in review/case.py.
+const SEVERITIES = { BLOCKER: "grave doubt", MAJOR: "doubt", MINOR: "remark" };
+const severityTag = (severity) => el("span", { class: `ek-tag ek-${severity}`, text: SEVERITIES[severity] });
 const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}–${end}`);
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "");
@@ -58,7 +61,7 @@ const counted = (model, root, token) => {
   };
 };
 
-// Buttons for the expert's verdict on an issue; a second press removes the verdict. `said` is the present verdict:
+// Buttons for the two answers to an issue's question; a second press takes the answer back. `said` is the present verdict:
 // `confirmed`, `dismissed` or nothing.
 const verdictButtons = (issueId, said, send, isLocked, names = ["There is a problem", "No problem"]) => {
   const button = (verdict, text, letter) => el("button", {

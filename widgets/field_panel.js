@@ -109,8 +109,9 @@ function render({ model, el: root }) {
       const isNew = mode === "new";
       close(isNew ? said.key : editing);
       if (isNew) select(said.key);
-    } else if (!editing && said.place && !said.is_kept && rows.has(said.field)) open(said.field, "value", said.text); // selected on the page
-    else tellCheck();
+    } else if (said.place?.page && !said.is_kept && rows.has(said.field) && (!editing || (editing === said.field && input.value !== said.text))) {
+      open(said.field, "value", said.text); // selected on the page, and not kept yet
+    } else tellCheck();
   });
 
   // ---- one item
@@ -123,12 +124,12 @@ function render({ model, el: root }) {
   const status = (name, to) => (to === "found" && !values()[name].value && values()[name].status !== "found" && !agentHas(name)
     ? open(name) : send("field_status", { field: name, status: to }));
   const agentHas = (name) => rows.get(name).item.has_value;
-  const tags = (issues) => issues.map((one) => el("span", { class: `ek-tag ek-${one.severity}`, text: one.severity }));
+  const tags = (issues) => issues.map((one) => severityTag(one.severity));
 
   const issueOf = (issue, isOpen, looked = null) => {
     const note = model.get("notes")[issue.issue_id];
     return el("div", { class: "ek-field-issue" },
-      el("p", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }), ` ${issue.message}`, looked),
+      el("p", {}, severityTag(issue.severity), ` ${issue.message}`, looked),
       issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
       issue.detail ? el("p", { class: "ek-muted", text: issue.detail }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
@@ -167,13 +168,13 @@ function render({ model, el: root }) {
     if (isOpen) node.setAttribute("aria-current", "true"); else node.removeAttribute("aria-current");
     const looked = isSeen ? el("span", { class: "ek-seen", text: " seen" }) : isWanted ? el("span", { class: "ek-must", text: " look here" }) : null;
     if (!item.is_field) { // an issue about the whole report or form
-      node.setAttribute("aria-label", `${item.issues[0].severity}: ${item.issues[0].message}${isWanted ? ", must be looked at" : ""}`);
+      node.setAttribute("aria-label", `${SEVERITIES[item.issues[0].severity]}: ${item.issues[0].message}${isWanted ? ", must be looked at" : ""}`);
       fill(node, issueOf(item.issues[0], isOpen, looked), isOpen ? el("p", { class: "ek-muted ek-place", text: model.get("place") }) : null);
       return;
     }
     const told = now.status === "found" ? now.value : now.value ? `${now.words}, perhaps ${now.value}` : now.words;
     node.setAttribute("aria-label", [`${item.label}: ${told}`, now.is_yours ? "yours" : "",
-      ...item.issues.map((one) => one.severity), isWanted ? "must be looked at" : isSeen ? "seen" : ""].filter(Boolean).join(", "));
+      ...item.issues.map((one) => SEVERITIES[one.severity]), isWanted ? "must be looked at" : isSeen ? "seen" : ""].filter(Boolean).join(", "));
     fill(node,
       el("div", { class: "ek-field-line" },
         el("span", { class: "ek-field-label" }, item.label, item.location ? el("small", { class: "ek-muted", text: ` ${item.location}` }) : null, looked),

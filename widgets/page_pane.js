@@ -110,6 +110,7 @@ function pane() {
     }, text ? el("span", { text }) : null, name ? kbd(name) : null);
     const fit = tool("fit", "fit the width, or the whole page", "Fit", "0");
     const spread = tool("spread", "two pages side by side", "2 pages", "b", { "aria-pressed": "false" });
+    const seams = el("button", { "data-key": "o", title: "places where a document may begin", hidden: true, onclick: () => seam.open() });
     const strip = el("button", { class: "ek-strip", "aria-describedby": "ek-strip-parts", onclick: () => openCompare() });
     const parts = el("div", { class: "ek-parts", id: "ek-strip-parts", role: "tooltip" });
     const tools = el("div", { class: "ek-tools", role: "toolbar", "aria-label": "page" },
@@ -118,7 +119,7 @@ function pane() {
       tool("smaller", "smaller", "", "−"), fit, tool("larger", "larger", "", "+"),
       tool("mark", "select words with the arrow keys, or draw a box with the mouse", "Mark", "z", { "aria-pressed": "false" }),
       tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the file", "Find", "f"), spread,
-      tool("sheet", "all pages", "All pages", "g"),
+      tool("sheet", "all pages", "All pages", "g"), seams,
       el("span", { class: "ek-whose" }, strip, parts));
     const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
     const card = el("div", { class: "ek-about", role: "tooltip", hidden: true });
@@ -319,6 +320,12 @@ function pane() {
       const lit = [...one.marks.children];
       return lit.length === 0 || lit.some((mark) => isSeen(mark.getBoundingClientRect()));
     };
+    const tellSeen = (page, issue) => {
+      if (page === shown) root.dataset.painted = `${token()}:${page}`;
+      say(model, { action: "painted", token: token(), page, issue });
+      root.dispatchEvent(new CustomEvent("ek-painted", { bubbles: true, detail: { page, issue, token: token() } }));
+      markSeen(page);
+    };
     // Only pages on screen carry their words as text; they are laid over the picture once it is painted.
     const layWords = () => leaves.filter((one) => one.page && one.own.parentNode).forEach((one) => {
       const { image, lines } = picture(one.page) || {};
@@ -332,17 +339,11 @@ function pane() {
       const [page, opened, version] = [shown, model.get("issue_id"), token()]; // the state when the page was painted
       requestAnimationFrame(() => setTimeout(() => {
         layWords();
-        if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || model.get("page") !== page) return;
+        if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || seam.isOpen() || model.get("page") !== page) return;
         if (!scroll.checkVisibility({ visibilityProperty: true })) return; // another tab is in front
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
-          const issue = isLightInView(one) ? opened : "";
-          if (one.page === page) root.dataset.painted = `${version}:${page}`;
-          say(model, { action: "painted", token: version, page: one.page, issue });
-          root.dispatchEvent(new CustomEvent("ek-painted", {
-            bubbles: true, detail: { page: one.page, issue, token: version },
-          }));
-          markSeen(one.page);
+          tellSeen(one.page, isLightInView(one) ? opened : "");
         }
         // A page without a picture does not count as seen, but an expert who was told so may still decide.
         if (missing(page)) root.dataset.told = `${version}:${page}`;
@@ -359,7 +360,7 @@ function pane() {
     ];
     const wishes = {
       page: () => {
-        if (!asking) return around();
+        if (!asking) return [...seam.wants(), ...around()];
         return asking.page === target ? around().slice(0, 1) : []; // the next page is rendered while the requested one is painted
       },
       preview: () => (contact.hidden ? [] : [...inSight.preview]),
@@ -389,6 +390,7 @@ function pane() {
       if (kind === "preview") dress(cards.get(page), pictures.preview.get(page));
       if (kind === "page" && page === asking?.page && page === target) shown = page; // the marks arrive later
       if (kind === "page" && page === model.get("strips")[shown - 1]?.other) drawCompare();
+      if (kind === "page") seam.draw();
       if (kind === "page" && [shown, isSpread ? shown + 1 : 0].includes(page)) {
         const one = leaves.find((other) => other.page === page);
         if (!one || !one.turner.contains(picture(page)?.image || null)) lay();
@@ -814,6 +816,19 @@ function pane() {
       tellPainted();
     };
 
+    // ---------------------------------------------------------------------------------------------- boundaries in doubt
+
+    const seam = boundaryStrip({
+      model, send, picture, missing, isBox, outlines, tellSeen,
+      onDone: () => { drawSeams(); scroll.focus({ preventScroll: true }); tellPainted(); },
+    });
+    view.append(seam.node);
+    const drawSeams = () => {
+      seams.hidden = !seam.count();
+      fill(seams, el("span", { text: seam.undecided() ? `Boundaries ${seam.undecided()}` : "Boundaries ✓" }), kbd("o"));
+    };
+    const seamsChanged = () => { seam.draw(); drawSeams(); pump(); };
+
     // ---------------------------------------------------------------------------------------------- what is pressed
 
     const deeds = {
@@ -832,6 +847,7 @@ function pane() {
     };
     const act = (what) => {
       if (!compare.hidden) { if (what === "sheet") closeCompare(); return; }
+      if (what === "leave") { if (contact.hidden) seam.leave(); return; }
       const deed = contact.hidden ? deeds[what] : inContact[what];
       if (deed) deed();
     };
@@ -854,6 +870,7 @@ function pane() {
       drawRibbon();
     });
     model.on("change:page", turnedTo);
+    model.on("change:page change:doubts change:issue_id change:missing change:can_separate", seamsChanged);
     model.on("change:marks change:issue_id", () => { if (shown && model.get("page") === shown) lay(); });
     model.on("change:frames", () => leaves.forEach((one) => frames.place(one, quarters(one.page))));
     model.on("change:segments", drawRibbon);
@@ -880,6 +897,7 @@ function pane() {
     drawRibbon();
     drawOffer();
     turnedTo();
+    seamsChanged();
     if (model.get("note")) noted();
     return () => {
       onArrival = () => {};

@@ -43,8 +43,8 @@ _IDENTIFIER_LABELS = {
 class PagePane(PressCounter):
     """Page viewer of the open file; pictures travel as binary buffers."""
 
-    _esm = read_widget_script("page_pane", "text_layer", "frames")
-    _css = read_widget_style("page_pane")
+    _esm = read_widget_script("page_pane", "text_layer", "frames", "boundary_strip")
+    _css = read_widget_style("page_pane") + read_widget_style("boundary_strip")
 
     version = traitlets.Unicode(
         help="Token of the open case, e.g. ``case:3`` for the third opening; presses send it back as ``token``."
@@ -71,6 +71,10 @@ class PagePane(PressCounter):
     )
     can_separate = traitlets.Bool(
         default_value=False, help="True if the expert can separate another patient's pages as a document."
+    )
+    doubts = traitlets.List(
+        trait=traitlets.Dict(),
+        help="The pages on which a document may begin, in page order, see ``render_boundary_doubt``; also ``begins`` and ``is_decided``, the expert's answer.",
     )
     can_quote = traitlets.Bool(
         default_value=False, help="True if the expert can use a passage as a quote of its document's type."
@@ -130,7 +134,7 @@ class PagePane(PressCounter):
                 _render_patient_banner(page, banner, ranges)
                 for page, banner in enumerate(build_patient_banners(bundle), 1)
             ]
-            self.can_separate, self.can_quote, self.offer, self.quotes = False, False, {}, []
+            self.can_separate, self.can_quote, self.offer, self.quotes, self.doubts = False, False, {}, [], []
             self.headings = [extract_page_heading(page) for page in bundle.pages]
             self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
             self.evidence, self.seen = list(evidence_pages), list(seen_pages)

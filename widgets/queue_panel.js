@@ -8,7 +8,7 @@ const AGENTS = {
   "V2-PATIENT": "other patient", layout_geometry: "layout check", semantic_financial: "finance check",
 };
 const FILTERS = [
-  ["severity", "Severity", { none: "no issue" }],
+  ["severity", "Severity", { ...SEVERITIES, none: "no doubt" }],
   ["dominant_type", "Type", {}],
   ["agent", "Raised by", AGENTS],
   ["review_reason", "Reason", {}],
@@ -26,6 +26,8 @@ const REASONS = {
   sample: "drawn at random for review",
   requested: "a review was requested",
 };
+const OUTCOMES = { validated: "validated", corrected: "corrected", undeterminable: "nobody can tell" };
+const took = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")} min`;
 const number = (count) => count.toLocaleString("en");
 
 const age = (iso) => {
@@ -71,6 +73,8 @@ function render({ model, el: root }) {
   });
   const sort = el("select", { "aria-label": "Order", onchange: chosen("sort") },
     SORTS.map(([value, text]) => el("option", { value, text })));
+  const everyTask = el("input", { type: "checkbox", onchange: () => ask({ all_tasks: everyTask.checked }) });
+  const everyTaskLabel = el("label", { class: "ek-queue-check" }, everyTask, "all tasks");
   const finished = el("input", { type: "checkbox", onchange: () => ask({ show_finished: finished.checked }) });
   const clear = el("button", {
     class: "ek-link", text: "Clear all",
@@ -81,22 +85,27 @@ function render({ model, el: root }) {
     },
   });
   const body = el("div", { class: "ek-queue-body" });
+  const replies = el("div");
+  const drawn = el("p", { class: "ek-queue-drawn ek-muted" });
+  const recentRows = el("div");
+  const recent = el("details", { class: "ek-queue-recent", ontoggle: () => { if (recent.open) say(model, { action: "recent" }); } },
+    el("summary", { text: "My last ten" }), recentRows);
   const pager = el("nav", { class: "ek-queue-pager", "aria-label": "Pages of the queue" });
   fill(root, el("div", { class: "ek-queue-inner" },
     el("div", { class: "ek-queue-head" }, title, counts, el("span", { class: "ek-grow" }),
       el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }), nextButton),
     role,
-    notice,
+    notice, replies,
     el("div", { class: "ek-queue-tools", role: "search" },
       search, menus.map(({ box }) => box),
       el("label", { class: "ek-queue-menu" }, el("span", { text: "Order" }), sort),
-      el("label", { class: "ek-queue-check" }, finished, "show finished"), clear),
-    body, pager));
+      el("label", { class: "ek-queue-check" }, finished, "show finished"), everyTaskLabel, clear),
+    drawn, body, pager, recent));
 
   // ---- one row
 
   const tags = (row) => ["blocker", "major", "minor"].filter((name) => row[name]).map((name) =>
-    el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: `${row[name]} ${name.toUpperCase()}` }));
+    el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: plural(row[name], SEVERITIES[name.toUpperCase()]) }));
   const type = (row) => {
     if (row.is_blind) return el("span", { class: "ek-muted", title: "The program's answer is shown after yours.", text: "shown after your answer" });
     if (!row.dominant_type) return null;
@@ -105,6 +114,7 @@ function render({ model, el: root }) {
   const state = (row) => {
     if (row.status === "completed") return "finished";
     if (row.is_mine) return "open here";
+    if (row.holder === model.get("reviewer")) return `open in another of your tabs since ${clock(row.since)}`;
     if (row.holder) return `open by ${row.holder} since ${clock(row.since)}`;
     if (row.is_barred) return "must be answered by another expert";
     if (row.needs_adjudicator) return "must be decided by an adjudicator";
@@ -129,12 +139,13 @@ function render({ model, el: root }) {
         event.currentTarget[step].focus();
       }
     };
+    const isNext = row.case_id === model.get("next_case_id");
     return el("tr", {
-      class: `ek-case ek-case-${row.status}`, "data-case": row.case_id, tabindex: 0, onkeydown: moved,
-      "aria-label": [row.pdf_filename, does ? `Enter: ${does}` : "", state(row)].filter(Boolean).join(", "),
+      class: `ek-case ek-case-${row.status}${isNext ? " ek-case-next" : ""}`, "data-case": row.case_id, tabindex: 0, onkeydown: moved,
+      "aria-label": [row.pdf_filename, does ? `Enter: ${does}` : "", isNext ? "comes next" : "", state(row)].filter(Boolean).join(", "),
     },
       el("td", { class: "ek-case-what" },
-        el("b", { class: "ek-file", text: row.pdf_filename }),
+        el("b", { class: "ek-file", text: row.pdf_filename }), isNext ? el("span", { class: "ek-queue-next", text: "next" }) : null,
         row.decision_reason ? el("div", { class: "ek-case-why", text: row.decision_reason }) : null),
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),
@@ -160,11 +171,18 @@ function render({ model, el: root }) {
   const drawHead = () => {
     const { pending = 0, in_review: opened = 0, deferred = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
     const onlyLooks = model.get("only_looks");
-    title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case is" : "cases are"} waiting` : "No cases are waiting for you.";
+    title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case is" : "cases are"} waiting`
+      : `No cases are waiting for you. ${number(done)} done today.`;
     counts.textContent = [
       opened ? `${number(opened)} open now` : "", deferred ? `${number(deferred)} deferred` : "",
-      `${number(done)} done today${pending || opened || deferred ? "" : "."}${mine ? `, ${number(mine)} by you` : ""}`,
+      pending ? `${number(done)} done today` : "", mine ? `${number(mine)} by you` : "",
     ].filter(Boolean).join(" · ");
+    const { drawn: audits = 0 } = model.get("counts");
+    const since = age(model.get("drawn_since"));
+    drawn.hidden = !audits;
+    drawn.textContent = `${number(audits)} ${audits === 1 ? "case" : "cases"} drawn at random for you${since ? `, the oldest ${since} ago` : ""}. Every eighth case is one of them, whatever the filters.`;
+    fill(replies, model.get("replies").map((reply) => el("p", { class: "ek-queue-notice" },
+      `${reply.reviewer} replies about ${reply.case_id}: “${reply.sentence}”`)));
     nextButton.hidden = !pending || Boolean(onlyLooks);
     role.textContent = onlyLooks;
     role.hidden = !onlyLooks;
@@ -184,6 +202,8 @@ function render({ model, el: root }) {
       if (values.length > 1 || view[name]) box.hidden = false; // it stays visible, so that the other menus do not move
     }
     sort.value = view.sort || "worst";
+    everyTask.checked = Boolean(view.all_tasks);
+    everyTaskLabel.hidden = !model.get("tasks").length;
     finished.checked = Boolean(view.show_finished);
     clear.hidden = !isNarrowed();
   };
@@ -198,6 +218,12 @@ function render({ model, el: root }) {
     const again = kept && [...body.querySelectorAll(".ek-case")].find((one) => one.dataset.case === kept.id);
     if (again) (kept.isButton && again.querySelector("button") || again).focus();
   };
+  const drawRecent = () => fill(recentRows, model.get("recent").map((row) => el("div", { class: "ek-row", "data-recent": row.case_id },
+    el("b", { text: row.pdf_filename }), el("span", { text: OUTCOMES[row.outcome] || row.outcome }),
+    el("span", { class: "ek-muted", text: [new Date(row.closed_at).toLocaleString(), row.seconds_active ? took(row.seconds_active) : ""].filter(Boolean).join(" · ") }),
+    el("button", { class: "ek-link", "data-focus": `read ${row.case_id}`, text: "Read", onclick: () => say(model, { action: "open", case_id: row.case_id }) }),
+    row.outcome === "reopened" || model.get("only_looks") ? null
+      : el("button", { "data-focus": `reopen ${row.case_id}`, "aria-label": `Reopen ${row.pdf_filename}`, text: "Reopen", onclick: () => say(model, { action: "reopen", case_id: row.case_id }) }))));
   const drawPager = () => {
     const view = model.get("view");
     const matching = model.get("matching");
@@ -211,7 +237,7 @@ function render({ model, el: root }) {
       el("span", { text: `${number(first + 1)}–${number(last)} of ${number(matching)}` }),
       el("button", { text: "Next", "aria-label": "Next page", disabled: last >= matching, onclick: () => turn(view.page + 1) }));
   };
-  const draw = () => { wanted = model.get("view"); drawHead(); drawTools(); drawRows(); drawPager(); };
+  const draw = () => { wanted = model.get("view"); drawHead(); drawTools(); drawRows(); drawPager(); drawRecent(); };
   // Back in the queue, Enter opens the next case.
   const welcome = new IntersectionObserver(([entry]) => {
     const isElsewhere = document.activeElement && document.activeElement !== document.body && document.activeElement.isConnected;

@@ -22,13 +22,26 @@ class QueuePanel(ScreenWidget):
         trait=traitlets.Dict(), help="The cases on this page of the list: ``QueueRow`` as dicts, in order."
     )
     counts = traitlets.Dict(
-        help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``."
+        help="Numbers of cases: ``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``, ``drawn``: "
+        "audits and samples that wait for the reviewer."
     )
     facets = traitlets.Dict(help="The values to choose from for each filter, with the number of cases of each value.")
     view = traitlets.Dict(help="The ``QueueQuery`` to which the list belongs, as a dict.")
     matching = traitlets.Int(0, help="The number of cases that match search and filters, on all pages.")
     only_looks = traitlets.Unicode(
         help="A sentence why the reviewer can only read cases; empty if the reviewer can decide them."
+    )
+    reviewer = traitlets.Unicode(help="The reviewer's login name.")
+    drawn_since = traitlets.Unicode(help="The time at which the oldest waiting audit or sample was drawn; or empty.")
+    next_case_id = traitlets.Unicode(help="The case of this page that comes next; empty if it is on another page.")
+    tasks = traitlets.List(
+        trait=traitlets.Unicode(), help="The reviewer's tasks, to which the list is limited; empty for all."
+    )
+    replies = traitlets.List(
+        trait=traitlets.Dict(), help="Colleagues' replies to the reviewer's questions: ``ColleagueReply`` as dicts."
+    )
+    recent = traitlets.List(
+        trait=traitlets.Dict(), help="The cases that the reviewer finished last: ``RecentCase`` as dicts, newest first."
     )
     notice = traitlets.Unicode(help="A sentence about the last event, such as a saved review.")
 
@@ -39,8 +52,10 @@ class QueuePanel(ScreenWidget):
             self.rows = list(page_fields["rows"])
             self.counts = {
                 count_name: page_fields[count_name]
-                for count_name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
+                for count_name in ("pending", "in_review", "deferred", "done_today", "done_by_me", "drawn")
             }
             self.facets, self.view, self.matching = page_fields["facets"], page_fields["view"], queue_page.matching
+            self.drawn_since, self.next_case_id = queue_page.drawn_since or "", queue_page.next_case_id
+            self.tasks, self.replies, self.recent = list(queue_page.tasks), list(page_fields["replies"]), []
             self.only_looks = READ_ONLY_SENTENCE if queue_page.is_read_only else ""
             self.notice = notice

@@ -4,9 +4,13 @@ const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
 const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
+// Typical reasons for deferring, each with the key that defers for it while nothing is typed.
+const DEFERRALS = [["7", "Pages are missing or cannot be read"], ["8", "I need the patient's other records"], ["9", "I want to ask a colleague"]];
+const KINDS = ["quote", "change", "field", "vouch", "type"]; // of the lines of the record, in the order in which they are shown
 // Presses for which the expert must type a text: the question, and the label of the button.
 const ASKED = {
   defer: ["Why can the case not be decided now?", "Defer"],
+  reply: ["Your reply to your colleague", "Send reply"],
   second: ["What should the second expert look at?", "Submit and ask"],
   note: ["Note", "Keep note"],
   unmet_sums: ["The sums do not add up. Why may the template be approved all the same?", "Keep reason"],
@@ -33,11 +37,15 @@ function render({ model, el: root }) {
   let askedBy = null;
   const words = el("textarea", { rows: 2, onkeydown: (event) => {
     if (event.key === "Escape" && asked !== "note") { stopAsking(); return; }
+    const chip = asked === "defer" && !words.value && DEFERRALS.find(([key]) => key === event.key);
+    if (chip) { event.preventDefault(); words.value = chip[1]; answer(); return; }
     if (closes(event) || (event.key === "Enter" && !event.shiftKey && asked !== "note")) { event.preventDefault(); answer(); }
   } });
   const about = el("select", { "aria-label": "what the note is about", onchange: () => { words.value = noteOf(about.value); words.focus(); } });
   const go = el("button", { type: "button", class: "ek-primary", onclick: () => answer() });
-  const asking = el("div", { class: "ek-asking", hidden: true }, about, words,
+  const chips = el("div", { class: "ek-row", role: "group", "aria-label": "typical reasons" }, DEFERRALS.map(([key, reason]) =>
+    el("button", { type: "button", onclick: () => { words.value = reason; answer(); } }, reason, kbd(key))));
+  const asking = el("div", { class: "ek-asking", hidden: true }, about, chips, words,
     el("div", { class: "ek-row" }, go, el("button", { type: "button", text: "Back", onclick: () => stopAsking() })));
   const noteOf = (target) => {
     const [kind, of] = target.split(" ");
@@ -56,10 +64,11 @@ function render({ model, el: root }) {
     words.setAttribute("aria-label", question);
     go.textContent = name;
     about.hidden = what !== "note";
+    chips.hidden = what !== "defer";
     if (what === "note") {
       const issue = model.get("issue_id");
       const position = current();
-      fill(about, issue ? el("option", { value: `issue ${issue}`, text: `to issue ${issue}` }) : null,
+      fill(about, issue ? el("option", { value: `issue ${issue}`, text: "to this question" }) : null,
         !hasSegments() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
       words.value = noteOf(about.value);
     } else {
@@ -113,10 +122,12 @@ function render({ model, el: root }) {
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press before the next case is painted, must not decide a second time.
+  let lastDecision = "";
   const once = (action) => (event) => {
     event.currentTarget.disabled = true;
     sendNotes();
-    send(action);
+    lastDecision = action;
+    send(action, { anyway: Boolean(model.get("question")) });
   };
 
   const summary = el("summary", { text: "Shares of the whole file" });
@@ -189,12 +200,13 @@ function render({ model, el: root }) {
     const awaited = "busy" in root.dataset; // an earlier press is not answered yet, so nothing can be decided now
     const why = model.get("why_not");
     const changed = model.get("is_changed");
-    const changes = model.get("changes");
+    const question = model.get("question");
+    const lines = KINDS.flatMap((kind) => model.get("record").filter((line) => line.kind === kind));
     const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen everything that must be seen.");
     fill(decide,
-      changes.length ? el("details", { class: "ek-changed", open: true },
-        el("summary", { text: `${plural(changes.length, "change")} ${label("changed")}` }),
-        el("ul", { class: "ek-changes" }, changes.map((one) => el("li", { text: one })))) : null,
+      lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
+        el("b", { text: "What will be recorded" }),
+        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
@@ -206,7 +218,11 @@ function render({ model, el: root }) {
           onclick: once("correct") }, blind ? "Submit my answer" : label("correct"), kbd("^⏎")),
         model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null,
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u")),
+        model.get("can_reply") ? el("button", { "data-focus": "reply", onclick: () => ask("reply") }, "Reply") : null,
         el("button", { "data-focus": "more", "aria-expanded": !rare.hidden, "aria-controls": "ek-rare", onclick: toggleRare }, rare.hidden ? "More" : "Less")),
+      question ? el("div", { class: "ek-problem", role: "alert" }, el("p", { text: question }), el("div", { class: "ek-row" },
+        el("button", { "data-focus": "anyway", text: "Yes, record both", onclick: once(lastDecision) }),
+        el("button", { "data-focus": "look", text: "Look again", onclick: () => send("select", { issue_id: model.get("issue_id") }) }))) : null,
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
     fill(rareDecisions,
       el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),

@@ -15,7 +15,6 @@ DECISION_LABELS = {
     "undeterminable": "Cannot tell",
     "undeterminable_question": "Why can nobody tell?",
     "undeterminable_answer": "Close as undeterminable",
-    "changed": "to the program's answer",
 }
 
 
@@ -50,8 +49,9 @@ class SegmentEditor(PressCounter):
     notes = traitlets.Unicode(help="The expert's notes on the whole case.")
     issue_id = traitlets.Unicode(help="The id of the issue to which a new note would belong; empty for none.")
     issue_notes = traitlets.Dict(help="The expert's notes: issue_id → text.")
-    changes = traitlets.List(
-        trait=traitlets.Unicode(), help="The differences from the program's answer, one sentence each."
+    record = traitlets.List(
+        trait=traitlets.Dict(),
+        help="The lines of what a submission would record: ``{text, kind}``, see ``RecordLine``.",
     )
     has_segments = traitlets.Bool(
         default_value=True,
@@ -68,6 +68,9 @@ class SegmentEditor(PressCounter):
     is_blind = traitlets.Bool(
         default_value=False, help="True if the program's answer is hidden until the expert has answered."
     )
+    can_reply = traitlets.Bool(
+        default_value=False, help="True if a colleague has asked something about the case that the expert can answer."
+    )
     can_ask = traitlets.Bool(default_value=False, help="True if the expert can ask for a second opinion.")
     undo = traitlets.Unicode(help="A sentence about the effect of Undo; empty if there is nothing to undo.")
     is_changed = traitlets.Bool(default_value=False, help="True if the answer differs from the program's.")
@@ -77,4 +80,7 @@ class SegmentEditor(PressCounter):
     is_locked = traitlets.Bool(default_value=False, help="True if the case can only be read.")
     why_not = traitlets.Unicode(help="A sentence why the case cannot be validated yet; empty if it can.")
     saved = traitlets.Unicode(help="The result of the last attempt to save, e.g. ``Draft saved 10:42:07``.")
+    question = traitlets.Unicode(
+        help="A question about a contradiction in the expert's answer, asked once before it is submitted; empty for none."
+    )
     problem = traitlets.Unicode(help="The last problem, in one sentence for a clinician.")

@@ -72,9 +72,9 @@ function render({ model, el: root }) {
     const note = model.get("notes")[one.issue_id];
     return el("article", {
       ...opener(one.issue_id), class: `ek-issue${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}`, "data-issue": one.issue_id,
-      "aria-label": `${one.severity}: ${one.message}${isWanted ? ", must be looked at" : ""}`,
+      "aria-label": `${SEVERITIES[RANKS[one.severity]]}: ${one.message}${isWanted ? ", must be looked at" : ""}`,
     },
-    el("header", {}, el("span", { class: `ek-tag ek-${RANKS[one.severity]}`, text: one.severity.toUpperCase() }),
+    el("header", {}, severityTag(RANKS[one.severity]),
       el("span", { class: "ek-muted", text: `${one.by} · ${one.where}` }), el("span", { class: "ek-grow" }),
       isWanted ? el("span", { class: "ek-must", text: "look here" }) : model.get("seen").includes(one.issue_id) ? el("span", { class: "ek-seen", text: "seen" }) : null),
     el("p", { class: "ek-message", text: one.message }),

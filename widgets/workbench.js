@@ -14,7 +14,7 @@ const tabId = async () => {
   if (known && (await held(known, RELEASED_WITHIN))) return known;
   const id = newId();
   sessionStorage.setItem("evalkit-tab", id);
-  if (known) sessionStorage.removeItem("evalkit-case"); // the stored case belongs to the other tab
+  if (known) sessionStorage.removeItem("evalkit-case"); // in a notebook: the stored case belongs to the other tab
   await held(id, RELEASED_WITHIN);
   return id;
 };
@@ -27,6 +27,22 @@ const held = (id, patience) => new Promise((resolve) => {
   }).catch(() => resolve(false));
 });
 const tab = tabId();
+
+// Where the page keeps which case is open, so that a reload opens it again. Under `evalkit review` each case has an address,
+// so that Back and Forward work and a link can be sent; a notebook's address is not ours.
+const PLACE_IN_URL = {
+  get: () => new URLSearchParams(location.search).get("case"),
+  set: (address, isReplaced) => {
+    if ((PLACE_IN_URL.get() || "") === address) return;
+    const url = address ? `${location.pathname}?case=${address}` : location.pathname;
+    if (isReplaced) history.replaceState(null, "", url);
+    else history.pushState(null, "", url);
+  },
+};
+const PLACE_IN_TAB = {
+  get: () => sessionStorage.getItem("evalkit-case"),
+  set: (address) => sessionStorage.setItem("evalkit-case", address),
+};
 
 // Keys that press no button with `data-key` move the page.
 const MOVES = {
@@ -41,12 +57,13 @@ const KEYS = [
     ["u", "Undo the last change; without changes, reopen the case submitted last"], ["h", "Back to the queue"],
     ["Shift+G", "Guidelines of your house, and what the five types mean"],
   ]],
+  ["Where documents begin", [["y  n", "A document begins here; it goes on: then the next doubt"], ["o", "Show the next doubt, or the one on this page"], ["Esc", "Show the whole page"]]],
   ["The document on screen", [
     ["1 – 5", "Set its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "Start a new document on this page, or join it to the one before"],
     ["[ or ,", "It starts on this page"], ["] or .", "It ends on this page"], ["Shift+P", "Flag as another patient's"], ["Shift+D", "Flag as a duplicate"], ["Shift+O", "Flag as out of order"],
     ["n", "Write a note on the issue, the document or the whole case"],
   ]],
-  ["Issues", [["j  k", "Next, previous issue"], ["c", "There is a problem: the issue is right"], ["x", "No problem: the issue is wrong"], ["p", "Accept the offered correction"]]],
+  ["Issues", [["j  k", "Next, previous issue"], ["c", "First answer: change what the program had"], ["x", "Second answer: the program is right"], ["p", "Accept the offered correction"]]],
   ["Fields of a form or report", [
     ["j  k", "Next, previous field"], ["i", "Next field that you must look at"], ["Enter", "Type the value; Enter keeps it (twice, if it is written in another form), Esc leaves it as it was"],
     ["y", "Found, with the value that was read"], ["m", "Not present on the page"], ["a", "Ambiguous"], ["+", "Add an entry that the program missed"],
@@ -181,7 +198,8 @@ const keyboard = (isAlone) => {
       return;
     }
     const pane = document.querySelector(".ek-pane");
-    const move = isCovered && key === "Escape" ? "sheet" : MOVES[key];
+    const isSeam = !isCovered && key === "Escape" && document.querySelector(".ek-seam:not([hidden])");
+    const move = isCovered && key === "Escape" ? "sheet" : isSeam ? "leave" : MOVES[key];
     if (move && pane && isShown(pane)) {
       event.preventDefault();
       event.stopPropagation();
@@ -216,13 +234,14 @@ function render({ model, el: root }) {
   const events = ["pointerdown", "pointermove", "keydown", "wheel"];
   events.forEach((name) => document.addEventListener(name, touched, { passive: true }));
 
+  const place = model.get("can_log_out") ? PLACE_IN_URL : PLACE_IN_TAB;
   const overlay = el("div", { class: "ek ek-lost", role: "alertdialog", "aria-live": "assertive", "aria-labelledby": "ek-lost-title", hidden: true },
     el("div", { class: "ek-lost-card" },
       el("h2", { id: "ek-lost-title", text: "The connection is lost." }),
       el("p", { text: "What was shown as saved is saved. Reload the page to go on where you were." }),
       el("div", { class: "ek-row" },
         el("button", { class: "ek-primary", text: "Reload", onclick: () => location.reload() }),
-        el("button", { text: "Back to the queue", hidden: true, onclick: () => { sessionStorage.removeItem("evalkit-case"); location.reload(); } }))));
+        el("button", { text: "Back to the queue", hidden: true, onclick: () => { place.set("", true); location.reload(); } }))));
   document.body.append(overlay);
   const lost = () => {
     if (!overlay.hidden) return;
@@ -319,11 +338,16 @@ function render({ model, el: root }) {
   };
   document.addEventListener("evalkit-unload", asksFirst);
   window.addEventListener("beforeunload", asksFirst); // under `evalkit review` the outer page does this itself
-  const remember = () => {
-    if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
-    else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
+  // True while the browser has gone to an address and its case is not shown yet: then the history has the address already.
+  let isVisiting = true;
+  const remember = () => { if (model.get("is_ready")) place.set(model.get("address"), isVisiting); };
+  const arrived = () => { remember(); isVisiting = false; };
+  const visited = () => {
+    isVisiting = true;
+    say(model, { action: "visit", case: place.get() });
   };
   const heard = (message) => {
+    if (message.kind === "visited") arrived();
     if (message.kind !== "pong") return;
     answered = Date.now();
     if (message.tab === id) overlay.hidden = true;
@@ -336,21 +360,24 @@ function render({ model, el: root }) {
   }, PING_EVERY);
 
   model.on("msg:custom", heard);
-  model.on("change:case_id change:is_ready", remember);
+  model.on("change:address", remember);
+  model.on("change:is_ready", arrived);
+  if (place === PLACE_IN_URL) window.addEventListener("popstate", visited);
   const opened = () => showTab("page");
-  model.on("change:case_id", opened);
+  model.on("change:address", opened);
   const pointed = (event) => { if (event.target.closest(".ek-thumb, .ek-evidence")) showTab("page"); };
   document.addEventListener("click", pointed);
   const stopDrawing = drawnOnChange(model, root, draw);
   announce(model, "notice");
   tab.then((mine) => {
     id = mine;
-    say(model, { action: "hello", tab: id, case: sessionStorage.getItem("evalkit-case") });
+    say(model, { action: "hello", tab: id, case: place.get() });
   });
   return () => {
     clearInterval(pulse);
     events.forEach((name) => document.removeEventListener(name, touched));
     window.removeEventListener("pagehide", leave);
+    window.removeEventListener("popstate", visited);
     document.removeEventListener("evalkit-unload", asksFirst);
     window.removeEventListener("beforeunload", asksFirst);
     document.removeEventListener("evalkit-lost", lost);

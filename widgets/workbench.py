@@ -12,7 +12,7 @@ import os
 import secrets
 import threading
 import traceback
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from evalkit.review.guidelines import read_guidelines
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
-from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt
+from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
 from evalkit.store import OutputFolder, open_output_folder
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import build_page_marks, render_closing
@@ -69,7 +69,9 @@ class TopBar(ScreenWidget):
     role = traitlets.Unicode(help="The reviewer's role; empty for an expert.")
     title = traitlets.Unicode(help="The open file's name; empty in the queue.")
     subtitle = traitlets.Unicode(help="The number of pages, and the reason why the case is in the queue.")
-    case_id = traitlets.Unicode(help="The case_id of the open case, which a reload opens again; empty in the queue.")
+    address = traitlets.Unicode(
+        help="The open case's part of the address, which a reload opens again; empty in the queue."
+    )
     is_ready = traitlets.Bool(default_value=False, help="True once the kernel has answered ``hello``.")
     done = traitlets.Int(0, help="The number of cases that this reviewer finished today.")
     total = traitlets.Int(0, help="The number of cases that are still open.")
@@ -113,9 +115,8 @@ class Workbench:
         self._undo_stack: list[Draft] = []  # newest last
         self._last_moved_edge = ""  # further moves of this edge belong to the same change for Undo
         self._retry_message: Message = {}
-        self._queue_query = QueueQuery()
         self.bar = TopBar(reviewer=reviewer, can_log_out=is_behind_login)
-        self.queue_panel = QueuePanel()
+        self.queue_panel = QueuePanel(reviewer=reviewer)
         self.page_pane = PagePane()
         self.panels: dict[str, CasePanelWidget] = {
             kind: controller_class.panel_class() for kind, controller_class in CONTROLLER_BY_KIND.items()
@@ -190,7 +191,7 @@ class Workbench:
         if action.is_change and self._controller is not None and self.case.is_locked:
             return  # a locked case has no enabled buttons, so the press came too late
         if action.clears_problem:
-            self.segment_editor.problem = ""
+            self.segment_editor.problem = self.segment_editor.question = ""
         if action.ends_edit and self._controller is not None:
             self._controller.require_finished_edit()
         draft_before = self.draft if action.is_change and self._controller else None
@@ -223,13 +224,9 @@ class Workbench:
 
     def connect_tab(self, message: Message) -> None:
         """Start the session of a page that was just loaded; reopen the case it had open."""
-        tab_id, case_id, self._active_seconds = str(message["tab"]), message.get("case"), 0.0
+        tab_id, address, self._active_seconds = str(message["tab"]), str(message.get("case") or ""), 0.0
         # A reload of the same tab keeps the session and its claim: otherwise a colleague could take the case meanwhile.
-        if (
-            self._review_session is None
-            or tab_id != self._tab_id
-            or (self._controller and self.case.packet.case_id != case_id)
-        ):
+        if self._review_session is None or tab_id != self._tab_id or (self._controller and self.bar.address != address):
             self.close_session()
         self._tab_id = tab_id
         self._forget_case()  # the case was opened by the page before the reload, or by another view of this notebook
@@ -241,13 +238,27 @@ class Workbench:
             return
         self.content_box.children = []
         self.bar.guidelines = read_guidelines(self._output_folder)
-        if isinstance(case_id, str) and case_id:
-            self._open_and_show_case(case_id)
-        is_case_closed = self._controller is None or self.case.is_completed
-        if is_case_closed and self.content_box.children != (self.fault_panel,):
-            self._show_queue(self.queue_panel.notice)
+        self._open_address(address)
         self.bar.is_ready = True
         threading.Thread(target=_preload_libraries, daemon=True).start()
+
+    def visit_address(self, message: Message) -> None:
+        """Show what an address names when the browser goes back or forward."""
+        try:
+            if self._controller is not None:
+                self._controller.require_finished_edit()
+            self._release_case()
+            self._open_address(str(message.get("case") or ""))
+        finally:
+            self.bar.send({"kind": "visited"})
+
+    def _open_address(self, address: str) -> None:
+        """Show the case of an address; the queue if it is empty or names no case."""
+        case_id = self.review_session.find_case_id(address)
+        if case_id is not None:
+            self._open_and_show_case(case_id)
+        else:
+            self._show_queue("This address belongs to no case here. Choose a case from the queue." if address else "")
 
     def keep_claim_alive(self, message: Message) -> None:
         """Answer the heartbeat, renew the claim, and add up the active seconds."""
@@ -274,6 +285,21 @@ class Workbench:
         self._release_case()
         self._show_queue()
 
+    def refresh_queue(self, _: Message) -> None:
+        """Show the queue again, to go on from its top."""
+        self.review_session.return_to_top()
+        self._show_queue()
+
+    def show_recent_cases(self, _: Message) -> None:
+        """List the cases that the reviewer finished last."""
+        self.queue_panel.recent = [asdict(recent_case) for recent_case in self.review_session.list_recent_cases()]
+
+    def reopen_case(self, message: Message) -> None:
+        """Reopen and open one of the cases that the reviewer finished last."""
+        if self._controller is None:
+            self.review_session.reopen_case(str(message["case_id"]))
+            self._open_and_show_case(str(message["case_id"]))
+
     def release_case_on_unload(self, message: Message) -> None:
         """Release the claim on the open case when the tab is closed or reloaded."""
         if message.get("tab") == self._tab_id:  # in JupyterLab another tab may have taken over this notebook
@@ -294,11 +320,10 @@ class Workbench:
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
-        queue_page = self.review_session.load_queue_page(self._queue_query)
-        self._queue_query = queue_page.view
+        queue_page = self.review_session.load_queue_page()
         self.queue_panel.show_queue_page(queue_page, notice)
         with self.bar.hold_sync():
-            self.bar.title = self.bar.subtitle = self.bar.case_id = ""
+            self.bar.title = self.bar.subtitle = self.bar.address = ""
             self._show_role(queue_page.role)
             self._show_progress()
         self.content_box.children = [self.queue_panel]
@@ -311,7 +336,7 @@ class Workbench:
             self.fault_panel.reason, self.fault_panel.error_id = str(error), _log_traceback_and_create_id(error)
             self.fault_panel.has_queue = self._review_session is not None
         with self.bar.hold_sync():
-            self.bar.title = self.bar.subtitle = self.bar.case_id = ""
+            self.bar.title = self.bar.subtitle = self.bar.address = ""
         self.content_box.children = [self.fault_panel]
 
     def retry_failed_action(self, _: Message) -> None:
@@ -331,7 +356,7 @@ class Workbench:
     def change_queue_query(self, message: Message) -> None:
         """Show the queue for a new search, filter, order or page."""
         if self._controller is None:
-            self._queue_query = QueueQuery.from_message(message.get("view"))
+            self.review_session.choose_queue_query(QueueQuery.from_message(message.get("view")))
             self._show_queue()
 
     def _forget_case(self) -> None:
@@ -379,7 +404,7 @@ class Workbench:
         self._opened_case_count += 1
         token = f"{case_id}:{self._opened_case_count}"
         with self.bar.hold_sync():
-            self.bar.case_id, self.bar.title = case_id, packet.pdf_filename
+            self.bar.address, self.bar.title = compute_case_address(case_id), packet.pdf_filename
             page_count_words = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
             self.bar.subtitle = f"{page_count_words} · {packet.review_reason}"
             self._show_progress()
@@ -405,7 +430,7 @@ class Workbench:
         if case.draft_saved_at:
             self._show_page_with_target(case.draft.page, first_target_id)
         elif first_target_id:
-            self._show_target(first_target_id)
+            self.show_target(first_target_id)
         else:
             self._show_page_with_target(1, None)
         self._refresh_widgets()
@@ -413,10 +438,12 @@ class Workbench:
     def show_selected_target(self, message: Message) -> None:
         """Select an issue, a field or a row, and highlight its place on the page."""
         if not self.case.is_blind:
-            self._show_target(str(message["issue_id"]))
+            self.show_target(str(message["issue_id"]))
 
-    def _show_target(self, target_id: str) -> None:
-        self._show_page_with_target(self.controller.locate_target(target_id).page, target_id)
+    def show_target(self, target_id: str | None, page: int | None = None) -> None:
+        """Save the draft and show a target, selected, on its page or on ``page``."""
+        shown_page = page or self.controller.locate_target(target_id or "").page
+        self._show_page_with_target(shown_page, target_id or self.controller.panel.selected or None)
         self.save_and_show_draft(self.draft)
 
     def change_page(self, message: Message) -> None:
@@ -494,6 +521,14 @@ class Workbench:
     def _is_locked(self) -> bool:
         return self.case.is_locked or bool(self._pages_unavailable_reason)
 
+    def answer_issue(self, message: Message) -> Draft:
+        """Record an answer to an issue with what follows from it, and show what to answer next."""
+        issue_id = self.require_known_issue_id(message["issue_id"])
+        self.controller.draft = self.controller.answer_issue(issue_id, message["verdict"])
+        if next_id := self.controller.choose_next_target_id(issue_id):
+            self._show_page_with_target(self.controller.locate_target(next_id).page, next_id)
+        return self.draft
+
     def adopt_opinion(self, message: Message) -> Draft:
         """Replace the expert's answer by one of the two colleagues' answers."""
         adopted_draft = next(
@@ -551,8 +586,10 @@ class Workbench:
             editor.can_correct = controller.can_correct()
             editor.why_not = self._pages_unavailable_reason or controller.explain_block() or ""
             editor.issue_id, editor.issue_notes = controller.get_open_issue_id(), draft.issue_notes
-            editor.changes = [] if case.is_blind else list(case.describe_changes(draft))
+            editor.record = [] if case.is_locked else [asdict(line) for line in case.describe_record(draft)]
             editor.can_ask = not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id
+            is_asked = case.second_opinion_reason or (case.deferral and case.deferral.reviewer != self._reviewer)
+            editor.can_reply = bool(is_asked) and not case.is_locked
             editor.undo = self._describe_undo()
         self._update_panel()
 
@@ -587,6 +624,11 @@ class Workbench:
         self.bar.notice = f"Deferred: {packet.pdf_filename}"
         self._open_next_or_show_queue()
 
+    def reply_to_colleague(self, message: Message) -> None:
+        """Reply to the question of the colleague who deferred the case or asks for an opinion."""
+        self.review_session.reply_to_colleague(self.case.packet.case_id, str(message["reason"]))
+        self.bar.notice = "Your reply is saved; your colleague sees it in the queue."
+
     def request_second_opinion(self, message: Message) -> None:
         """Submit the expert's answer, ask for a second opinion, and open the next case."""
         self._close_case(
@@ -595,6 +637,14 @@ class Workbench:
             ),
             "a second expert is asked",
         )
+
+    def submit_review_or_ask(self, message: Message, *, validate: bool) -> None:
+        """Submit a validation or the expert's answer; with ``anyway``, although an own verdict denies a part of it."""
+        question = "" if message.get("anyway") else self.case.find_contradiction(self.draft)
+        if question:
+            self.segment_editor.question = question
+        else:
+            self.submit_review(validate=validate)
 
     def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
         """Submit a validation, the expert's answer, or the reason why nobody can tell.
@@ -675,7 +725,11 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "ping": Action(Workbench.keep_claim_alive, clears_problem=False),
     "leave": Action(Workbench.release_case_on_unload, clears_problem=False),
     "queue": Action(Workbench.return_to_queue, ends_edit=True),
-    "refresh": Action(Workbench.return_to_queue),
+    "refresh": Action(Workbench.refresh_queue),
+    "visit": Action(Workbench.visit_address),
+    "recent": Action(Workbench.show_recent_cases),
+    "reopen": Action(Workbench.reopen_case),
+    "reply": Action(Workbench.reply_to_colleague),
     "next": Action(Workbench.open_next_case),
     "open": Action(Workbench.open_case),
     "look_again": Action(Workbench.look_again_at_blind_answer),
@@ -694,12 +748,7 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "find": Action(Workbench.show_text_search_hits, clears_problem=False),
     "painted": Action(Workbench.record_painted_page, clears_problem=False),
     "notes": Action(lambda workbench, message: workbench.draft.set_notes(str(message["text"]))),
-    "verdict": Action(
-        lambda workbench, message: workbench.draft.set_issue_verdict(
-            workbench.require_known_issue_id(message["issue_id"]), message["verdict"], ""
-        ),
-        is_change=True,
-    ),
+    "verdict": Action(Workbench.answer_issue, is_change=True),
     "issue_note": Action(
         lambda workbench, message: workbench.draft.set_issue_note(
             workbench.require_known_issue_id(message["issue_id"]), str(message["text"])
@@ -709,8 +758,12 @@ WORKBENCH_ACTIONS: dict[str, Action[Workbench]] = {
     "take": Action(Workbench.adopt_opinion, is_change=True),
     "undo": Action(Workbench.undo_last_change_or_submission, ends_edit=True),
     "retry": Action(Workbench.retry_failed_action, needs_session=False),
-    "validate": Action(lambda workbench, _: workbench.submit_review(validate=True), ends_edit=True),
-    "correct": Action(lambda workbench, _: workbench.submit_review(), ends_edit=True),
+    "validate": Action(
+        lambda workbench, message: workbench.submit_review_or_ask(message, validate=True), ends_edit=True
+    ),
+    "correct": Action(
+        lambda workbench, message: workbench.submit_review_or_ask(message, validate=False), ends_edit=True
+    ),
     "undeterminable": Action(
         lambda workbench, message: workbench.submit_review(undeterminable_reason=str(message["reason"])),
         ends_edit=True,

@@ -444,7 +444,8 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
                 None,
             ),
             page=page,
-            facts={"doubt": "stated"} | ({"percent": to_percent(probability)} if has_probability else {}),
+            facts={"doubt": "stated" if page in first_pages else "stated against"}
+            | ({"percent": to_percent(probability)} if has_probability else {}),
         )
 
 

@@ -137,15 +137,28 @@ def add(
         RoleName | None,
         typer.Option(help="Role of the reviewer.", show_default="expert, or the role that they had before"),
     ] = None,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TASK,…",
+            help="Tasks of the reviewer: clinical, tax or bank, with commas.",
+            show_default="all, or the tasks that they had before",
+        ),
+    ] = None,
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers may log in")] = None,
 ) -> None:
     """Add a reviewer, or replace a login code.
 
-    Prints the login code, which is not shown again. A code that the reviewer had before stops working.
+    Prints the login code, which is not shown again. A code that the reviewer had before stops working. Cases of other
+    tasks do not come to the reviewer unasked: clinical documents and reports, tax forms, or templates of bank statements.
 
-    Example: evalkit reviewers add dr_lee
+    Example: evalkit reviewers add dr_lee --tasks clinical,tax
     """
-    code = open_roster(output).add_reviewer_or_replace_code(name, role=role)
+    from evalkit.review.permissions import parse_tasks
+
+    code = open_roster(output).add_reviewer_or_replace_code(
+        name, role=role, tasks=None if tasks is None else parse_tasks(tasks)
+    )
     print_blocks(
         f"{name}'s code: {code}",
         "The code is not shown again. To log in: start `evalkit review`, open the address that it prints, and type the code.",
@@ -192,12 +205,14 @@ def list_reviewers(
     output: Annotated[str | None, create_output_option("Folder or bucket whose reviewers are listed")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the reviewers and their roles.
+    """List the reviewers, their roles and tasks.
 
     Example: evalkit reviewers list
     """
-    roles = open_roster(output).read_roles()
-    table = ConsoleTable(("reviewer", "role"), [*roles.items()])
+    roster = open_roster(output)
+    roles = roster.read_roles()
+    rows = [(name, role, ", ".join(roster.get_permissions(name).tasks) or "all") for name, role in roles.items()]
+    table = ConsoleTable(("reviewer", "role", "tasks"), rows)
     print_outcome(
         [table if roles else "There is no reviewer yet; add one with: evalkit reviewers add NAME"],
         lambda: roles,

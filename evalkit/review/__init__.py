@@ -9,8 +9,9 @@ from evalkit.review.case_files import (
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.draft import Draft, ExpertQuote, SegmentDraft, SegmentFlag
+from evalkit.review.draft import Draft, ExpertQuote, SegmentFlag
 from evalkit.review.field_answers import ExtractedFields, FieldAnswer
+from evalkit.review.gapless_segments import SegmentDraft
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,

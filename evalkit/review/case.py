@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import QuoteLocator
-from evalkit.issue import IssueSeverity, PageBox
+from evalkit.issue import Issue, IssueSeverity, PageBox
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import format_field_value
 from evalkit.review.ground_truth import GroundTruthRecord, IssueVerdict, Review, ReviewOutcome
@@ -34,10 +34,11 @@ PacketT = TypeVar("PacketT", bound=SMEPacket)
 AnswerT_contra = TypeVar("AnswerT_contra", contravariant=True)
 
 _CASE_CLOSED_SENTENCE = "This case is already closed."
+#: The word on the screen for an issue of each severity; the browser's are in ``dom.js``.
 _SEVERITY_WORDS = {
-    IssueSeverity.BLOCKER: "blocking issue",
-    IssueSeverity.MAJOR: "major issue",
-    IssueSeverity.MINOR: "minor issue",
+    IssueSeverity.BLOCKER: "grave doubt",
+    IssueSeverity.MAJOR: "doubt",
+    IssueSeverity.MINOR: "remark",
 }
 
 
@@ -79,6 +80,18 @@ class RecordLine:
     """The line, e.g. ``Pages 1–3: Pathology Report``."""
     kind: RecordLineKind
     """Subject of the line: a type, a quote, a field, what the expert vouches for, or another change."""
+
+
+@dataclass(frozen=True)
+class BoundaryDoubt:
+    """Page on which a document may begin: the expert decides."""
+
+    page: int
+    """The page, from 2."""
+    issue_id: str | None
+    """Id of the issue that asks; None if the answer's page ranges leave it open without an issue."""
+    is_disputed: bool = False
+    """True if the answer's page ranges overlap or leave a gap here, so that the case cannot be submitted undecided."""
 
 
 @dataclass(frozen=True)
@@ -225,6 +238,11 @@ class ReviewCase(ABC):
         """
         return ""
 
+    @property
+    def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
+        """The pages on which a document may begin, in page order; empty in a blind case."""
+        return ()
+
     def describe_disagreement(self, draft: Draft) -> dict[str, str]:
         """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.
 
@@ -326,10 +344,7 @@ class ReviewCase(ABC):
         return {}
 
     def _describe_issue_counts(self, issue_ids: Sequence[str]) -> Iterator[str]:
-        severities = [issue.severity for issue in self.packet.open_issues if issue.issue_id in issue_ids]
-        for severity, group in groupby(severities):
-            count = len(list(group))
-            yield f"{count} {_SEVERITY_WORDS[severity]}{'s' if count > 1 else ''}"
+        return count_issues(issue for issue in self.packet.open_issues if issue.issue_id in issue_ids)
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
@@ -423,6 +438,13 @@ class CaseKind(Protocol[PacketT, AnswerT_contra]):
         ``supplied`` if another system gave the answer; empty if unknown.
         """
         return ""
+
+
+def count_issues(issues: Iterable[Issue]) -> Iterator[str]:
+    """Count issues, which are sorted by severity: ``2 grave doubts``, ``1 remark``."""
+    for severity, group in groupby(issue.severity for issue in issues):
+        count = len(list(group))
+        yield f"{count} {_SEVERITY_WORDS[severity]}{'s' if count > 1 else ''}"
 
 
 def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:

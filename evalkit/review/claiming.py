@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import CaseTaken, StoreError
 from evalkit.review.packet import ReviewStatus, write_packet_status
-from evalkit.review.queue import read_review_status
+from evalkit.review.queue import CLAIM_DURATION, compute_abandoned_expiry, read_review_status
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex
-
-#: Time after which a claim expires unless it is renewed.
-CLAIM_DURATION = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
@@ -38,12 +35,18 @@ class ClaimHolder:
     ) -> CaseClaim:
         """Claim the case, or renew this tab's claim; return the claim.
 
-        CaseTaken if another tab has a live claim and ``take_over`` is False.
+        CaseTaken if another tab has a live claim and ``take_over`` is False. A claim of this reviewer in a tab that no longer
+        answers is taken back.
         """
         new_claim = CaseClaim(
             case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
         )
-        claim = index.claims.acquire_or_get_live_claim(new_claim, now=format_iso_seconds(now), take_over=take_over)
+        claim = index.claims.acquire_or_get_live_claim(
+            new_claim,
+            now=format_iso_seconds(now),
+            own_abandoned_until=compute_abandoned_expiry(now),
+            take_over=take_over,
+        )
         if not self.is_holder_of(claim):
             raise self.build_case_taken_error(claim)
         return claim

@@ -7,17 +7,18 @@ work on the segments' first pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.schema import DocumentType, Segment
 from evalkit.classification.v2_consistency import choose_tie_winner
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
 from evalkit.issue import PageBox
 from evalkit.review.field_answers import FieldAnswer, format_field_value
+from evalkit.review.gapless_segments import SegmentDraft, fit_segments_to_file, is_gapless
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
 from evalkit.statements.statement_template import StatementTemplate
@@ -30,17 +31,6 @@ MAX_QUOTES, MAX_QUOTE_LENGTH, MAX_QUOTE_BOXES = 200, 4000, 200
 _NoteKey = TypeVar("_NoteKey", int, str)
 #: The type of each segment, by the segment's first page.
 _TypesByStart = dict[int, DocumentType | None]
-
-
-class SegmentDraft(StrictRecord):
-    """A page range that the expert takes for one document."""
-
-    start_page: int
-    """The first page, from 1."""
-    end_page: int
-    """The last page, itself included."""
-    dominant_type: DocumentType | None
-    """The document's type; None if not chosen yet."""
 
 
 class SegmentFlag(StrictRecord):
@@ -102,6 +92,8 @@ class Draft(StrictRecord):
     """The expert's notes on single segments, by the segment's first page; never blank."""
     evidence: tuple[ExpertQuote, ...] = ()
     """The passages that the expert selected as evidence, in that order."""
+    boundaries_decided: tuple[int, ...] = ()
+    """The pages for which the expert decided whether a document begins there, ascending."""
     fields: dict[str, FieldAnswer] = {}
     """The expert's answers that differ from the agent's, by field key."""
     fields_seen: tuple[str, ...] = ()
@@ -139,16 +131,16 @@ class Draft(StrictRecord):
 
     @classmethod
     def from_packet(cls, packet: SMEPacket) -> Draft:
-        """Create a draft that equals the agent's answer.
+        """Create a draft that equals the agent's answer, its segments fitted to the file.
 
-        If the answer's segments do not cover every page once, the draft has one segment without a type instead.
+        Without a segment that has a page in the file, the draft has one segment of all pages, without a type.
         """
         classification = packet.classification
         blank_draft = cls.create_blank(packet.total_pages)
-        return cls(
-            segments=list_segments_if_gapless(classification, packet.total_pages) or blank_draft.segments,
-            dominant_type=classification.dominant_type_overall if classification else None,
-        )
+        if classification is None:
+            return blank_draft
+        segments, _ = fit_segments_to_file(classification.segments, packet.total_pages)
+        return cls(segments=segments or blank_draft.segments, dominant_type=classification.dominant_type_overall)
 
     @classmethod
     def create_blank(cls, total_pages: int) -> Draft:
@@ -169,7 +161,8 @@ class Draft(StrictRecord):
     def toggle_boundary(self, page: int) -> Draft:
         """Start a segment on a page or, if one starts there, join it to the previous one.
 
-        A new segment has the type of the segment that it was split from. On page 1 nothing changes, because a segment always
+        A new segment has the type of the segment that it was split from, a joined one the type of the previous segment, if
+        that has a type. On page 1 nothing changes, because a segment always
         starts there. ValueError if the file has no such page.
         """
         self._require_page(page)
@@ -177,10 +170,53 @@ class Draft(StrictRecord):
         if page == 1:
             return self
         if page in types_by_start:
-            del types_by_start[page]
+            joined_type = types_by_start.pop(page)
+            start_before = max(start for start in types_by_start if start < page)
+            types_by_start[start_before] = types_by_start[start_before] or joined_type
         else:
             types_by_start[page] = self._find_segment_of_page(page).dominant_type
         return self._redraw_segments(types_by_start)
+
+    def decide_boundary(self, page: int, *, begins: bool, next_start: int | None = None) -> Draft:
+        """Record whether a document begins on a page, and draw the segments accordingly.
+
+        The segment that begins on ``page`` moves to ``next_start`` if none begins on ``page``, and back if one does. Without
+        ``next_start`` it is joined to the segment before, or split off. On page 1 a document always begins. ValueError if the
+        file has no such page.
+        """
+        self._require_page(page)
+        draft, starts = self, [segment.start_page for segment in self.segments]
+        if begins != (page in starts):
+            old_start, new_start = (next_start, page) if begins else (page, next_start)
+            if (
+                old_start in starts
+                and new_start is not None
+                and new_start <= self._find_segment_of_page(old_start).end_page
+            ):
+                draft = self.move_segment_start(starts.index(old_start), new_start)
+            else:
+                draft = self.toggle_boundary(page)
+        return draft.model_copy(update={"boundaries_decided": tuple(sorted({*draft.boundaries_decided, page}))})
+
+    def set_type_of_pages(self, first_page: int, last_page: int, document_type: DocumentType | None) -> Draft:
+        """Set the type of whole segments; other page ranges become a segment of that type.
+
+        ValueError if the file has no such page.
+        """
+        self._require_page(first_page)
+        self._require_page(last_page)
+        first_page, last_page = sorted((first_page, last_page))
+        types_by_start = self._types_by_start
+        following_page = last_page + 1
+        are_whole = first_page in types_by_start and following_page in {*types_by_start, self.total_pages + 1}
+        if following_page <= self.total_pages:
+            types_by_start.setdefault(following_page, self._find_segment_of_page(following_page).dominant_type)
+        for start in [start for start in types_by_start if first_page <= start <= last_page]:
+            if are_whole:
+                types_by_start[start] = document_type
+            else:
+                del types_by_start[start]
+        return self._redraw_segments(types_by_start | {first_page: document_type})
 
     def move_segment_start(self, segment_position: int, page: int) -> Draft:
         """Move the first page of a segment (counted from 0) to ``page``.
@@ -374,7 +410,10 @@ class Draft(StrictRecord):
             "evidence": self.evidence,
         }  # fmt: skip
         if self.is_redrawn:
-            carried_fields |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
+            carried_fields |= {
+                "segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True,
+                "boundaries_decided": self.boundaries_decided,
+            }  # fmt: skip
         if self.is_type_chosen:
             carried_fields |= {"dominant_type": self.dominant_type, "is_type_chosen": True}
         if self.is_redrawn or self.segments == new_draft.segments:
@@ -444,6 +483,9 @@ class Draft(StrictRecord):
         return self._replace_fields(
             segments=segments,
             evidence=tuple(evidence),
+            boundaries_decided=tuple(
+                sorted({*self.boundaries_decided} | (self._types_by_start.keys() ^ types_by_start.keys()))
+            ),
             dominant_type=overall_type,
             is_redrawn=True,
             flags=_sort_flags(flags),
@@ -453,30 +495,6 @@ class Draft(StrictRecord):
     def _replace_fields(self, **fields: Any) -> Self:
         # The constructor validates the fields; model_copy would not.
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | fields)
-
-
-def list_segments_if_gapless(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
-    """List an answer's segments in page order.
-
-    Empty unless they cover every page exactly once.
-    """
-    segments = sorted(
-        classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)
-    )
-    if not is_gapless(segments, total_pages):
-        return ()
-    return tuple(
-        SegmentDraft(start_page=segment.start_page, end_page=segment.end_page, dominant_type=segment.dominant_type)
-        for segment in segments
-    )
-
-
-def is_gapless(segments: Sequence[Segment | SegmentDraft], total_pages: int) -> bool:
-    """Return True if the segments, in order, cover 1..total_pages exactly once."""
-    expected_starts = [1, *(segment.end_page + 1 for segment in segments)]
-    return [*(segment.start_page for segment in segments), total_pages + 1] == expected_starts and all(
-        segment.start_page <= segment.end_page for segment in segments
-    )
 
 
 def _replace_note(notes: Mapping[_NoteKey, str], key: _NoteKey, text: str) -> dict[_NoteKey, str]:

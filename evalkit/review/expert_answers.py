@@ -6,6 +6,7 @@ Pure functions. Source: contract, rulings 26 and 38.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -187,8 +188,10 @@ class ExpertAnswers:
             [presence.segment_share for segment in version for presence in segment.segment_composition]
             for version in (answer.segments, segments)
         )
-        is_mixture_derived = shares_before != shares_after and not keeps_mixture
-        mixture = compute_page_weighted_mixture(segments) if is_mixture_derived else answer.document_mixture
+        mixture = answer.document_mixture
+        if shares_before != shares_after and not keeps_mixture:
+            with suppress(ValueError):  # the shares of an answer that nobody vouches for may break every rule
+                mixture = compute_page_weighted_mixture(segments)
         return ReviewedClassification(**dict(answer) | {"segments": segments, "document_mixture": mixture})
 
     def _revise_segment(self, segment: Segment) -> ReviewedSegment:
@@ -205,8 +208,9 @@ class ExpertAnswers:
             before.segment_share - after.segment_share
             for before, after in zip(segment.segment_composition, presences, strict=True)
         )
-        if fallen_share and any(presence.segment_share for presence in presences):
-            shares = normalise_shares(presence.segment_share for presence in presences)
+        shares = [presence.segment_share for presence in presences]
+        if fallen_share and any(shares) and min(shares) >= 0:
+            shares = normalise_shares(shares)
             presences = [
                 presence.model_copy(update={"segment_share": share, "share_vouched": False}) if share else presence
                 for presence, share in zip(presences, shares, strict=True)

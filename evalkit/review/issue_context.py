@@ -6,6 +6,7 @@ not found, the context says so; another passage is never presented as the quote.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.errors import NotFound
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
+from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.packet import SMEPacket
 
 #: The number of paragraphs that are shown before and after the place of an issue.
@@ -57,6 +59,8 @@ class ContextParagraph(StrictRecord):
     """The paragraph's text as it was read from the page."""
     match_span: tuple[int, int] | None = None
     """Start and end of the matching passage, in characters of ``text``; None in a paragraph before or after the match."""
+    difference_span: tuple[int, int] | None = None
+    """Start and end of the words that differ from the quote, in characters of ``text``; None if no such words are here."""
 
 
 class IssueContext(StrictRecord):
@@ -71,8 +75,11 @@ class IssueContext(StrictRecord):
     evidence: tuple[ClaimedEvidence, ...]
     """The agent's quotes in the segment, or in all segments if ``segment`` is None. If the issue names a document type, only
     the quotes for this type."""
+    quote_difference_span: tuple[int, int] | None
+    """Start and end of the words that differ from the document, in characters of ``issue.quote``; None if there are none."""
     paragraphs_before: tuple[ContextParagraph, ...]
-    """At most two paragraphs before the match, if necessary from earlier pages."""
+    """At most two paragraphs before the match, if necessary from earlier pages; for a question about a boundary, the end of
+    the page before it."""
     paragraphs_matched: tuple[ContextParagraph, ...]
     """The paragraphs that contain the quote or, for the verdicts UNCERTAIN and ALTERED, the most similar passage; empty if
     nothing was found."""
@@ -82,11 +89,14 @@ class IssueContext(StrictRecord):
     page_found: int | None
     """The page of ``paragraphs_matched``; None if nothing was found."""
     boxes: tuple[PageBox, ...]
-    """The boxes of the matching passage; without a quote and a match, the boxes of the issue."""
+    """The boxes of the matching passage; without a quote and a match, the boxes of the issue or, for a question about a
+    boundary, of the text on both sides."""
     verdict: QuoteVerdict | None
     """The result of comparing the quote with the document; None if nothing is quoted."""
     note: str
     """A sentence that tells the expert which passage is shown and how it relates to the quote."""
+    hidden_text: str
+    """The words on the issue's page that nobody can see, if the issue is about them; empty otherwise."""
 
 
 def build_issue_context(
@@ -107,13 +117,15 @@ def build_issue_context(
     segments = packet.classification.segments if packet.classification else ()
     segment = _find_segment(issue, segments)
     evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
-    quote_claims = _collect_quote_claims(issue, evidence)
+    boundary_page = _find_boundary_page(issue, bundle)
+    quote_claims = [] if boundary_page else _collect_quote_claims(issue, evidence)
     default_page = segment.start_page if segment else 1
     match = _find_best_match(quote_claims, default_page, locator or QuoteLocator(bundle))
     surroundings = _collect_surroundings(bundle, match) if match and match.page_number else None
     shown_match = match if surroundings else None
     claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
     first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
+    difference = match.difference if match and issue.quote else None
     return IssueContext(
         issue=issue,
         segment=IssueSegment(**{name: getattr(segment, name) for name in IssueSegment.model_fields})
@@ -121,16 +133,53 @@ def build_issue_context(
         else None,
         reasoning=segment.reasoning if segment else "",
         evidence=evidence,
-        paragraphs_before=surroundings.before if surroundings else (),
+        quote_difference_span=_find_words(issue.quote or "", difference.quote_text) if difference else None,
+        paragraphs_before=surroundings.before if surroundings else _read_last_paragraphs(bundle, boundary_page),
         paragraphs_matched=surroundings.matched if surroundings else (),
         paragraphs_after=surroundings.after if surroundings else first_paragraphs,
         page_found=shown_match.page_number if shown_match else None,
-        boxes=shown_match.boxes if shown_match else () if issue.quote else issue.boxes,
+        boxes=shown_match.boxes if shown_match else _choose_boxes(issue, bundle, boundary_page),
         verdict=issue.verdict or (match.verdict if match else None),
         note=_describe_context(
             bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
         ),
+        hidden_text=_read_hidden_text(issue, bundle),
     )
+
+
+def _find_boundary_page(issue: Issue, bundle: DocumentBundle) -> int | None:
+    """Return the page on which a document may begin; None if the issue does not ask this."""
+    is_boundary = get_issue_answers(issue).effect in ("begin_document", "join_document")
+    return issue.page if is_boundary and issue.page and 2 <= issue.page <= bundle.total_pages else None
+
+
+def _choose_boxes(issue: Issue, bundle: DocumentBundle, boundary_page: int | None) -> tuple[PageBox, ...]:
+    """Choose the boxes to show without a passage: the issue's; for a boundary, the text on both sides."""
+    if boundary_page is None:
+        return () if issue.quote else issue.boxes
+    edges = ((boundary_page - 1, slice(-1, None)), (boundary_page, slice(1)))
+    return tuple((page, *block.box) for page, edge in edges for block in bundle.page(page).visible_blocks[edge])
+
+
+def _read_last_paragraphs(bundle: DocumentBundle, page_number: int | None) -> tuple[ContextParagraph, ...]:
+    if page_number is None:
+        return ()
+    return tuple(_read_body_paragraphs(bundle.page(page_number - 1))[-PARAGRAPHS_BEFORE:])
+
+
+def _read_hidden_text(issue: Issue, bundle: DocumentBundle) -> str:
+    is_about_hidden_words = issue.code == "V3-TRAP-HIDDEN" or issue.facts.get("visibility") == "hidden"
+    if not is_about_hidden_words or issue.page is None:
+        return ""
+    pages = bundle.iter_pages(issue.page, issue.page)
+    return "\n".join(block.text for page in pages for block in page.blocks if block.hidden)
+
+
+def _find_words(text: str, words: str, near: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
+    """Find some words in a text, as near to a span as possible; None if they are not there."""
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    spans = [match.span() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) if pattern]
+    return min(spans, key=lambda span: max(near[0] - span[1], span[0] - near[1], 0), default=None)
 
 
 def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
@@ -175,10 +224,13 @@ class _QuoteClaim(NamedTuple):
 def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_QuoteClaim]:
     """Collect the quotes to look for in the document.
 
-    This is the issue's quote; if it has none, the agent's quotes on the issue's page, or all if the issue names no page.
+    This is the issue's quote. If it has none but is about the evidence, these are the agent's quotes on the issue's page, or
+    all if the issue names no page.
     """
     if issue.quote:
         return [_QuoteClaim(issue.quote, issue.page)]
+    if issue.agent != "V4":
+        return []
     return [
         _QuoteClaim(quotation.snippet, quotation.page) for quotation in evidence if issue.page in (None, quotation.page)
     ]
@@ -211,6 +263,12 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
     matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
     if not matched_indexes:
         return None
+    page_words = match.difference.page_text if match.difference else ""
+    span_by_index = {
+        index: (max(match.start, start) - start, min(match.end, end) - start)
+        for index, (start, end) in enumerate(spans)
+        if index in matched_indexes
+    }
     earlier = chain(
         _read_body_paragraphs(page, stop=matched_indexes[0], reading_direction=-1),
         _iterate_page_paragraphs(bundle, range(page.page_num - 1, 0, -1), reading_direction=-1),
@@ -225,10 +283,10 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
             ContextParagraph(
                 page=page.page_num,
                 text=page.paragraphs[index],
-                match_span=(max(match.start, start) - start, min(match.end, end) - start),
+                match_span=match_span,
+                difference_span=_find_words(page.paragraphs[index], page_words, match_span),
             )
-            for index, (start, end) in enumerate(spans)
-            if index in matched_indexes
+            for index, match_span in span_by_index.items()
         ),
         after=tuple(islice(later, PARAGRAPHS_AFTER)),
     )

@@ -31,6 +31,8 @@ from evalkit.store import (
 SCHEMA_VERSION = 1
 
 ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
+#: What reviewers are asked about: clinical documents, tax forms, statements of banks.
+ReviewTask = Literal["clinical", "tax", "bank"]
 ReviewReason = Literal["escalated", "audit", "sample", "requested"]
 
 #: Endings of the case_id of a second opinion and of an adjudication.
@@ -121,9 +123,19 @@ class SMEPacket(StrictRecord):
         return self.classification
 
     @property
+    def asked_question(self) -> str:
+        """The question of the case in the queue, or the reason why a person is asked."""
+        return self.decision_reason
+
+    @property
     def indexed_type(self) -> str:
         """The agent's type, by which the queue filters; empty if the agent cannot tell."""
         return ""
+
+    @property
+    def task(self) -> ReviewTask:
+        """The task of the reviewers to whom the case comes."""
+        return "clinical"
 
     @property
     def bundle_doc_id(self) -> str:

@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
-from evalkit.errors import ReviewRefused
-from evalkit.review.packet import ADJUDICATION_SUFFIX
+from evalkit.errors import ReviewRefused, UsageError
+from evalkit.review.packet import ADJUDICATION_SUFFIX, ReviewTask
 
 ReviewerRole = Literal["expert", "adjudicator", "analyst"]
+
+
+def parse_tasks(text: str) -> tuple[ReviewTask, ...]:
+    """Parse names of tasks, separated by commas. UsageError for an unknown name or none."""
+    names = [name.strip() for name in text.split(",")]
+    if not set(names) <= set(get_args(ReviewTask)):
+        raise UsageError(
+            f"{text[:60]!r} are no tasks of reviewers",
+            code="REVIEWER-TASKS",
+            remedy="Name one or more of clinical, tax, bank, separated by commas.",
+        )
+    return cast("tuple[ReviewTask, ...]", tuple(names))
+
 
 READ_ONLY_SENTENCE = "Your role is analyst: you can read cases, but not decide them."
 
@@ -25,6 +38,8 @@ class Permissions:
     role: ReviewerRole = "expert"
     adjudicators: tuple[str, ...] = ()
     """The names of all adjudicators of the output folder, sorted."""
+    tasks: tuple[ReviewTask, ...] = ()
+    """The tasks whose cases come to the reviewer unasked; empty for all."""
 
     @property
     def is_read_only(self) -> bool:

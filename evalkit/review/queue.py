@@ -1,31 +1,38 @@
 """The review queue: search, filters, order and pages of the cases, and progress.
 
-A :class:`QueueQuery` selects cases, and a :class:`QueuePage` is the result that one expert sees.
+A :class:`QueueQuery` selects cases, a :class:`QueueList` puts them in the order in which one reviewer sees and gets them,
+and a :class:`QueuePage` is a page of it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.issue import IssueSeverity, ShippedAgent
 from evalkit.review.case_files import PATIENT_QUESTIONS, read_review
 from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, hash_review_file
 from evalkit.review.kinds import CASE_KINDS
-from evalkit.review.packet import ReviewReason, ReviewStatus
+from evalkit.review.packet import ReviewReason, ReviewStatus, ReviewTask
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
     REVIEWS_FOLDER,
     CaseAgeCutoffs,
+    ColleagueReply,
     OutputFolder,
     OutputIndex,
     ReviewChainHead,
     packet_file_name,
 )
+
+if TYPE_CHECKING:
+    from evalkit.review.claiming import ClaimHolder
 
 #: The statuses of cases that still need a decision: all but ``completed``.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
@@ -34,6 +41,15 @@ QueueOrder = Literal["worst", "oldest", "newest", "name", "pages"]
 FacetCounts = Mapping[str, Mapping[str, int]]
 
 _ROWS_PER_PAGE = 50
+#: Every so many cases, a reviewer gets an audit or sample, so that these get reviewed too.
+AUDIT_INTERVAL = 8
+#: The most audits and samples that are interleaved: enough for some 400 cases, after which the list has moved on.
+_MAX_WOVEN_CASES = 50
+_NO_RESTRICTIONS = Permissions()
+#: Time after which a claim expires unless it is renewed.
+CLAIM_DURATION = timedelta(minutes=15)
+#: Time without a heartbeat after which a reviewer's own claim in another tab counts as abandoned.
+_LONGEST_SILENCE = timedelta(seconds=40)
 _PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 
@@ -61,6 +77,8 @@ class QueueQuery:
     """The order; ``pages`` means fewest pages first. Deferred cases always follow the pending ones, finished ones are last."""
     show_finished: bool = False
     """True if completed cases are listed too."""
+    all_tasks: bool = False
+    """True if cases of all tasks are listed, not only those of the reviewer's tasks."""
     page: int = 0
     """The page of the list, from 0; a number beyond the last page selects the last page."""
     rows: int = _ROWS_PER_PAGE
@@ -82,6 +100,7 @@ class QueueQuery:
             **{name: text for name, text in filters.items() if text in (FILTER_VALUES[name] or (text,)) and text},
             sort=requested["sort"] if requested.get("sort") in get_args(QueueOrder) else "worst",
             show_finished=requested.get("show_finished") is True,
+            all_tasks=requested.get("all_tasks") is True,
             # SQLite's integers have 64 bits, and the page is multiplied by the number of rows.
             page=min(max(page, 0), 2**31) if isinstance(page, int) else 0,
         )
@@ -112,7 +131,7 @@ class QueueRow:
     major: int
     minor: int
     decision_reason: str
-    """The sentence that says why a person is asked; empty in a blind case."""
+    """The question of the worst issue, or the reason why a person is asked; empty in a blind case."""
     review_reason: ReviewReason
     status: ReviewStatus
     holder: str | None
@@ -141,6 +160,12 @@ class QueueRow:
     needs_adjudicator: bool
     """True if only an adjudicator may decide the case and this reviewer is none."""
 
+    @property
+    def can_come_next(self) -> bool:
+        """True if the case waits and this reviewer may decide it."""
+        is_waiting = self.status in ("pending", "in_review") and self.holder is None
+        return is_waiting and not (self.is_barred or self.needs_adjudicator)
+
 
 @dataclass(frozen=True)
 class QueuePage:
@@ -159,7 +184,7 @@ class QueuePage:
     deferred: int = 0
     """Number of deferred cases."""
     matching: int = 0
-    """Number of cases that match search and filters, on all pages."""
+    """Number of cases on all pages: those that match search and filters, and the audits and samples among them."""
     facets: FacetCounts = field(default_factory=dict)
     """For each filter, its possible values with the number of cases that match the search and all other filters."""
     view: QueueQuery = QueueQuery()
@@ -168,6 +193,16 @@ class QueuePage:
     """The role of the reviewer who looks at the queue."""
     is_read_only: bool = False
     """True if this reviewer may not decide cases."""
+    drawn: int = 0
+    """Number of audits and samples that wait for this reviewer, whatever the filters."""
+    drawn_since: str | None = None
+    """Time at which the oldest of them was created (ISO 8601, UTC)."""
+    next_case_id: str = ""
+    """The case on this page that comes next; empty if it is on another page, or if there is none."""
+    tasks: tuple[ReviewTask, ...] = ()
+    """The tasks to which the list is limited unless ``all_tasks`` is set; empty for all."""
+    replies: tuple[ColleagueReply, ...] = ()
+    """Colleagues' replies to this reviewer's questions about open cases."""
 
 
 @dataclass(frozen=True)
@@ -228,72 +263,136 @@ def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewCha
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
 
-def select_rows_matching_facets_and_page(
-    index: OutputIndex, queue_query: QueueQuery, now: datetime, reviewer: str
-) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
-    """Select the index rows of one page of the queue.
+class QueueList:
+    """The list of cases in the order in which one reviewer sees and gets them.
 
-    Return the rows, the number of matching cases on all pages, the facet counts and the number of the page. Finished cases
-    that ``reviewer`` must not read yet are left out.
+    From the reviewer's place on, every eighth waiting case is an audit or sample of the reviewer's tasks, whatever the
+    filters; the others that match follow the waiting cases.
     """
-    queue_times = CaseAgeCutoffs(
-        format_iso_seconds(now),
-        format_iso_seconds(now - timedelta(days=1)),
-        format_iso_seconds(now - timedelta(days=7)),
-    )
-    excluded_reader = reviewer if queue_query.show_finished and index.case_list.has_withheld_cases(reviewer) else None
-    groups = index.case_list.count_cases_by_facets(
-        queue_times,
-        include_finished=queue_query.show_finished,
-        name_search=queue_query.search,
-        hide_withheld_from=excluded_reader,
-    )
-    column_filters = {
-        _get_filter_column(name): value for name in FILTER_VALUES if (value := getattr(queue_query, name)) is not None
-    }
-    matching = sum(group["count"] for group in groups if _is_group_matching(group, column_filters))
-    page = min(queue_query.page, max(matching - 1, 0) // queue_query.rows)
-    rows = (
-        index.case_list.list_queue_page(
-            queue_times,
-            include_finished=queue_query.show_finished,
-            name_search=queue_query.search,
-            hide_withheld_from=excluded_reader,
-            facet_values=column_filters,
-            order=queue_query.sort,
-            limit=queue_query.rows,
-            offset=page * queue_query.rows,
-            known_matching_count=matching,
+
+    def __init__(
+        self,
+        index: OutputIndex,
+        queue_query: QueueQuery,
+        now: datetime,
+        holder: ClaimHolder,
+        permissions: Permissions = _NO_RESTRICTIONS,
+        place: str = "",
+    ) -> None:
+        """Count the cases of the list.
+
+        ``place`` is the case_id after which the reviewer goes on; empty for the top.
+        """
+        self._case_list, self.query, self._holder, self._permissions = index.case_list, queue_query, holder, permissions
+        self._now = now
+        self._cutoffs = CaseAgeCutoffs(
+            format_iso_seconds(now),
+            format_iso_seconds(now - timedelta(days=1)),
+            format_iso_seconds(now - timedelta(days=7)),
         )
-        if matching
-        else []
-    )
-    return (
-        rows,
-        matching,
-        {name: _count_facet_values(groups, _get_filter_column(name), column_filters) for name in FILTER_VALUES},
-        page,
-    )
+        needs_check = queue_query.show_finished and self._case_list.has_withheld_cases(holder.reviewer)
+        tasks = () if queue_query.all_tasks else permissions.tasks
+        self._scope: dict[str, Any] = {
+            "include_finished": queue_query.show_finished,
+            "name_search": queue_query.search,
+            "hide_withheld_from": holder.reviewer if needs_check else None,
+            "tasks": tasks,
+        }
+        self._filters = {
+            _get_filter_column(name): value
+            for name in FILTER_VALUES
+            if (value := getattr(queue_query, name)) is not None
+        }
+        groups = self._case_list.count_cases_by_facets(self._cutoffs, **self._scope)
+        self.facets = {
+            name: _count_facet_values(groups, _get_filter_column(name), self._filters) for name in FILTER_VALUES
+        }
+        counts = Counter[int]()
+        for group in groups:
+            counts[group["standing"]] += group["count"] * _is_group_matching(group, self._filters)
+        narrowed: dict[str, Any] = {"name_search": queue_query.search, "facet_values": self._filters}
+        self.drawn = (
+            []
+            if permissions.is_read_only
+            else self._case_list.list_drawn_cases(
+                self._cutoffs, reviewer=holder.reviewer, tasks=permissions.tasks, **narrowed
+            )
+        )
+        #: Position in the list from which audits are interleaved, and at which the search for the next case begins.
+        self.place = (
+            self._case_list.count_cases_before(place, self._cutoffs, tasks=tasks, order=queue_query.sort, **narrowed)
+            if place
+            else 0
+        )
+        first = self.place + AUDIT_INTERVAL - 1 - index.count_closed_cases(reviewer=holder.reviewer) % AUDIT_INTERVAL
+        # An audit never follows the last ordinary case: audits that match are listed there anyway.
+        slot_count = max(ceil((counts[0] - first) / (AUDIT_INTERVAL - 1)), 0)
+        woven_cases = self.drawn[: min(slot_count, _MAX_WOVEN_CASES)]
+        self._woven = {first + AUDIT_INTERVAL * number: case["case_id"] for number, case in enumerate(woven_cases)}
+        added_count = sum(not case["is_matching"] for case in woven_cases)
+        self._unwoven_count = counts.total() - len(woven_cases) + added_count
+        self.length, self.waiting = counts.total() + added_count, counts[0] + counts[1] + added_count
+
+    def load_rows(self, start: int, limit: int) -> list[QueueRow]:
+        """Load the rows from position ``start`` (from 0) on, at most ``limit``."""
+        woven_here = {place: case_id for place, case_id in self._woven.items() if start <= place < start + limit}
+        rows = self._case_list.list_queue_page(
+            self._cutoffs,
+            **self._scope,
+            facet_values=self._filters,
+            order=self.query.sort,
+            limit=limit - len(woven_here),
+            offset=start - sum(place < start for place in self._woven),
+            known_matching_count=self._unwoven_count,
+            left_out_ids=list(self._woven.values()),
+            added_ids=list(woven_here.values()),
+        )
+        row_by_case_id = {row["case_id"]: row for row in rows}
+        woven_rows = [(place, row_by_case_id.pop(case_id)) for place, case_id in woven_here.items()]
+        page_rows = list(row_by_case_id.values())
+        for place, row in woven_rows:
+            page_rows.insert(place - start, row)
+        return [build_queue_row(row, self._holder, self._now, self._permissions) for row in page_rows]
+
+    def find_next_case_id(self) -> str | None:
+        """Find the first case from the reviewer's place on, or from the top, that the reviewer may decide."""
+        for start, end in ((self.place, self.waiting), (0, min(self.place, self.waiting))):
+            for position in range(start, end, _ROWS_PER_PAGE):
+                for row in self.load_rows(position, min(_ROWS_PER_PAGE, end - position)):
+                    if row.can_come_next:
+                        return row.case_id
+        return None
 
 
-def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissions: Permissions) -> QueueRow:
+def compute_abandoned_expiry(now: datetime) -> str:
+    """Compute the expiry (ISO 8601, UTC) up to which a claim's tab no longer answers."""
+    return format_iso_seconds(now + CLAIM_DURATION - _LONGEST_SILENCE)
+
+
+def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, permissions: Permissions) -> QueueRow:
     """Convert a row of the index to the row that this reviewer's tab shows.
 
-    If the agent's answer must stay hidden, issue counts and reason are removed.
+    If the agent's answer must stay hidden, issue counts and reason are removed. The reviewer's own claim in a tab that no
+    longer answers is left out, because the reviewer takes it back by opening the case.
     """
     is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
     copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
     hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
+    is_mine = (row["holder"], row["session"]) == (holder.reviewer, holder.tab_id)
+    is_abandoned = (
+        row["holder"] == holder.reviewer and not is_mine and row["expires_at"] <= compute_abandoned_expiry(now)
+    )
     return QueueRow(
         **copied_fields
         | hidden_fields
+        | ({"holder": None, "since": None} if is_abandoned else {})
         | {
             "status": row["review_status"],
-            "is_mine": (row["holder"], row["session"]) == (reviewer, tab_id),
+            "is_mine": is_mine,
             "created_at": row["created_at"] or "",
             "agents": _split_commas(row["agents"]),
             "is_blind": is_hidden,
-            "is_barred": reviewer in excluded_reviewers,
+            "is_barred": holder.reviewer in excluded_reviewers,
             "needs_adjudicator": permissions.is_reserved_for_adjudicator(row["case_id"], excluded_reviewers),
         }
     )

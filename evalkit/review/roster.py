@@ -11,18 +11,19 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
 from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, UsageError
+from evalkit.review.packet import ReviewTask
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import ROSTER_FILE, OutputFolder, parse_stored_record
 
-#: Version of a roster with roles. A roster without roles is written as version 1, so that older versions of evalkit, which
-#: would ignore roles, refuse only rosters that have some.
+#: Version of a roster with roles or tasks. A roster without them is written as version 1, so that older versions of
+#: evalkit, which would ignore them, refuse only rosters that have some.
 SCHEMA_VERSION = 2
 
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,40}")
@@ -39,6 +40,8 @@ class _RosterContent(StrictRecord):
     """SHA-256 (hex) of each reviewer's login code, by name."""
     roles: dict[str, ReviewerRole] = {}
     """Roles other than expert, by name, including those of removed reviewers."""
+    tasks: dict[str, tuple[ReviewTask, ...]] = {}
+    """The tasks of reviewers who have only some, by name, including those of removed reviewers."""
 
 
 class ReviewerRoster:
@@ -64,7 +67,7 @@ class ReviewerRoster:
         return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
 
     def get_permissions(self, reviewer: str) -> Permissions:
-        """Get the permissions that follow from a reviewer's role.
+        """Get the permissions that follow from a reviewer's role and tasks.
 
         A name that was never on the roster, for example of a notebook's user, has the role expert.
         """
@@ -72,7 +75,7 @@ class ReviewerRoster:
         adjudicators = (
             other_name for other_name in sorted(roster.reviewers) if roster.roles.get(other_name) == "adjudicator"
         )
-        return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators))
+        return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators), roster.tasks.get(reviewer, ()))
 
     def set_role(self, name: str, role: ReviewerRole) -> None:
         """Change a reviewer's role, effective immediately; the login code stays valid.
@@ -81,7 +84,7 @@ class ReviewerRoster:
         """
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster_requiring_reviewer(name)
-            self._write_roster(roster.reviewers, {**roster.roles, name: role})
+            self._write_roster(roster, roles={**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
         """Remove a reviewer, so that their login code and open logins become invalid.
@@ -93,16 +96,22 @@ class ReviewerRoster:
             roster = self._read_roster_requiring_reviewer(name)
             # Roles are kept: a removed analyst whose page is still open must not become an expert.
             self._write_roster(
-                {other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
-                roster.roles,
+                roster,
+                reviewers={other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
             )
 
     def add_reviewer_or_replace_code(
-        self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
+        self,
+        reviewer: str,
+        pick_letter: LetterPicker = secrets.choice,
+        *,
+        role: ReviewerRole | None = None,
+        tasks: Sequence[ReviewTask] | None = None,
     ) -> str:
         """Create and return a reviewer's login code; it replaces an earlier code.
 
         ``role`` is the reviewer's new role; None keeps the role of an existing reviewer, and makes a new reviewer an expert.
+        ``tasks`` are the reviewer's new tasks; None keeps those of an existing reviewer, and gives a new reviewer all.
         UsageError if the name is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME_PATTERN.fullmatch(reviewer):
@@ -114,8 +123,12 @@ class ReviewerRoster:
         code = "-".join("".join(pick_letter(_CODE_LETTERS) for _ in range(_GROUP_LENGTH)) for _ in range(_CODE_GROUPS))
         with hold_case_write_lock(self._output_folder):
             roster = self._read_roster()
-            roles = roster.roles if role is None else {**roster.roles, reviewer: role}
-            self._write_roster({**roster.reviewers, reviewer: hash_login_code(code)}, roles)
+            self._write_roster(
+                roster,
+                reviewers={**roster.reviewers, reviewer: hash_login_code(code)},
+                roles=roster.roles if role is None else {**roster.roles, reviewer: role},
+                tasks=roster.tasks if tasks is None else {**roster.tasks, reviewer: tuple(dict.fromkeys(tasks))},
+            )
         return code
 
     def find_reviewer_by_code(self, code: str) -> str | None:
@@ -150,10 +163,21 @@ class ReviewerRoster:
             return _RosterContent(reviewers={})
         return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
 
-    def _write_roster(self, digests: Mapping[str, str], roles: Mapping[str, ReviewerRole]) -> None:
-        other_roles = {name: role for name, role in roles.items() if role != "expert"}
-        header = {"schema_version": SCHEMA_VERSION, "roles": other_roles} if other_roles else {"schema_version": 1}
-        self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(digests)})
+    def _write_roster(self, roster: _RosterContent, **changed_fields: Mapping[str, Any]) -> None:
+        fields: dict[str, Any] = {
+            "reviewers": roster.reviewers,
+            "roles": roster.roles,
+            "tasks": roster.tasks,
+        } | changed_fields
+        limits = {
+            "roles": {name: role for name, role in fields["roles"].items() if role != "expert"},
+            "tasks": {
+                name: tasks for name, tasks in fields["tasks"].items() if set(tasks) != set(get_args(ReviewTask))
+            },
+        }
+        stored_limits = {name: limit for name, limit in limits.items() if limit}
+        header = {"schema_version": SCHEMA_VERSION, **stored_limits} if stored_limits else {"schema_version": 1}
+        self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(fields["reviewers"])})
 
 
 def hash_login_code(code: str) -> str:

@@ -7,10 +7,12 @@ notebook and a screen, follow the same rules.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median
@@ -18,23 +20,22 @@ from statistics import median
 from pydantic import ValidationError
 
 from evalkit.core.clocks import format_iso_seconds
-from evalkit.errors import ReviewConflict, ReviewRefused, UsageError
+from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
-from evalkit.review.case_files import read_packet, read_packet_bundle
+from evalkit.review.case_files import read_numbered_reviews, read_packet, read_packet_bundle
 from evalkit.review.claiming import (
-    CLAIM_DURATION,
     ClaimHolder,
     recompute_and_save_case_status,
     reconcile_statuses_with_claims,
     try_write_packet_status,
 )
 from evalkit.review.draft import Draft
-from evalkit.review.ground_truth import Review, find_newest_revision
+from evalkit.review.ground_truth import Review, ReviewOutcome, find_newest_revision
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import (
-    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
     ReviewReason,
     SMEPacket,
     compute_packet_digest,
@@ -42,29 +43,38 @@ from evalkit.review.packet import (
 )
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.queue import (
+    CLAIM_DURATION,
     OPEN_STATUSES,
+    QueueList,
     QueuePage,
     QueueQuery,
     ReviewProgress,
-    build_queue_row,
-    select_rows_matching_facets_and_page,
 )
 from evalkit.review.review_helper import require_folder_and_get_reviewer_name
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import Submission, build_incomplete_review_error
 from evalkit.review.submitter import BrowserTab, ReviewSubmitter
 from evalkit.review.write_lock import hold_case_write_lock
-from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
+from evalkit.store import (
+    CaseClaim,
+    CaseView,
+    ColleagueReply,
+    Deferral,
+    OutputFolder,
+    OutputIndex,
+    QueuePlace,
+    StoredDraft,
+    packet_file_name,
+)
 
 __all__ = ["ReviewCase", "ReviewSession", "SubmissionReceipt"]
 
 _log = logging.getLogger(__name__)
 
-#: Every so many cases, a reviewer gets an audit or sample instead of the worst case, so that these get reviewed too.
-AUDIT_INTERVAL = 8
-#: The least time between two renewals of a claim.
-_MIN_RENEWAL_INTERVAL = timedelta(seconds=30)
-_FIRST_PAGE_QUERY = QueueQuery()
+#: The least time between two renewals of a claim; much shorter than the silence after which a claim counts as abandoned.
+_MIN_RENEWAL_INTERVAL = timedelta(seconds=15)
+#: The number of own cases that a reviewer can reopen from the queue.
+_RECENT_CASES = 10
 _SAMPLED_REASONS: tuple[ReviewReason, ...] = ("audit", "sample")
 
 
@@ -93,6 +103,24 @@ class SubmissionReceipt:
 
 
 @dataclass(frozen=True)
+class RecentCase:
+    """A case that the reviewer finished lately."""
+
+    case_id: str
+    pdf_filename: str
+    outcome: ReviewOutcome
+    closed_at: str
+    """Time of the review (ISO 8601, UTC)."""
+    seconds_active: float | None
+    """Seconds that the review took; None if unknown."""
+
+
+def compute_case_address(case_id: str) -> str:
+    """Compute the part of a case's URL: 12 hex digits, because a case_id may hold a patient's name."""
+    return hashlib.sha256(case_id.encode(errors="replace")).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
 class _UndoableSubmission:
     case_id: str
     revision: int
@@ -109,6 +137,8 @@ class _OpenedCase:
     opened_at: str
     claim: CaseClaim | None
     """This tab's claim as last renewed; None if the case was opened only for reading."""
+    is_drawn: bool
+    """True if the case is an audit or sample, after which the reviewer's place in the list stays."""
 
     @property
     def is_locked(self) -> bool:
@@ -147,6 +177,7 @@ class ReviewSession:
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}
         self._last_submission: _UndoableSubmission | None = None
+        self._place = self._index.reviewer_records.find_place(reviewer_name) or QueuePlace(reviewer_name, "{}", "")
 
     def close(self) -> None:
         """Release the claims of this session and close the database.
@@ -163,28 +194,74 @@ class ReviewSession:
         """The reviewer's current role."""
         return self._permissions.role
 
-    def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
-        """Load one page of the queue, with counts of open cases and today's decisions."""
-        now, permissions = self._clock(), self._permissions
-        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
-        rows, matching, facets, page = select_rows_matching_facets_and_page(
-            self._index, query, now, self._holder.reviewer
+    @property
+    def queue_query(self) -> QueueQuery:
+        """The filters, order and page of the list, as the reviewer left them in any session."""
+        return QueueQuery.from_message(json.loads(self._place.query))
+
+    def choose_queue_query(self, query: QueueQuery) -> None:
+        """Keep filters, order and page of the list for this reviewer.
+
+        With other filters or another order, the reviewer goes on from the top of the list.
+        """
+        is_same_list = replace(query, page=0) == replace(self.queue_query, page=0)
+        self._save_place(
+            replace(self._place, query=json.dumps(asdict(query)), **({} if is_same_list else {"case_id": ""}))
         )
-        counts = self._index.case_list.count_by_status()
+
+    def return_to_top(self) -> None:
+        """Go on from the top of the list."""
+        self._save_place(replace(self._place, case_id=""))
+
+    def load_queue_page(self, query: QueueQuery | None = None) -> QueuePage:
+        """Load one page of the queue, with counts of open cases and today's decisions.
+
+        None as the query: the list as the reviewer left it.
+        """
+        permissions, reviewer = self._permissions, self._holder.reviewer
+        queue_list = self._load_queue_list(query or self.queue_query)
+        page_rows = queue_list.query.rows
+        page = min(queue_list.query.page, max(queue_list.length - 1, 0) // page_rows)
+        rows = queue_list.load_rows(page * page_rows, page_rows)
+        rows_from_place = rows[max(queue_list.place - page * page_rows, 0) :]
+        counts = self._index.case_list.count_by_status(permissions.tasks)
         midnight = self._compute_last_midnight()
         return QueuePage(
-            rows=tuple(build_queue_row(row, self._holder.reviewer, self._holder.tab_id, permissions) for row in rows),
+            rows=tuple(rows),
             pending=counts.get("pending", 0),
             in_review=counts.get("in_review", 0),
             done_today=self._index.count_closed_cases(since=midnight),
-            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=self._holder.reviewer),
+            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             deferred=counts.get("deferred", 0),
-            matching=matching,
-            facets=facets,
-            view=replace(query, page=page),
+            matching=queue_list.length,
+            facets=queue_list.facets,
+            view=replace(queue_list.query, page=page),
             role=permissions.role,
             is_read_only=permissions.is_read_only,
+            drawn=len(queue_list.drawn),
+            drawn_since=queue_list.drawn[0]["created_at"] if queue_list.drawn else None,
+            next_case_id=""
+            if permissions.is_read_only or queue_list.place < page * page_rows
+            else next((row.case_id for row in rows_from_place if row.can_come_next), ""),
+            tasks=permissions.tasks,
+            replies=tuple(self._index.reviewer_records.list_replies(reviewer)),
         )
+
+    def _load_queue_list(self, query: QueueQuery) -> QueueList:
+        now = self._clock()
+        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
+        return QueueList(self._index, query, now, self._holder, self._permissions, self._place.case_id)
+
+    def _save_place(self, place: QueuePlace) -> None:
+        if place != self._place:
+            self._place = place
+            with suppress(StoreError):  # a full disk must not keep the reviewer from the list
+                stored_query = asdict(replace(self.queue_query, search=""))  # what was searched may be a patient's name
+                self._index.reviewer_records.save_place(replace(place, query=json.dumps(stored_query)))
+
+    def _go_on_after(self, case_id: str, opened_case: _OpenedCase) -> None:
+        if not opened_case.is_drawn:
+            self._save_place(replace(self._place, case_id=case_id))
 
     def measure_progress(self) -> ReviewProgress:
         """Count open cases and this reviewer's decisions, with their median time per case."""
@@ -193,7 +270,7 @@ class ReviewSession:
         durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
             reviewer
         )
-        counts = self._index.case_list.count_by_status()
+        counts = self._index.case_list.count_by_status(self._permissions.tasks)
         return ReviewProgress(
             done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
@@ -201,25 +278,74 @@ class ReviewSession:
         )
 
     def choose_next_case_id(self) -> str | None:
-        """Choose the case that this reviewer should decide next; None if there is none.
+        """Choose the next case of the reviewer's list, after the case that the reviewer finished last; None if there is none.
 
-        This is the worst pending case that the reviewer may decide; every eighth time it is an audit or sample if one is
-        pending. None also for a reviewer who may only read cases.
+        None also for a reviewer who may only read cases.
         """
-        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
-        permissions = self._permissions
-        if permissions.is_read_only:
-            return None
-        find_worst_case_id = partial(
-            self._index.case_list.find_worst_pending_case_id,
-            reviewer=self._holder.reviewer,
-            reserved_case_id_suffix=ADJUDICATION_SUFFIX,
-            reserved_for_reviewers=permissions.responsible_adjudicators,
+        return None if self._permissions.is_read_only else self._load_queue_list(self.queue_query).find_next_case_id()
+
+    def find_case_id(self, address: str) -> str | None:
+        """Find the case of an address, see ``compute_case_address``; None if there is none."""
+        return next(
+            (case_id for case_id in self._index.list_case_ids() if compute_case_address(case_id) == address), None
         )
-        is_sample_due = (
-            self._index.count_closed_cases(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
+
+    def list_recent_cases(self) -> list[RecentCase]:
+        """List the ten cases that this reviewer finished last, newest first."""
+        recent_cases = []
+        for row in self._index.list_closed_cases(self._holder.reviewer, _RECENT_CASES):
+            with suppress(StoreError):  # a damaged case is reported when it is opened
+                chain = read_numbered_reviews(self._output_folder, row["case_id"])
+                recent_cases.append(
+                    RecentCase(
+                        row["case_id"],
+                        row["pdf_filename"],
+                        chain[-1][1].outcome,
+                        row["closed_at"],
+                        row["seconds_active"],
+                    )
+                )
+        return recent_cases
+
+    def reopen_case(self, case_id: str) -> None:
+        """Reopen one of the reviewer's last cases, with the answer that was submitted as the draft.
+
+        ReviewRefused if the case is not among the ten that the reviewer finished last, or cannot be reopened.
+        """
+        if case_id not in [recent_case.case_id for recent_case in self.list_recent_cases()]:
+            raise ReviewRefused(
+                f"case {case_id!r} is not among the cases that you finished last",
+                code="REVIEW-NOT-RECENT",
+                remedy="Reopen it with a reason: SMEReviewHelper.reopen(case_id, reason).",
+            )
+        opinions = CaseOpinions.read(self._output_folder, case_id)
+        revision, review = opinions.numbered_reviews_by_case_id[case_id][-1]
+        packet_sha256, draft = self._compute_stored_packet_digest(case_id), opinions.reconstruct_draft(review)
+        self._reopen_with_draft(
+            _UndoableSubmission(case_id, revision, packet_sha256, draft), "reopened by the reviewer"
         )
-        return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
+
+    def reply_to_colleague(self, case_id: str, sentence: str) -> None:
+        """Reply to the colleague who deferred the open case, or who asks for this second opinion.
+
+        ReviewRefused without a sentence, or if no colleague has asked.
+        """
+        self._require_open(case_id)
+        self._permissions.require_deciding_role(case_id)
+        asker = self._find_asker(case_id)
+        if not sentence.strip() or not asker:
+            raise build_incomplete_review_error("there is nothing to reply to, or no reply", "Type a sentence.")
+        now = format_iso_seconds(self._clock())
+        self._index.reviewer_records.save_reply(
+            ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now)
+        )
+
+    def _find_asker(self, case_id: str) -> str:
+        deferral = self._index.deferrals.find_deferral(case_id)
+        asking_review = CaseOpinions.read(self._output_folder, case_id).review_requesting_second_opinion
+        if deferral:
+            return deferral.reviewer
+        return asking_review.reviewer if asking_review and case_id.endswith(SECOND_SUFFIX) else ""
 
     def open_and_claim_case(self, case_id: str, *, take_over: bool = False, look_again: bool = False) -> ReviewCase:
         """Open a case with its saved draft, and claim it for this tab for 15 minutes.
@@ -264,6 +390,7 @@ class ReviewSession:
                 compute_packet_digest(packet),
                 format_iso_seconds(now),
                 claim,
+                packet.review_reason in _SAMPLED_REASONS,
             )
         self._opened_cases[case_id] = opened_case
         draft, saved_at = (
@@ -430,6 +557,7 @@ class ReviewSession:
             )
             self._index.claims.remove_claim(case_id)
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
+        self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
         return format_iso_seconds(now)
 
@@ -459,6 +587,7 @@ class ReviewSession:
         self._last_submission = (
             None if feedback else undoable_submission
         )  # after the feedback on an attention check, nothing can be undone
+        self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
         can_look_again = case.is_blind and review.after and not (feedback or review.second_opinion)
@@ -491,19 +620,22 @@ class ReviewSession:
                 code="REVIEW-NOTHING-TO-UNDO",
                 remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
-        submission = self._last_submission
+        case_id = self._last_submission.case_id
+        self._reopen_with_draft(self._last_submission, "undone by the reviewer")
+        return case_id
+
+    def _reopen_with_draft(self, submission: _UndoableSubmission, reason: str) -> None:
         # The draft is stored before the case is reopened, so that a crash in between does not lose it.
         with hold_case_write_lock(self._output_folder, submission.case_id):
             now = self._store_draft_and_get_time(submission.case_id, submission.draft, submission.packet_sha256)
         try:
-            self._submitter.reopen_case(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
+            self._submitter.reopen_case(submission.case_id, reason, base_revision=submission.revision)
         except ReviewRefused:
             self._index.drafts.remove_tab_and_older_drafts(
                 submission.case_id, self._holder.reviewer, self._holder.tab_id, other_tabs_saved_until=now
             )
             raise
         self._last_submission = None
-        return submission.case_id
 
     def release_case(self, case_id: str) -> None:
         """Release this session's claim on a case; the draft is kept.

@@ -1,10 +1,10 @@
 """Storage of the output folder: JSON files are the truth, the database an index.
 
 An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables
-of documents, cases and closed cases, which can always be rebuilt from the files. Six further tables cannot be rebuilt,
+of documents, cases and closed cases, which can always be rebuilt from the files. Eight further tables cannot be rebuilt,
 and a rebuild leaves them alone: claims (who has which case open), drafts (unsubmitted work), deferrals (postponed cases
-and why), the journal of language models' answers, the view log (who opened which case), and the digest of each case's
-newest review.
+and why), replies to questions, each reviewer's place in the list, the journal of language models' answers, the view log
+(who opened which case), and the digest of each case's newest review.
 """
 
 from evalkit.store.call_journal import ModelCall
@@ -59,6 +59,7 @@ from evalkit.store.output_folder import (
 )
 from evalkit.store.output_location import parse_output_location
 from evalkit.store.review_heads import ReviewChainHead
+from evalkit.store.reviewer_records import ColleagueReply, QueuePlace
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
 from evalkit.store.view_log import CaseView
 
@@ -83,11 +84,13 @@ __all__ = [
     "CaseAgeCutoffs",
     "CaseClaim",
     "CaseView",
+    "ColleagueReply",
     "Deferral",
     "LocalOutputFolder",
     "ModelCall",
     "OutputFolder",
     "OutputIndex",
+    "QueuePlace",
     "ReviewChainHead",
     "StoredDraft",
     "build_dict_without_duplicate_keys",

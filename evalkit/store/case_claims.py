@@ -29,22 +29,26 @@ class CaseClaims:
 
     _database: Database
 
-    def acquire_or_get_live_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
+    def acquire_or_get_live_claim(
+        self, wanted_claim: CaseClaim, *, now: str, own_abandoned_until: str = "", take_over: bool = False
+    ) -> CaseClaim:
         """Acquire the wanted claim, or return the live claim of somebody else.
 
         One statement compares and writes, so of several threads or processes exactly one gets a free case. The same tab
-        renews its claim, which keeps its ``since``; ``take_over`` replaces the claim of anyone.
+        renews its claim, which keeps its ``since``; ``take_over`` replaces the claim of anyone. A claim of the same
+        reviewer in another tab is replaced if it expires at ``own_abandoned_until`` or before.
         """
         row = database_tables.claims.c
         is_live = row.expires_at > now
         is_own = sa.and_(row.reviewer == wanted_claim.reviewer, row.session == wanted_claim.session)
+        is_abandoned = sa.and_(row.reviewer == wanted_claim.reviewer, row.expires_at <= own_abandoned_until)
         since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted_claim.since)
         with self._database.transaction() as connection:
             upsert = self._database.build_insert(database_tables.claims).values(**asdict(wanted_claim))
             conditional_upsert = upsert.on_conflict_do_update(
                 index_elements=[row.case_id],
                 set_={**asdict(wanted_claim), "since": since},
-                where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+                where=sa.true() if take_over else sa.or_(is_own, is_abandoned, sa.not_(is_live)),
             ).returning(database_tables.claims)
             # If the statement wrote nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
             # that of the row, which it takes before it compares), so the other claim is still there.

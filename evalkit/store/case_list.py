@@ -12,7 +12,8 @@ from sqlalchemy.ext.compiler import compiles
 from evalkit.store import database_tables
 from evalkit.store.database import Database, fold_for_search
 
-_FINISHED_STANDING = 2  # the value of ``standing`` of a finished case
+# The values of ``standing`` of a waiting audit or sample, and of a finished case.
+_DRAWN_STANDING, _FINISHED_STANDING = 1, 3
 
 WORST_FIRST = (
     *(database_tables.cases.c[name].desc() for name in ("blocker", "major", "minor")),
@@ -76,10 +77,11 @@ class CaseList:
 
     _database: Database
 
-    def count_by_status(self) -> dict[str, int]:
-        """Count the cases of each review status."""
+    def count_by_status(self, tasks: Sequence[str] = ()) -> dict[str, int]:
+        """Count the cases of each review status; only those of ``tasks``, if any."""
         status = database_tables.cases.c.review_status
         query = sa.select(status, sa.func.count().label("case_count")).group_by(status)
+        query = query.where(*_build_task_conditions(tasks))
         return {row["review_status"]: row["case_count"] for row in self._database.fetch_rows(query)}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
@@ -97,21 +99,24 @@ class CaseList:
         include_finished: bool,
         name_search: str = "",
         hide_withheld_from: str | None = None,
+        tasks: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """Count the cases of each combination of facets, as rows with the key ``count``.
 
         Facets are ``severity`` (of the worst open issue, or none), ``dominant_type`` (or ``cannot tell``), ``agents``
         (joined by commas), ``review_reason``, ``source``, ``kind`` and ``age`` (day, week, older). A facet that a blind
-        case must not show yet is empty. A combination has several rows if some of its cases are deferred or finished.
+        case must not show yet is empty. A combination has a row for each ``standing`` that its cases have.
 
         ``name_search`` is a part of a file name or case id, case-insensitive and without wildcards. Cases withheld from
-        the reviewer ``hide_withheld_from``, if one is named, are left out: see ``has_withheld_cases``.
+        the reviewer ``hide_withheld_from``, if one is named, are left out: see ``has_withheld_cases``. Only cases of
+        ``tasks`` are counted, if any are named.
         """
         age_conditions = _build_age_conditions(age_cutoffs)
+        key_columns = (database_tables.cases.c.standing, database_tables.cases.c.told)
         query = (
-            sa.select(database_tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
-            .where(*_build_list_conditions(include_finished, name_search, hide_withheld_from))
-            .group_by(database_tables.cases.c.standing, database_tables.cases.c.told)
+            sa.select(*key_columns, *(sa.func.count().filter(age) for age in age_conditions.values()))
+            .where(*_build_list_conditions(include_finished, name_search, hide_withheld_from, tasks))
+            .group_by(*key_columns)
         )
         with self._database.open_index_scan_connection() as connection:
             return [
@@ -124,9 +129,10 @@ class CaseList:
                         )
                     ),
                     "age": age,
+                    "standing": standing,
                     "count": count,
                 }
-                for joined_facets, *counts in connection.execute(query)
+                for standing, joined_facets, *counts in connection.execute(query)
                 for age, count in zip(age_conditions, counts, strict=True)
                 if count
             ]
@@ -138,26 +144,31 @@ class CaseList:
         include_finished: bool,
         name_search: str = "",
         hide_withheld_from: str | None = None,
+        tasks: Sequence[str] = (),
         facet_values: Mapping[str, str],
         order: str,
         limit: int,
         offset: int,
         known_matching_count: int | None = None,
+        left_out_ids: Sequence[str] = (),
+        added_ids: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """List one page of the queue: cases with their facets, claim and deferral.
 
-        The keys of a claim are ``holder``, ``session`` and ``since``, of a deferral ``deferred_by`` and
+        The keys of a claim are ``holder``, ``session``, ``since`` and ``expires_at``, of a deferral ``deferred_by`` and
         ``deferred_because``. ``facet_values`` has the wanted value of each filtered facet, by the names of
         ``count_cases_by_facets``; for ``agents`` the name of one agent. ``order`` is
         ``worst``, ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after pending
-        ones, completed ones last. With ``known_matching_count``, pages of the second half are counted from the end,
+        ones, completed ones last. The cases ``left_out_ids`` are not listed, those of ``added_ids`` in addition to the
+        page, whether or not they match. With ``known_matching_count``, pages of the second half are counted from the end,
         which takes at most half as long.
         """
         claim = database_tables.claims.c
         # Claims and deferrals are looked up only for the cases of the page.
         page_ids = sa.select(database_tables.cases.c.case_id).where(
-            *_build_list_conditions(include_finished, name_search, hide_withheld_from),
+            *_build_list_conditions(include_finished, name_search, hide_withheld_from, tasks),
             *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
+            *([database_tables.cases.c.case_id.not_in(left_out_ids)] if left_out_ids else []),
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)
@@ -177,6 +188,7 @@ class CaseList:
                 claim.reviewer.label("holder"),
                 claim.session,
                 claim.since,
+                claim.expires_at,
                 database_tables.deferrals.c.reviewer.label("deferred_by"),
                 database_tables.deferrals.c.reason.label("deferred_because"),
             )
@@ -187,7 +199,14 @@ class CaseList:
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
             )
-            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # a join takes SQLite longer
+            .where(
+                sa.or_(  # a join takes SQLite longer
+                    database_tables.cases.c.case_id.in_(page_ids.limit(limit)),
+                    database_tables.cases.c.case_id.in_(added_ids),
+                )
+                if added_ids
+                else database_tables.cases.c.case_id.in_(page_ids.limit(limit))
+            )
             .order_by(*sort_columns)
         )
         is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
@@ -198,36 +217,71 @@ class CaseList:
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def find_worst_pending_case_id(
+    def list_drawn_cases(
         self,
+        age_cutoffs: CaseAgeCutoffs,
         *,
         reviewer: str,
-        review_reasons: Sequence[str] | None = None,
-        reserved_case_id_suffix: str = "",
-        reserved_for_reviewers: Sequence[str] = (),
-    ) -> str | None:
-        """Find the worst pending case that ``reviewer`` may do; None if there is none.
+        tasks: Sequence[str] = (),
+        name_search: str = "",
+        facet_values: Mapping[str, str],
+    ) -> list[dict[str, Any]]:
+        """List the waiting audits and samples that ``reviewer`` may do, oldest first.
 
-        ``review_reasons`` limits the search. Cases with the ``reserved_case_id_suffix`` are left to
-        ``reserved_for_reviewers``, if any of them may do the case.
+        The keys are ``case_id``, ``created_at`` and ``is_matching``: True if the case matches search and facets, by which
+        the list is not limited. Only cases of ``tasks`` are listed, if any are named.
         """
         row = database_tables.cases.c
-        query = (
-            sa.select(row.case_id)
-            .where(row.review_status == "pending", sa.not_(_build_contains_name_condition(row.barred, reviewer)))
-            .order_by(*WORST_FIRST)
-            .limit(1)
+        is_matching = sa.and_(
+            *_build_list_conditions(False, name_search, None, ()),
+            *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
         )
-        if review_reasons is not None:
-            query = query.where(row.review_reason.in_(review_reasons))
-        if reserved_for_reviewers:
-            none_eligible = sa.and_(
-                *(_build_contains_name_condition(row.barred, colleague) for colleague in reserved_for_reviewers)
+        query = sa.select(row.case_id, row.created_at, is_matching.label("is_matching")).where(
+            database_tables.UNFINISHED_CONDITION,
+            row.standing == _DRAWN_STANDING,
+            row.review_status == "pending",
+            sa.not_(_build_contains_name_condition(row.barred, reviewer)),
+            *_build_task_conditions(tasks),
+        )
+        return self._database.fetch_rows(query.order_by(row.created_at, row.case_id))
+
+    def count_cases_before(
+        self,
+        case_id: str,
+        age_cutoffs: CaseAgeCutoffs,
+        *,
+        name_search: str = "",
+        tasks: Sequence[str] = (),
+        facet_values: Mapping[str, str],
+        order: str,
+    ) -> int:
+        """Count the waiting, not drawn cases before ``case_id`` in a list, even if it is finished.
+
+        0 for an unknown case. The list is that of ``list_queue_page`` with the same arguments.
+        """
+        place = database_tables.cases.alias("place")
+        is_before, place_order = [], _build_ascending_columns(place.c, order)
+        row_order = _build_ascending_columns(database_tables.cases.c, order)
+        if order == "newest":
+            is_before.append(row_order[0] > place_order[0])
+            is_before.append(
+                sa.and_(row_order[0] == place_order[0], sa.tuple_(*row_order[1:]) < sa.tuple_(*place_order[1:]))
             )
-            query = query.where(
-                sa.or_(sa.not_(row.case_id.endswith(reserved_case_id_suffix, autoescape=True)), none_eligible)
+        else:
+            is_before.append(sa.tuple_(*row_order) < sa.tuple_(*place_order))
+        query = (
+            sa.select(sa.func.count())
+            .select_from(database_tables.cases, place)
+            .where(
+                place.c.case_id == case_id,
+                database_tables.cases.c.standing == 0,
+                *_build_list_conditions(False, name_search, None, tasks),
+                *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
+                sa.or_(*is_before),
             )
-        return next(iter(self._database.fetch_column(query)), None)
+        )
+        (count,) = self._database.fetch_column(query)
+        return int(count)
 
     def find_case_ids_contradicting_claims(self, now: str) -> list[str]:
         """List the cases whose status contradicts their claims at the time ``now``.
@@ -246,9 +300,25 @@ class CaseList:
         return self._database.fetch_column(unclaimed_open.union(claimed_waiting))
 
 
+def _build_task_conditions(tasks: Sequence[str]) -> list[sa.ColumnElement[bool]]:
+    return [database_tables.cases.c.task.in_(tasks)] if tasks else []
+
+
+def _build_ascending_columns(row: Any, order: str) -> list[sa.ColumnElement[Any]]:
+    """Build the columns of an order so that all ascend; only the first of ``newest`` descends."""
+    first_columns = {
+        "oldest": [sa.func.coalesce(row.created_at, "~")],
+        "newest": [sa.func.coalesce(row.created_at, "")],
+        "name": [row.folded_name],
+        "pages": [row.pages],
+    }
+    return [*first_columns.get(order, []), -row.blocker, -row.major, -row.minor, row.case_id]
+
+
 def _build_list_conditions(
-    include_finished: bool, name_search: str, hide_withheld_from: str | None
+    include_finished: bool, name_search: str, hide_withheld_from: str | None, tasks: Sequence[str]
 ) -> Iterator[sa.ColumnElement[bool]]:
+    yield from _build_task_conditions(tasks)
     yield database_tables.cases.c.standing <= (_FINISHED_STANDING if include_finished else _FINISHED_STANDING - 1)
     if hide_withheld_from is not None and include_finished:
         yield sa.or_(

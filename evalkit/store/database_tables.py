@@ -74,7 +74,7 @@ _ALL_FACETS_SQL = f" || '{FACET_SEPARATOR}' || ".join(
 
 #: Condition of SQLite's partial index, which SQLite uses only for queries with exactly this text. Pages with filters do
 #: not use it: SQLite would follow the sorted index and look up each case's row, which takes longer than sorting.
-UNFINISHED_CONDITION = sa.text("standing < 2")
+UNFINISHED_CONDITION = sa.text("standing < 3")
 
 cases = sa.Table(
     "cases",
@@ -96,16 +96,21 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
+    # The task of the reviewers who should decide the case, see ``review.permissions``.
+    sa.Column("task", CodePointText, nullable=False, server_default=""),
     # The document that the case shows under another name; empty if the case has the document's name.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
     # File name and case id as a search compares them, folded by Python: each database would fold differently.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
     sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
-    # 0 pending or open, 1 deferred, 2 finished: the order of the queue.
+    # 0 pending or open, 1 the same and drawn at random, 2 deferred, 3 finished: the order of the queue.
     sa.Column(
         "standing",
         sa.Integer,
-        _build_stored_computed("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
+        _build_stored_computed(
+            "CASE WHEN review_status = 'completed' THEN 3 WHEN review_status = 'deferred' THEN 2 "
+            "WHEN review_reason IN ('audit', 'sample') THEN 1 ELSE 0 END"
+        ),
     ),
     # The parts of the agent's answer that the queue shows; empty if hidden or unknown.
     sa.Column("is_hidden", sa.Boolean, _build_stored_computed(_IS_HIDDEN_SQL)),
@@ -117,20 +122,20 @@ cases = sa.Table(
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     sa.Index(
         "ix_cases_listed",
-        *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
+        *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id", "task"),
         sqlite_where=UNFINISHED_CONDITION,
     ),
     # The columns that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
         "ix_cases_told",
         *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),
-        *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
+        *("pages", "blocker", "major", "minor", "doc_id", "case_id", "task"),
     ).ddl_if(dialect="postgresql"),
     # The same and all filters: if a column is missing, SQLite looks up each row, which takes longer than sorting.
     sa.Index(
         "ix_cases_asked",
         *("standing", "told", "created_at", "folded_name", "folded_id", *FACET_COLUMNS.values()),
-        *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
+        *("pages", "blocker", "major", "minor", "doc_id", "case_id", "task"),
     ).ddl_if(dialect="sqlite"),
 )
 
@@ -172,6 +177,26 @@ deferrals = sa.Table(
     sa.Column("reviewer", CodePointText, nullable=False),
     sa.Column("reason", CodePointText, nullable=False),
     sa.Column("deferred_at", CodePointText, nullable=False),
+)
+
+# Replies to a colleague's question: why a case was deferred, or what a second expert should look at.
+replies = sa.Table(
+    "replies",
+    metadata,
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("asker", CodePointText, nullable=False, index=True),
+    sa.Column("reviewer", CodePointText, nullable=False),
+    sa.Column("sentence", CodePointText, nullable=False),
+    sa.Column("replied_at", CodePointText, nullable=False),
+)
+
+# The list of cases as each reviewer left it: its filters as JSON, and the case after which the reviewer goes on.
+queue_places = sa.Table(
+    "places",
+    metadata,
+    sa.Column("reviewer", CodePointText, primary_key=True),
+    sa.Column("query", CodePointText, nullable=False),
+    sa.Column("case_id", CodePointText, nullable=False),
 )
 
 model_calls = sa.Table(

@@ -18,6 +18,8 @@ _CASE_TABLES = (
     database_tables.drafts,
     database_tables.deferrals,
     database_tables.review_heads,
+    database_tables.replies,
+    database_tables.queue_places,
 )
 
 

@@ -18,6 +18,7 @@ from evalkit.store.document_erasure import DocumentRowEraser
 from evalkit.store.drafts import StoredDrafts
 from evalkit.store.output_folder import OutputFolder
 from evalkit.store.review_heads import ReviewChainHeads
+from evalkit.store.reviewer_records import ReviewerRecords
 from evalkit.store.view_log import ViewLog
 
 #: Columns of a case that are shown to people; the table has more, for ``CaseList``.
@@ -46,6 +47,7 @@ class OutputIndex:
         self.claims = CaseClaims(self._database)
         self.drafts = StoredDrafts(self._database)
         self.deferrals = Deferrals(self._database)
+        self.reviewer_records = ReviewerRecords(self._database)
         self.call_journal = CallJournal(self._database)
         self.view_log = ViewLog(self._database)
         self.review_heads = ReviewChainHeads(self._database)
@@ -108,9 +110,9 @@ class OutputIndex:
         )
 
     def remove_cases(self, *case_ids: str) -> None:
-        """Remove the rows of withdrawn cases and of their deferrals."""
+        """Remove the rows of withdrawn cases, of their deferrals and of replies."""
         with self._database.transaction() as connection:
-            for table in (database_tables.cases, database_tables.deferrals):
+            for table in (database_tables.cases, database_tables.deferrals, database_tables.replies):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
     def record_closed_case(
@@ -138,6 +140,26 @@ class OutputIndex:
             query = query.where(database_tables.closings.c.reviewer == reviewer)
         (closing_count,) = self._database.fetch_column(query)
         return int(closing_count)
+
+    def list_closed_cases(self, reviewer: str, limit: int) -> list[dict[str, Any]]:
+        """List the cases that a reviewer closed last, newest first, with the closing.
+
+        Columns: ``CASE_COLUMNS`` and those of a closing.
+        """
+        closing = database_tables.closings
+        query = (
+            sa.select(
+                *(database_tables.cases.c[name] for name in CASE_COLUMNS), closing.c.closed_at, closing.c.seconds_active
+            )
+            .join(closing, closing.c.case_id == database_tables.cases.c.case_id)
+            .where(closing.c.reviewer == reviewer)
+            .order_by(closing.c.closed_at.desc(), closing.c.case_id)
+        )
+        return self._database.fetch_rows(query.limit(limit))
+
+    def list_case_ids(self) -> list[str]:
+        """List the ids of all cases, in no order."""
+        return self._database.fetch_column(sa.select(database_tables.cases.c.case_id))
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
         """List the reviewer's seconds for each case closed at or after ``since``.

@@ -83,7 +83,7 @@ def decide(output: str) -> Sitting:
         press(workbench, action="undeterminable", reason="measured")
         used[number] = psutil.Process().memory_full_info().pss / 2**20
         alive = max(alive, len(widget._instances))
-    if workbench.bar.case_id:
+    if workbench.bar.address:
         raise RuntimeError("a case was not decided")
     return Sitting(used[SETTLED], used[CASES], alive)
 

@@ -25,6 +25,7 @@ from system.browser.screen import Screen
 from system.browser.server import serving
 
 import evalkit
+from evalkit.review.session import compute_case_address
 from evalkit.samples import write_demo_folder
 from evalkit.settings import Settings
 from widgets.workbench import Workbench
@@ -212,7 +213,7 @@ def moved_edges(table: Table) -> None:
         with open_index(output) as index:
             publish_template_case(open_folder(output), index, one)
         screen = Workbench(open_folder(output), "dr_lee")
-        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
+        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address(one.case_id)})
         took = []
         for step in range(TURNS):
             began = time.perf_counter()

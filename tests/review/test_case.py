@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import ReviewRefused
+from evalkit.errors import NotFound, ReviewRefused
 from evalkit.review import ClassificationReviewCase, Draft, ReviewCase
+from evalkit.review.kinds.classification import ClassificationCorrection
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
@@ -61,14 +62,11 @@ def test_each_difference_is_one_sentence(case: ReviewCase, change: Any, expected
     assert case.describe_changes(change(case.draft)) == expected
 
 
-def test_where_the_agents_ranges_cover_nothing_all_is_new(build: Any) -> None:
+def test_fitted_ranges_are_a_change_and_stay_the_programs(build: Any) -> None:
     case = made(build, [(1, 5, GENOMIC), (5, 8, NOTE)], {"Genomic Report": 1.0}, "Genomic Report")
-    draft = case.draft.toggle_boundary(5).set_segment_type(0, GENOMIC).set_segment_type(1, NOTE)
-    assert case.describe_changes(draft) == (
-        "A new document starts on page 5",
-        "Pages 1–4: no type → Genomic Report",
-        "Pages 5–8: no type → Clinical Note",
-    )
+    refitted = "The program's page ranges, which did not fit the file, as drawn"
+    assert (case.has_expert_changes(case.draft), case.describe_changes(case.draft)) == (True, (refitted,))
+    assert case.describe_changes(case.draft.toggle_boundary(3)) == (refitted, "A new document starts on page 3")
 
 
 @given(st.data())
@@ -164,14 +162,11 @@ def test_flags_never_stand_in_the_way_of_a_review(
     lee = open_tab("dr_lee")
     draft = lee.open_and_claim_case("doc2_6").draft
     if says == "segments":
-        draft = (
-            draft.toggle_boundary(2)
-            .set_segment_type(0, NOTE)
-            .set_segment_type(1, OTHER)
-            .set_segment_type(len(draft.segments), OTHER)
-        )
+        draft = draft.toggle_boundary(2).set_segment_type(0, NOTE).set_segment_type(1, OTHER)
     elif says == "type":
         draft = draft.set_dominant_type(OTHER if is_broken else NOTE).set_notes("see page 1")
+    if is_broken:
+        draft = draft.decide_boundary(3, begins=True)
     draft = draft.toggle_segment_flag(0, "duplicate")
     review = lee.submit_review(
         "doc2_6", draft, undeterminable_reason="illegible" if says == "undeterminable" else None
@@ -249,3 +244,67 @@ def test_where_nothing_is_left_a_flag_names_its_pages(build: Any, workspace: Any
             workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[bad])
     review = workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[row])
     assert review.segment_flags == (row,)
+
+
+# --- page ranges that do not fit ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken(build: Any) -> ClassificationReviewCase:
+    """Pages 4 and 5 are of two documents, page 8 of none."""
+    segments = [build.segment(1, 1, 5, NOTE), build.segment(2, 4, 7, OTHER), build.segment(3, 9, 9, GENOMIC)]
+    bundle = build.bundle([["a"]] * 9)
+    issues = [
+        build.issue("V2-0001", code="V2-PAGE-OVERLAP", page=4),
+        build.issue("V2-0002", code="V2-PAGE-GAP", page=8),
+        build.issue("V2-0003", "MAJOR", code="V2-BOUNDARY-DOUBT", page=3, facts={"doubt": "new"}),
+    ]
+    answer = build.answer(segments, {NOTE: 0.4, OTHER: 0.4, GENOMIC: 0.2}, NOTE)
+    packet = build.packet(build.result(answer, issues), bundle)
+    return ClassificationReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+
+
+def test_seams_and_doubts_are_listed_by_page(broken: ClassificationReviewCase) -> None:
+    assert [(one.page, one.issue_id, one.is_disputed) for one in broken.boundary_doubts] == [
+        (3, "V2-0003", False),
+        (4, "V2-0001", True),
+        (8, "V2-0002", True),
+    ]
+    with pytest.raises(NotFound):
+        broken.answer_boundary(broken.draft, 5, begins=True)
+
+
+def test_undecided_seams_are_decided_before_submitting(broken: ClassificationReviewCase) -> None:
+    half_decided = broken.answer_boundary(broken.draft, 4, begins=True)
+    for draft, pages in ((broken.draft, "pages 4 and 8"), (half_decided, "page 8")):
+        assert pages in (broken.explain_validation_block(draft) or "")
+        assert pages in (broken.explain_submission_block(draft) or "")
+        with pytest.raises(ReviewRefused, match=pages):
+            broken.build_submission(draft, validate=False, undeterminable_reason=None)
+    draft = broken.answer_boundary(half_decided, 8, begins=False)
+    assert [(one.start_page, one.end_page) for one in draft.segments] == [(1, 3), (4, 8), (9, 9)]
+    assert {(one.issue_id, one.verdict) for one in draft.issue_verdicts} == {
+        ("V2-0001", "confirmed"),
+        ("V2-0002", "confirmed"),
+    }
+    assert (draft.evidence_seen, broken.explain_submission_block(draft)) == (("V2-0001", "V2-0002"), None)
+    correction = broken.build_submission(draft, validate=False, undeterminable_reason=None).get_correction(
+        ClassificationCorrection
+    )
+    assert [one.end_page for one in correction.segments or ()] == [3, 8, 9]
+
+
+def test_it_goes_on_gives_the_disputed_pages_to_the_document_before(broken: ClassificationReviewCase) -> None:
+    draft = broken.answer_boundary(broken.draft, 4, begins=False)
+    assert [(one.start_page, one.dominant_type) for one in draft.segments] == [(1, NOTE), (6, OTHER), (9, GENOMIC)]
+    again = broken.answer_boundary(draft, 4, begins=True)
+    assert again.segments == broken.draft.segments
+
+
+@pytest.mark.parametrize(("begins", "verdict"), [(True, "confirmed"), (False, "dismissed")])
+def test_a_doubt_is_confirmed_if_the_boundary_changes(
+    broken: ClassificationReviewCase, begins: bool, verdict: str
+) -> None:
+    draft = broken.answer_boundary(broken.draft, 3, begins=begins)
+    assert [(one.issue_id, one.verdict) for one in draft.issue_verdicts] == [("V2-0003", verdict)]
+    assert (3 in [one.start_page for one in draft.segments]) is begins

@@ -76,6 +76,23 @@ def test_a_second_tab_of_the_same_reviewer_is_another_holder(case: str, open_tab
     assert refused.value.same_reviewer
 
 
+def test_own_claim_in_a_dead_tab_is_taken_back(case: str, open_tab: Any, clock: Any) -> None:
+    dead, tab = open_tab("dr_lee"), open_tab("dr_lee", "second tab")
+    dead.save_draft_and_get_time(case, dead.open_and_claim_case(case).draft.set_notes("of the first tab"))
+    clock.wait(seconds=30)
+    dead.renew_claim(case)
+    clock.wait(seconds=20)
+    assert (tab.load_queue_page().rows[0].holder, tab.choose_next_case_id()) == ("dr_lee", None)
+    with pytest.raises(CaseTaken, match="open in another of your tabs since"):
+        tab.open_and_claim_case(case)
+    clock.wait(seconds=30)
+    assert open_tab("dr_kim").load_queue_page().rows[0].holder == "dr_lee"
+    assert (tab.load_queue_page().rows[0].holder, tab.choose_next_case_id()) == (None, case)
+    assert tab.open_and_claim_case(case).draft.notes == "of the first tab"
+    with pytest.raises(CaseTaken):
+        dead.renew_claim(case)
+
+
 def test_another_reviewer_with_the_same_tab_id_is_another_holder(case: str, open_tab: Any) -> None:
     open_tab("dr_lee", "tab").open_and_claim_case(case)
     with pytest.raises(CaseTaken):
@@ -181,7 +198,7 @@ def test_a_heartbeat_does_not_write_each_time(case: str, open_tab: Any, clock: A
         lee.renew_claim(case)
         (claim,) = workspace.index.claims.map_live_claims_by_case_id(SINCE).values()
         expiries.append(claim.expires_at)
-    assert len(set(expiries)) == 3
+    assert len(set(expiries)) == 6
 
 
 def test_an_expired_claim_that_nobody_took_is_taken_again(case: str, open_tab: Any, clock: Any, workspace: Any) -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from evalkit.classification.schema import DocumentType
 from evalkit.review import Draft, ExpertQuote, SegmentDraft
+from evalkit.review.gapless_segments import fit_segments_to_file, is_gapless
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 KINDS = st.none() | st.sampled_from(list(DocumentType))
@@ -40,13 +41,99 @@ def test_the_first_draft_is_what_the_agent_says(build: Any) -> None:
     assert (draft.dominant_type, draft.mixture, draft.notes, draft.pages_seen) == (OTHER, None, "", ())
 
 
+def packet_of(build: Any, ranges: list[tuple[int, int, Any]], total: int) -> Any:
+    segments = [build.segment(at, a, b, kind) for at, (a, b, kind) in enumerate(ranges, 1)]
+    return build.packet(build.result(build.answer(segments, {"Other": 1.0}, "Other")), build.bundle([["a"]] * total))
+
+
 @pytest.mark.parametrize(
-    "ranges", [[(1, 2)], [(1, 3), (3, 4)], [(1, 1), (3, 4)], [(2, 4)], [(1, 5)], [(3, 1), (2, 4)], [(1, 0), (1, 4)], []]
+    ("ranges", "expected"),
+    [
+        ([(1, 2, NOTE)], [(1, 4, NOTE)]),  # a gap at the end
+        ([(1, 3, NOTE), (3, 4, OTHER)], [(1, 2, NOTE), (3, 4, OTHER)]),  # an overlap
+        ([(1, 1, NOTE), (3, 4, OTHER)], [(1, 2, NOTE), (3, 4, OTHER)]),  # a gap between
+        ([(2, 4, NOTE)], [(1, 1, None), (2, 4, NOTE)]),  # a gap before
+        ([(1, 5, NOTE)], [(1, 4, NOTE)]),
+        ([(-3, 2, NOTE), (3, 4, OTHER), (5, 9, NOTE)], [(1, 2, NOTE), (3, 4, OTHER)]),
+        ([(2, 1, NOTE), (3, 4, OTHER)], [(1, 2, NOTE), (3, 4, OTHER)]),  # turned round
+        ([(1, 4, NOTE), (2, 2, OTHER)], [(1, 1, NOTE), (2, 2, OTHER), (3, 4, NOTE)]),  # one within another
+        ([(1, 2, NOTE), (1, 2, NOTE), (3, 4, OTHER)], [(1, 2, NOTE), (3, 4, OTHER)]),  # listed twice
+        ([(1, 2, NOTE), (1, 2, OTHER), (3, 4, OTHER)], [(1, 2, None), (3, 4, OTHER)]),  # with two types
+        ([(5, 9, NOTE)], [(1, 4, None)]),
+        ([], [(1, 4, None)]),
+    ],
 )
-def test_incomplete_ranges_become_one_untyped_segment(build: Any, ranges: list[tuple[int, int]]) -> None:
-    segments = [build.segment(at, a, b, "Other") for at, (a, b) in enumerate(ranges, 1)]
-    packet = build.packet(build.result(build.answer(segments, {"Other": 1.0}, "Other")), build.bundle([["a"]] * 4))
-    assert shape(Draft.from_packet(packet)) == [(1, 4, None)]
+def test_ranges_that_do_not_fit_are_fitted_to_the_file(build: Any, ranges: Any, expected: Any) -> None:
+    assert shape(Draft.from_packet(packet_of(build, ranges, 4))) == expected
+
+
+def test_one_overlap_keeps_the_eleven_other_documents(build: Any) -> None:
+    kinds = [NOTE, PATHOLOGY, GENOMIC, RADIOLOGY] * 3
+    ranges = [(3 * at + 1, 3 * at + 3, kind) for at, kind in enumerate(kinds)]
+    broken = [*ranges[:5], (15, 18, kinds[5]), *ranges[6:]]  # page 15 is of two documents
+    fitted = shape(Draft.from_packet(packet_of(build, broken, 36)))
+    assert fitted == [*ranges[:4], (13, 14, kinds[4]), (15, 18, kinds[5]), *ranges[6:]]
+
+
+_ANY_RANGES = st.lists(st.tuples(st.integers(-3, 15), st.integers(-3, 15), KINDS), max_size=8)
+
+
+@given(_ANY_RANGES, st.integers(1, 12))
+def test_any_ranges_give_a_gapless_draft(build: Any, ranges: Any, total: int) -> None:
+    segments = tuple(build.segment(at, a, b, kind) for at, (a, b, kind) in enumerate(ranges, 1))
+    fitted, seams = fit_segments_to_file(segments, total)
+    assert bool(fitted) == any(max(a, b) >= 1 and min(a, b) <= total for a, b, _ in ranges)
+    if fitted:
+        assert is_gapless(fitted, total)
+    assert [*seams] == sorted(set(seams))
+    assert all(2 <= seam.page <= seam.next_start <= total for seam in seams)
+    claims = {page: {(a, b) for a, b, _ in ranges if min(a, b) <= page <= max(a, b)} for page in range(1, total + 1)}
+    starts = {one.start_page for one in fitted}
+    for page in range(2, total + 1):  # where nothing is in doubt, the boundary is the program's
+        if len(claims[page]) == len(claims[page - 1]) == 1 and all(a <= b for a, b, _ in ranges):
+            assert (page in starts) == (claims[page] != claims[page - 1])
+            assert page not in {seam.page for seam in seams}
+
+
+@given(st.integers(1, 12).flatmap(lambda total: st.tuples(st.just(total), st.sets(st.integers(1, total)))))
+def test_a_gapless_answer_stays_as_it_is(build: Any, drawn: Any) -> None:
+    total, cuts = drawn
+    starts = sorted({1, *cuts})
+    ranges = [(a, b - 1, OTHER) for a, b in zip(starts, [*starts[1:], total + 1], strict=True)]
+    segments = [build.segment(at, a, b, kind) for at, (a, b, kind) in enumerate(ranges, 1)]
+    fitted, seams = fit_segments_to_file(reversed(segments), total)
+    assert ([(one.start_page, one.end_page, one.dominant_type) for one in fitted], seams) == (ranges, ())
+
+
+@pytest.mark.parametrize(
+    ("decide", "expected"),
+    [
+        (lambda d: d.decide_boundary(4, begins=True), shape_of_three := [(1, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.decide_boundary(4, begins=False), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.decide_boundary(4, begins=False, next_start=5), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.decide_boundary(4, begins=False, next_start=6), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.decide_boundary(2, begins=True), [(1, 1, GENOMIC), (2, 3, GENOMIC), *shape_of_three[1:]]),
+        (lambda d: d.decide_boundary(2, begins=False), shape_of_three),
+    ],
+)
+def test_a_boundary_is_decided_and_remembered(decide: Any, expected: Any) -> None:
+    draft = decide(THREE)
+    assert shape(draft) == expected
+    assert {2, 4} & {*draft.boundaries_decided}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (4, 8, [(1, 3, GENOMIC), (4, 5, RADIOLOGY), (6, 8, RADIOLOGY)]),  # whole documents
+        (4, 5, [(1, 3, GENOMIC), (4, 5, RADIOLOGY), (6, 8, OTHER)]),
+        (2, 6, [(1, 1, GENOMIC), (2, 6, RADIOLOGY), (7, 8, OTHER)]),  # a document of its own
+        (7, 7, [(1, 3, GENOMIC), (4, 5, NOTE), (6, 6, OTHER), (7, 7, RADIOLOGY), (8, 8, OTHER)]),
+        (3, 1, [(1, 3, RADIOLOGY), (4, 5, NOTE), (6, 8, OTHER)]),
+    ],
+)
+def test_pages_get_a_type_as_documents_or_as_one(first: int, last: int, expected: Any) -> None:
+    assert shape(THREE.set_type_of_pages(first, last, RADIOLOGY)) == expected
 
 
 def test_without_an_answer_nothing_is_chosen(build: Any) -> None:

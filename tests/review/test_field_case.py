@@ -186,7 +186,7 @@ def test_the_queue_is_filtered_by_kind_and_form(office: Office, build: Any, open
     for view in (QueueQuery(kind="extraction"), QueueQuery(dominant_type="W-2"), QueueQuery(agent="grader")):
         assert [row.case_id for row in open_tab().load_queue_page(view).rows] == [CASE], view
     assert QueueQuery.from_message({"dominant_type": "W-2"}).dominant_type == "W-2"
-    assert open_tab().choose_next_case_id() == "other", "a blocking issue comes first"
+    assert open_tab().choose_next_case_id() == "other", "a grave doubt comes first"
 
 
 def test_a_packet_about_a_classification_says_nothing_of_fields(build: Any, workspace: Any) -> None:
@@ -453,10 +453,10 @@ def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, open_tab:
         (1,),
         ("GRADER-0002", "GRADER-0001"),
     )
-    assert case.explain_validation_block(case.draft) == "1 blocking issue, 1 major issue and page 1 not yet seen"
+    assert case.explain_validation_block(case.draft) == "1 grave doubt, 1 doubt and page 1 not yet seen"
     draft = case.mark_target_and_page_seen(case.draft, WAGES, 1)
     assert case.list_unseen_target_ids(draft) == [TAX]
-    with pytest.raises(ReviewRefused, match="1 major issue not yet seen"):
+    with pytest.raises(ReviewRefused, match="1 doubt not yet seen"):
         lee.submit_review(CASE, draft, validate=True)
     draft = case.mark_target_and_page_seen(draft, TAX, 1)
     done = lee.submit_review(CASE, draft, validate=True)

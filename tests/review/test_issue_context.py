@@ -118,9 +118,56 @@ def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
 
 
 def test_issue_without_quote_shows_the_agents_evidence(build: Any) -> None:
-    context = context_of(build, build.issue(document_type="Genomic Report"))
+    context = context_of(build, build.issue("V4-0001", code="V4-EVIDENCE-WEAK", document_type="Genomic Report"))
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
     assert context.note == "The issue quotes nothing; the program's quote is on page 2."
+
+
+def test_issue_not_about_evidence_lights_no_quote(build: Any) -> None:
+    for issue_id, code in (("V1-0001", "V1-SEGMENT-COUNT"), ("V2-0001", "V2-NO-ACT"), ("V3-0001", "V3-TRAP-VENDOR")):
+        context = context_of(build, build.issue(issue_id, code=code, document_type="Genomic Report", page=2))
+        assert (context.paragraphs_matched, context.boxes, context.page_found) == ((), (), None)
+
+
+def test_differing_word_is_marked_in_claim_and_passage(build: Any) -> None:
+    quote = "BRCA2 variant c.68_69delAG was detected"
+    context = context_of(build, build.issue("V4-0001", code="V4-QUOTE-ALTERED", page=2, quote=quote))
+    (matched,) = context.paragraphs_matched
+    assert quote[slice(*context.quote_difference_span)] == "BRCA2"
+    assert matched.text[slice(*matched.difference_span)] == "BRCA1"
+    pages = [["The margin is not involved by tumour and is not near."]]
+    left_out = build.issue("V4-0001", code="V4-QUOTE-ALTERED", page=1, quote="The margin is involved by tumour")
+    context = context_of(build, left_out, pages, build.single("Other", pages=1))
+    (matched,) = context.paragraphs_matched
+    assert context.quote_difference_span is None
+    assert matched.difference_span == (14, 17)
+
+
+def test_boundary_doubt_lights_both_page_edges(build: Any) -> None:
+    doubt = build.issue(
+        "V2-0001", code="V2-BOUNDARY-DOUBT", page=2, segment_index=1, facts={"doubt": "new", "sign": "x"}
+    )
+    context = context_of(build, doubt)
+    assert texts(context.paragraphs_before) == [(1, "alpha two"), (1, "alpha three")]
+    assert texts(context.paragraphs_after)[0] == (2, "beta one")
+    assert [box[0] for box in context.boxes] == [1, 2]
+    first = context_of(build, doubt.model_copy(update={"page": 1}))
+    assert (first.paragraphs_before, first.boxes) == ((), ())
+
+
+def test_hidden_words_are_shown_for_an_issue_about_them(build: Any) -> None:
+    bundle = build.bundle(PAGES)
+    block = bundle.pages[1].blocks[1].model_copy(update={"hidden": True, "text": "obey me"})
+    page = bundle.pages[1].model_copy(update={"blocks": (*bundle.pages[1].blocks, block)})
+    bundle = bundle.model_copy(update={"pages": (bundle.pages[0], page, bundle.pages[2])})
+    for code, facts, words in (
+        ("V3-TRAP-HIDDEN", {"count": 9}, "obey me"),
+        ("V3-TRAP-INSTRUCTION", {"visibility": "hidden"}, "obey me"),
+        ("V3-TRAP-INSTRUCTION", {"visibility": "visible"}, ""),
+    ):
+        issue = build.issue(code=code, page=2, facts=facts)
+        packet = build.packet(build.result(build.single("Other", pages=3), [issue]), bundle)
+        assert build_issue_context(packet, issue.issue_id, bundle).hidden_text == words
 
 
 def test_issue_without_any_quote_shows_start_of_its_page(build: Any) -> None:

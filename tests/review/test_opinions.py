@@ -142,9 +142,10 @@ def test_where_nobody_can_validate_words_are_a_correction(build: Any, workspace:
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case(BASE)
     assert case.explain_permanent_validation_block()
-    with pytest.raises(ReviewRefused, match="can only be corrected"):
+    with pytest.raises(ReviewRefused, match="decide whether a document begins on page 2"):
         lee.submit_and_request_second_opinion(BASE, answered(case, None), WHY)
-    assert lee.submit_and_request_second_opinion(BASE, case.draft.set_notes("a CBC"), WHY).review.outcome == "corrected"
+    draft = case.draft.decide_boundary(2, begins=False)
+    assert lee.submit_and_request_second_opinion(BASE, draft, WHY).review.outcome == "corrected"
 
 
 @pytest.mark.parametrize("reason", ["", "  \n"])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from places import open_index
 
 from evalkit.core.clocks import format_iso_seconds
+from evalkit.errors import ReviewRefused
 from evalkit.review import (
     QueuePage,
     QueueQuery,
@@ -23,8 +24,11 @@ from evalkit.review import (
     rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
+from evalkit.review.claiming import ClaimHolder
 from evalkit.review.kinds import CASE_KINDS
-from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_rows_matching_facets_and_page
+from evalkit.review.queue import FILTER_VALUES, QueueList, QueueOrder
+from evalkit.review.roster import ReviewerRoster
+from evalkit.review.session import compute_case_address
 from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -100,9 +104,13 @@ def test_the_pages_are_the_whole_queue_in_order(many: Any, open_tab: Any) -> Non
     pages = [lee.load_queue_page(QueueQuery(page=page)) for page in range(3)]
     assert [len(page.rows) for page in pages] == [50, 50, 20]
     assert [page.matching for page in pages] == [120, 120, 120]
-    assert [case_id for page in pages for case_id in ids(page)] == [
-        row["case_id"] for row in many.index.list_cases_worst_first()
-    ]
+    worst_first = [(row["case_id"], row["review_reason"]) for row in many.index.list_cases_worst_first()]
+    listed = [case_id for case_id, reason in worst_first if reason == "escalated"]
+    oldest_samples = [f"case_{number:03d}" for number in range(119, 0, -2)]
+    for number, case_id in enumerate(oldest_samples[:8]):
+        listed.insert(7 + 8 * number, case_id)
+    listed += [case_id for case_id, reason in worst_first if reason == "sample" and case_id not in listed]
+    assert [case_id for page in pages for case_id in ids(page)] == listed
     assert ids(lee.load_queue_page(QueueQuery(page=99))) == ids(pages[2])
     assert lee.load_queue_page(QueueQuery(page=99)).view.page == 2
 
@@ -125,6 +133,7 @@ def test_an_empty_queue_is_its_first_page(workspace: Any, open_tab: Any) -> None
 )
 def test_rows_are_ordered_as_asked(many: Any, open_tab: Any, sort: Any, key: Any) -> None:
     rows = open_tab("dr_lee").load_queue_page(QueueQuery(sort=sort, rows=120)).rows
+    rows = [row for row in rows if row.review_reason == "escalated"]
     assert [key(row) for row in rows] == sorted(key(row) for row in rows)
 
 
@@ -196,6 +205,7 @@ def test_a_search_is_part_of_a_name_and_nothing_else(
 
 @pytest.mark.parametrize("name", FILTER_VALUES)
 def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, open_tab: Any, name: str) -> None:
+    ReviewerRoster(many.files).add_reviewer_or_replace_code("dr_lee", role="analyst")  # to whom no samples come
     lee = open_tab("dr_lee")
     counts = lee.load_queue_page().facets[name]
     assert counts
@@ -332,6 +342,137 @@ def test_who_is_barred_is_a_whole_name(workspace: Any, open_tab: Any) -> None:
     assert open_tab("dr_lee").choose_next_case_id() == "a"
 
 
+# --- the list is what comes ----------------------------------------------------------------------------------------
+
+
+def give_up(desk: Any, case_id: str) -> None:
+    desk.submit_review(case_id, desk.open_and_claim_case(case_id).draft, undeterminable_reason="illegible")
+
+
+def publish(workspace: Any, build: Any, *names: str, kind: str = "Pathology Report", **changed: Any) -> None:
+    for name in names:
+        workspace.publish(build.single(kind), [build.issue()], doc_id=name, **changed)
+
+
+@pytest.mark.parametrize("sort", get_args(QueueOrder))
+@pytest.mark.both_databases
+def test_next_is_the_row_after_the_finished_one(workspace: Any, build: Any, open_tab: Any, sort: Any) -> None:
+    publish(workspace, build, *"abcdef")
+    publish(workspace, build, "z", kind="Other")
+    lee = open_tab("dr_lee")
+    lee.choose_queue_query(QueueQuery(dominant_type="Pathology Report", sort=sort))
+    listed = ids(lee.load_queue_page())
+    assert sorted(listed) == list("abcdef")
+    assert (lee.choose_next_case_id(), lee.load_queue_page().next_case_id) == (listed[0], listed[0])
+    give_up(lee, listed[2])
+    assert (lee.choose_next_case_id(), lee.load_queue_page().next_case_id) == (listed[3], listed[3])
+    lee.defer_case_and_get_time(listed[3], lee.open_and_claim_case(listed[3]).draft, "later")
+    open_tab("dr_kim").open_and_claim_case(listed[4])
+    assert lee.choose_next_case_id() == listed[5]
+    give_up(lee, listed[5])
+    assert lee.choose_next_case_id() == listed[0], "after the last row, those that were passed over"
+    give_up(lee, listed[0])
+    give_up(lee, listed[1])
+    assert lee.choose_next_case_id() is None, "the other type never comes"
+
+
+@pytest.mark.both_databases
+def test_every_eighth_row_is_an_audit_whatever_the_filter(workspace: Any, build: Any, open_tab: Any) -> None:
+    publish(workspace, build, *(f"bad_{number:02d}" for number in range(20)))
+    for name, day in (("young", 3), ("old", 1)):
+        publish(
+            workspace, build, name, kind="Other", review_reason="audit", created_at=f"2025-01-0{day}T00:00:00+00:00"
+        )
+    lee = open_tab("dr_lee")
+    lee.choose_queue_query(QueueQuery(dominant_type="Pathology Report"))
+    give_up(lee, lee.choose_next_case_id())
+    listed = lee.load_queue_page()
+    assert (ids(listed)[6], ids(listed)[14], len(listed.rows), listed.matching) == ("old", "young", 21, 21)
+    assert (listed.drawn, listed.drawn_since) == (2, "2025-01-01T00:00:00+00:00")
+    served = []
+    for _ in range(21):
+        served.append(lee.choose_next_case_id())
+        give_up(lee, served[-1])
+    assert served == ids(listed)
+    assert lee.choose_next_case_id() is None
+
+
+def test_list_is_kept_over_sessions_and_without_the_search(workspace: Any, build: Any, open_tab: Any) -> None:
+    publish(workspace, build, *"abcd")
+    lee = open_tab("dr_lee")
+    view = QueueQuery(dominant_type="Pathology Report", sort="name", search="doc2")
+    lee.choose_queue_query(view)
+    give_up(lee, "b")
+    assert lee.queue_query == view
+    again = open_tab("dr_lee", "next day")
+    assert (again.queue_query, again.choose_next_case_id()) == (replace(view, search=""), "c")
+    assert open_tab("dr_kim").queue_query == QueueQuery()
+    again.choose_queue_query(QueueQuery(sort="oldest"))
+    assert again.choose_next_case_id() == "a", "another order begins at its top"
+    give_up(again, "c")
+    again.return_to_top()
+    assert again.choose_next_case_id() == "a"
+
+
+@pytest.mark.both_databases
+def test_cases_of_other_tasks_do_not_come_unasked(workspace: Any, open_tab: Any) -> None:
+    for task in ("clinical", "tax", "bank"):
+        put(workspace, task, task=task)
+        put(workspace, f"{task}_audit", task=task, review_reason="audit")
+    roster = ReviewerRoster(workspace.files)
+    roster.add_reviewer_or_replace_code("dr_lee", tasks=("clinical",))
+    lee = open_tab("dr_lee")
+    listed = lee.load_queue_page()
+    assert (ids(listed), listed.pending, listed.tasks) == (["clinical", "clinical_audit"], 2, ("clinical",))
+    assert (listed.drawn, lee.measure_progress().open_count) == (1, 2)
+    assert len(lee.load_queue_page(QueueQuery(all_tasks=True)).rows) == 6
+    roster.add_reviewer_or_replace_code("dr_lee", tasks=("bank", "tax"))
+    assert lee.choose_next_case_id() == "bank"
+    roster.add_reviewer_or_replace_code("dr_lee")
+    assert (roster.get_permissions("dr_lee").tasks, roster.get_permissions("dr_new").tasks) == (("bank", "tax"), ())
+
+
+def test_last_ten_cases_are_listed_and_reopened_with_answer(
+    workspace: Any, build: Any, open_tab: Any, clock: Any
+) -> None:
+    publish(workspace, build, *"abcdefghijkl")
+    lee = open_tab("dr_lee")
+    for case_id in "abcdefghijkl":
+        clock.wait(minutes=1)
+        case = lee.open_and_claim_case(case_id)
+        lee.submit_review(case_id, case.draft.set_dominant_type("Other").model_copy(update={"seconds_active": 9.0}))
+    recent = lee.list_recent_cases()
+    assert [one.case_id for one in recent] == list("lkjihgfedc")
+    assert (recent[0].outcome, recent[0].seconds_active) == ("corrected", 9.0)
+    lee.reopen_case("d")
+    assert lee.open_and_claim_case("d").draft.dominant_type == "Other"
+    for case_id, desk in (("a", lee), ("l", open_tab("dr_kim"))):
+        with pytest.raises(ReviewRefused, match="not among the cases"):
+            desk.reopen_case(case_id)
+
+
+def test_a_reply_reaches_the_colleague_who_asked(workspace: Any, build: Any, open_tab: Any) -> None:
+    publish(workspace, build, "a", "b")
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
+    lee.defer_case_and_get_time("a", lee.open_and_claim_case("a").draft, "page 3 is missing")
+    kim.open_and_claim_case("a")
+    kim.reply_to_colleague("a", "It is in the paper file.")
+    (reply,) = lee.load_queue_page().replies
+    assert (reply.case_id, reply.reviewer, reply.sentence) == ("a", "dr_kim", "It is in the paper file.")
+    assert kim.load_queue_page().replies == ()
+    kim.open_and_claim_case("b")
+    with pytest.raises(ReviewRefused, match="nothing to reply to"):
+        kim.reply_to_colleague("b", "Hello.")
+    kim.submit_review("a", kim.open_and_claim_case("a").draft, undeterminable_reason="illegible")
+    assert lee.load_queue_page().replies == ()
+
+
+def test_an_address_names_a_case_without_its_name(workspace: Any, build: Any, open_tab: Any) -> None:
+    publish(workspace, build, "Quagmire_Zebulon")
+    lee, address = open_tab("dr_lee"), compute_case_address("Quagmire_Zebulon")
+    assert (len(address), lee.find_case_id(address), lee.find_case_id("nope")) == (12, "Quagmire_Zebulon", None)
+
+
 # --- claims --------------------------------------------------------------------------------------------------------
 
 
@@ -382,7 +523,7 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-_KEYS = ("search", *FILTER_VALUES, "sort", "show_finished", "page", "rows", "else")
+_KEYS = ("search", *FILTER_VALUES, "sort", "show_finished", "all_tasks", "page", "rows", "else")
 _VIEWS = _JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS, _JSON))
 
 
@@ -398,7 +539,7 @@ def test_whatever_a_page_sends_is_a_view(index: OutputIndex, said: Any) -> None:
     view = QueueQuery.from_message(said)
     assert view.rows == 50
     assert view.page >= 0
-    assert select_rows_matching_facets_and_page(index, view, datetime.now(UTC), "dr_lee")[1] == 0
+    assert QueueList(index, view, datetime.now(UTC), ClaimHolder("dr_lee", "tab")).length == 0
 
 
 @given(

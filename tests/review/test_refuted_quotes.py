@@ -118,6 +118,24 @@ def test_shares_that_a_strike_changes_are_not_vouched(build: Any, workspace: Any
     assert shares == {GENOMIC: 0.75, PATHOLOGY: 0.25}
 
 
+def test_a_strike_in_an_answer_with_broken_shares_fails_nothing(build: Any, workspace: Any, open_tab: Any) -> None:
+    issues = [
+        doubt(build, document_type=PATHOLOGY),
+        doubt(build, document_type=PATHOLOGY, quote=TRUE).model_copy(update={"issue_id": "V4-0002"}),
+    ]
+    publish(build, workspace, *issues, shares={GENOMIC: -0.5, PATHOLOGY: 0.4})
+    case = open_tab().open_and_claim_case("doc2_6")
+    draft = case.draft.set_issue_verdict("V4-0001", "confirmed").set_issue_verdict("V4-0002", "confirmed")
+    assert f"Struck: “{FALSE}”" in [line.text for line in case.describe_record(draft)]
+    review = workspace.helper("dr_kim").save_review(
+        "doc2_6",
+        corrected_dominant_type=RADIOLOGY,
+        issue_verdicts=confirm("V4-0001", "V4-0002"),
+        base_revision=0,
+    )
+    assert (review.vouched, len(review.refuted)) == (("dominant_type",), 2)
+
+
 # --- the expert's own quotes -----------------------------------------------------------------------------------------
 
 

@@ -31,7 +31,7 @@ NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
 @pytest.fixture
 def two(build: Any, workspace: Any) -> Any:
-    """Eight pages, a genomic report and a note, two blocking issues and a minor one."""
+    """Eight pages, a genomic report and a note, two grave doubts and a minor one."""
     answer = build.answer(
         [build.segment(1, 1, 5, "Genomic Report"), build.segment(2, 6, 8, "Clinical Note")],
         {"Genomic Report": 0.625, "Clinical Note": 0.375},
@@ -83,7 +83,7 @@ def test_the_queue_is_strictly_worst_first_and_says_who_has_what(
     assert (third.holder, third.since, third.is_mine) == ("dr_kim", "2025-02-01T10:41:00+00:00", False)
     assert (first.pdf_filename, first.pages, first.blocker, first.major, first.minor) == ("doc2_6.pdf", 1, 1, 1, 0)
     assert (first.doc_id, first.review_reason) == ("z", "escalated")
-    assert first.decision_reason == "a critical failure cannot be corrected automatically"
+    assert first.decision_reason == "something is wrong"
     assert [row.is_mine for row in open_tab("dr_lee", "second tab").load_queue_page().rows] == [False] * 5
 
 
@@ -318,7 +318,7 @@ def test_what_is_missing_is_said_in_words(two: Any, open_tab: Any) -> None:
     case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     assert case.viewing_requirements == ViewingRequirements(page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001"))
     draft = case.draft
-    assert case.explain_validation_block(draft) == "2 blocking issues and pages 1 and 6 not yet seen"
+    assert case.explain_validation_block(draft) == "2 grave doubts and pages 1 and 6 not yet seen"
     draft = (
         draft.show_page_and_mark_seen(1)
         .show_issue_and_mark_seen("V3-0001")
@@ -326,8 +326,8 @@ def test_what_is_missing_is_said_in_words(two: Any, open_tab: Any) -> None:
         .show_issue_and_mark_seen("V1-0001")
     )
     assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(6,), issue_ids=("V4-0001",))
-    assert case.explain_validation_block(draft) == "1 blocking issue and page 6 not yet seen"
-    assert case.explain_validation_block(draft.show_page_and_mark_seen(6)) == "1 blocking issue not yet seen"
+    assert case.explain_validation_block(draft) == "1 grave doubt and page 6 not yet seen"
+    assert case.explain_validation_block(draft.show_page_and_mark_seen(6)) == "1 grave doubt not yet seen"
     assert case.explain_validation_block(draft.show_issue_and_mark_seen("V4-0001")) == "page 6 not yet seen"
     assert case.explain_validation_block(seen_all(case)) is None
     assert "correction" in str(case.explain_validation_block(seen_all(case).set_segment_type(0, OTHER)))
@@ -347,7 +347,7 @@ def test_the_context_of_an_issue_comes_with_the_case(two: Any, open_tab: Any) ->
 def test_nothing_is_validated_before_it_was_seen(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case("doc2_6")
-    with pytest.raises(ReviewRefused, match="2 blocking issues and pages 1 and 6 not yet seen"):
+    with pytest.raises(ReviewRefused, match="2 grave doubts and pages 1 and 6 not yet seen"):
         lee.submit_review("doc2_6", case.draft, validate=True)
     assert not (workspace.root / "reviews").exists()
     draft = seen_all(case).set_issue_verdict("V3-0001", "dismissed", "it is a real report").set_notes("checked")
@@ -425,15 +425,16 @@ def test_case_that_cannot_be_validated_can_be_corrected(
     case = lee.open_and_claim_case("doc2_6")
     said = "Segments 1 and 2 both claim page 5" if has_answer else "nothing to validate"
     assert said in case.explain_permanent_validation_block()
-    assert case.explain_validation_block(seen_all(case)) == case.explain_permanent_validation_block()
-    assert [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments] == [(1, 8, None)]
-    assert not case.has_expert_changes(case.draft)
+    drawn = [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments]
+    assert drawn == ([(1, 4, GENOMIC), (5, 8, NOTE)] if has_answer else [(1, 8, None)])
+    assert case.has_expert_changes(case.draft) is has_answer
+    decided = case.draft.decide_boundary(5, begins=has_answer)
     with pytest.raises(ReviewRefused, match=said):
-        lee.submit_review("doc2_6", seen_all(case), validate=True)
-    draft = case.draft.toggle_boundary(6).set_segment_type(0, GENOMIC)
+        lee.submit_review("doc2_6", decided, validate=True)
+    draft = decided.toggle_boundary(6).set_segment_type(0, GENOMIC).set_segment_type(len(drawn), None)
     with pytest.raises(ReviewRefused, match="pages 6–8 have no type yet"):
         lee.submit_review("doc2_6", draft)
-    review = lee.submit_review("doc2_6", draft.set_segment_type(1, NOTE)).review
+    review = lee.submit_review("doc2_6", draft.set_segment_type(len(drawn), NOTE)).review
     assert (review.outcome, review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert workspace.truth()["ground_truth_source"] == "SME_CORRECTED"
 

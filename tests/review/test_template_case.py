@@ -311,7 +311,7 @@ def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
 def test_approval_needs_seen_pages_and_reason_for_unmet_sums(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
     case = lee.open_and_claim_case(bank.case_id)
-    assert case.explain_approval_block(case.draft) == "3 blocking issues and page 1 not yet seen"
+    assert case.explain_approval_block(case.draft) == "3 grave doubts and page 1 not yet seen"
     with pytest.raises(ReviewRefused, match="not yet seen"):
         lee.submit_review(bank.case_id, mended(case, case.draft, bank.one))
     case, draft = opened(lee, bank.case_id)

@@ -13,7 +13,7 @@ from servers.postgresql import PASSWORD, PostgreSQLServer
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline.reindex import move_database, reindex
-from evalkit.store import CaseClaim, CaseView, Deferral, ModelCall, OutputIndex, StoredDraft
+from evalkit.store import CaseClaim, CaseView, ColleagueReply, Deferral, ModelCall, OutputIndex, QueuePlace, StoredDraft
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"
 CALL = ModelCall("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
@@ -33,6 +33,8 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
     workspace.index.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
     workspace.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
     workspace.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
+    workspace.index.reviewer_records.save_place(QueuePlace("dr_lee", "{}", "a"))
+    workspace.index.reviewer_records.save_reply(ColleagueReply("a", "dr_kim", "dr_lee", "because", NOW))
     for _ in range(3):
         workspace.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):
@@ -50,6 +52,8 @@ def everything(index: OutputIndex) -> Any:
         index.claims.map_live_claims_by_case_id(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
         index.deferrals.list_deferrals(),
+        index.reviewer_records.find_place("dr_lee"),
+        index.reviewer_records.list_replies("dr_kim"),
         index.call_journal.find_calls("q"),
         index.call_journal.get_or_mark_last_call_before_run(),
         index.review_heads.list_heads(),
@@ -66,7 +70,9 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     before = seen(worked_on)
     moved = move_database(open_folder(worked_on), postgresql.url)
     assert moved == {
-        **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh", "heads"), 1),
+        **dict.fromkeys(
+            ("documents", "closings", "claims", "drafts", "deferrals", "fresh", "heads", "places", "replies"), 1
+        ),
         "cases": 2,
         "calls": 3,
         "views": 2,
@@ -105,7 +111,7 @@ def test_by_the_command_line_and_back_to_work(
     monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
     done = evalkit_command(*words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("14 rows of 10 tables moved")
+    assert done.stdout.startswith("16 rows of 12 tables moved")
     assert PASSWORD not in done.stdout + done.stderr
     again = evalkit_command(*words)
     assert again.returncode == 2

@@ -15,6 +15,7 @@ from statements.spoilt import Spoilt, publish_template_case, spoil_template, wit
 from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
 from evalkit.review.kinds.statement_template import TemplateReviewCase
+from evalkit.review.session import compute_case_address
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.review_cycles import ReportedIssue
@@ -112,7 +113,7 @@ def test_moved_edge_is_applied_and_undone_as_one_change(screen: Workbench, cases
     for to in (0.5, 0.7, one.sound.regions[1].box[3]):
         press(screen, "edge", edge="region.1.bottom", to=to, goes_on=True)
     assert screen.panels["statement_template"].sums["is_met"]
-    assert screen.segment_editor.changes == list(case.describe_changes(screen.draft)) != []
+    assert [line["text"] for line in screen.segment_editor.record] == list(case.describe_changes(screen.draft)) != []
     assert not screen.segment_editor.can_correct
     assert "not yet seen" in screen.segment_editor.why_not
     press(screen, "undo")
@@ -186,7 +187,7 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
     again = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    again.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    again.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address(one.case_id)})
     assert again.draft.template == template
     assert again.panels["statement_template"].selected == "row.1"
     assert again.panels["statement_template"].sums["is_met"]
@@ -226,7 +227,7 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     )
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address(one.case_id)})
     (issue,) = screen.panels["statement_template"].case["issues"]
     assert issue["by"] == "layout check and finance check"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout check, high, 85% sure: the row is there"
@@ -258,7 +259,7 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     index.close()
     alive = len(_instances)
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address(one.case_id)})
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
     assert len(_instances) - alive < 150

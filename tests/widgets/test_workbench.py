@@ -19,6 +19,7 @@ from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import ReviewerRoster
+from evalkit.review.session import compute_case_address
 from widgets.workbench import Workbench, show
 
 
@@ -265,12 +266,12 @@ def test_another_blind_answer_stops_once_after_it_is_written(screen: Workbench, 
     answer_blind(screen, "Radiology Report", "Clinical Note")
     panel, token = screen.panels["classification"], screen.page_pane.version
     assert (tmp_path / "output/reviews/doc2_6/0001.json").exists()
-    assert (screen.bar.case_id, screen.segment_editor.is_locked) == ("doc2_6", True)
+    assert (screen.bar.address, screen.segment_editor.is_locked) == (compute_case_address("doc2_6"), True)
     stop = panel.case["stop"]
     assert (stop["you"], stop["program"]) == ("Radiology Report", "Genomic Report")
     assert stop["because"].startswith("because it reads “")
     screen.dispatch_message({"action": "next", "token": token})
-    assert screen.bar.case_id not in ("", "doc2_6")
+    assert screen.bar.address not in ("", compute_case_address("doc2_6"))
     assert "stop" not in panel.case
 
 
@@ -284,20 +285,18 @@ def test_looking_again_shows_both_and_an_unchanged_one_is_kept(screen: Workbench
     assert screen.segment_editor.dominant == "Radiology Report"
     assert screen.segment_editor.labels["correct"] == "Keep mine and next"
     screen.dispatch_message({"action": "correct", "token": screen.page_pane.version})
-    assert screen.bar.case_id not in ("", "doc2_6")
+    assert screen.bar.address not in ("", compute_case_address("doc2_6"))
     assert not (tmp_path / "output/reviews/doc2_6/0002.json").exists()
 
 
 def test_agreement_does_not_stop(screen: Workbench) -> None:
     answer_blind(screen, "Genomic Report", "Clinical Note")
-    assert screen.bar.case_id not in ("", "doc2_6")
+    assert screen.bar.address not in ("", compute_case_address("doc2_6"))
 
 
 def test_a_reload_at_the_stop_keeps_the_answer(screen: Workbench) -> None:
     answer_blind(screen, "Radiology Report", "Clinical Note")
-    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": "doc2_6"})
-    assert screen.content_box.children == (screen.queue_panel,)
-    screen.dispatch_message({"action": "open", "case_id": "doc2_6"})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address("doc2_6")})
     assert screen.panels["classification"].case["closing"]["outcome"].startswith("Corrected by dr_lee")
 
 
@@ -349,7 +348,7 @@ def test_notebook_in_another_tab_starts_in_the_queue(screen: Workbench) -> None:
     screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     screen.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
     assert screen.content_box.children == (screen.queue_panel,)
-    assert screen.bar.case_id == ""
+    assert screen.bar.address == ""
     screen.dispatch_message(
         {"action": "open", "case_id": "fabricated_quote"}
     )  # the tab before does not keep it from this one
@@ -370,7 +369,7 @@ def test_page_that_reconnects_keeps_its_case(screen: Workbench, monkeypatch: pyt
     screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     with monkeypatch.context() as patch:
         patch.setattr(ReviewSession, "release_case", lambda *_: pytest.fail("a colleague could take it"))
-        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
+        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": compute_case_address("fabricated_quote")})
         assert screen.case.packet.case_id == "fabricated_quote"
     screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     assert screen.review_session.load_queue_page().in_review == 0
@@ -419,7 +418,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     assert analyst.segment_editor.is_locked
     assert analyst.segment_editor.why_not == READ_ONLY_SENTENCE
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
-    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
+    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": compute_case_address("quest_genomic")})
     assert (analyst.bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
     page = {"token": analyst.page_pane.version, "page": 1}
     issue = analyst.case.packet.issues[0].issue_id

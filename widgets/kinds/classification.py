@@ -10,8 +10,11 @@ from typing_extensions import override
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
 from evalkit.errors import UsageError
-from evalkit.review.case import HighlightedPlace
+from evalkit.review.case import BoundaryDoubt, HighlightedPlace
 from evalkit.review.draft import Draft, ExpertQuote
+from evalkit.review.issue_answers import get_issue_answers
+from evalkit.review.kinds.classification import ClassificationReviewCase
+from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message
 
@@ -26,6 +29,7 @@ class ClassificationController(CaseController):
     panel_class = CasePanel
     has_segments = True
 
+    case: ClassificationReviewCase
     panel: CasePanel
 
     @override
@@ -38,6 +42,7 @@ class ClassificationController(CaseController):
         self.panel.is_repair_applied = self._is_repair_confirmed()
         pane = self.screen.page_pane
         pane.can_separate = pane.can_quote = not self.panel.is_locked
+        pane.doubts = self._render_boundary_doubts()
         pane.offer = self._find_further_patient_pages() if pane.can_separate else {}
 
     @override
@@ -126,14 +131,114 @@ class ClassificationController(CaseController):
             draft = draft.set_issue_verdict(issue_id, verdict)
         return draft
 
+    def decide_boundary(self, message: Message) -> None:
+        """Record whether a document begins on a page in doubt; show the next undecided one."""
+        page = int(message["page"])
+        self.draft = self.case.answer_boundary(self.draft, page, begins=bool(message["begins"]))
+        undecided = [doubt for doubt in self.case.boundary_doubts if not self._is_decided(doubt)]
+        following = next((doubt for doubt in undecided if doubt.page > page), undecided[0] if undecided else None)
+        if following is None:
+            self.screen.save_and_show_draft(self.draft)
+        else:
+            self.screen.show_target(following.issue_id, following.page)
+
+    def _is_decided(self, doubt: BoundaryDoubt) -> bool:
+        judged_ids = {listed.issue_id for listed in self.draft.issue_verdicts}
+        return doubt.page in self.draft.boundaries_decided or doubt.issue_id in judged_ids
+
+    @cached_property
+    def _rendered_doubts(self) -> list[tuple[BoundaryDoubt, dict[str, Any]]]:
+        return [(doubt, render_boundary_doubt(self.case, doubt)) for doubt in self.case.boundary_doubts]
+
+    def _render_boundary_doubts(self) -> list[dict[str, Any]]:
+        starts = {segment.start_page for segment in self.draft.segments}
+        return [
+            rendered | {"begins": doubt.page in starts, "is_decided": self._is_decided(doubt)}
+            for doubt, rendered in self._rendered_doubts
+        ]
+
+    @override
+    def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
+        context = self.case.get_issue_context(issue_id)
+        effect, page = get_issue_answers(context.issue).effect, context.issue.page or 0
+        draft, is_confirmed = self.draft.set_issue_verdict(issue_id, verdict), verdict == "confirmed"
+        if effect in ("begin_document", "join_document"):
+            return self._set_boundary(draft, page, begins=is_confirmed == (effect == "begin_document"))
+        if effect == "choose_type" and context.segment and not is_confirmed:
+            return self._restore_type(draft, context.segment.start_page)
+        if effect == "other_patient":
+            return self._flag_patient_pages(draft, page, is_other=is_confirmed)
+        return draft
+
+    @override
+    def choose_next_target_id(self, issue_id: str) -> str | None:
+        verdict_by_id = {listed.issue_id: listed.verdict for listed in self.draft.issue_verdicts}
+        is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
+        if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
+            return None
+        required_ids = self.case.viewing_requirements.issue_ids
+        return next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
+
+    @cached_property
+    def _agent_draft(self) -> Draft:
+        return Draft.from_packet(self.case.packet)
+
+    def _set_boundary(self, draft: Draft, page: int, *, begins: bool) -> Draft:
+        """Set or remove a boundary; one that the program had gets its type back."""
+        if not 2 <= page <= draft.total_pages or begins == any(page == part.start_page for part in draft.segments):
+            return draft
+        draft = draft.toggle_boundary(page)
+        is_programs = any(page == part.start_page for part in self._agent_draft.segments)
+        return self._restore_type(draft, page) if begins and is_programs else draft
+
+    def _restore_type(self, draft: Draft, page: int) -> Draft:
+        """Give the document on a page the type that the program gave it."""
+        if not 1 <= page <= draft.total_pages:
+            return draft
+        programs_type = self._agent_draft.segments[_find_segment_position(self._agent_draft, page)].dominant_type
+        return draft.set_segment_type(_find_segment_position(draft, page), programs_type)
+
+    def _flag_patient_pages(self, draft: Draft, page: int, *, is_other: bool) -> Draft:
+        """Separate and flag the pages of the patient of a page, or join and unflag them."""
+        ranges = self._find_patient_ranges(page)
+        for first, last in ranges:
+            draft = draft.split_off_flagged_pages(first, last, "other_patient")
+        for first, last in () if is_other else ranges:
+            for position in range(_find_segment_position(draft, first), _find_segment_position(draft, last) + 1):
+                draft = draft.toggle_segment_flag(position, "other_patient")
+            for boundary in (first, last + 1):
+                begins = any(boundary == part.start_page for part in self._agent_draft.segments)
+                draft = self._set_boundary(draft, boundary, begins=begins)
+        return draft
+
+    def _find_patient_ranges(self, page: int) -> tuple[PageRange, ...]:
+        for ranges in self._page_ranges_by_person:
+            if any(first <= page <= last for first, last in ranges):
+                return ranges
+        return ()
+
+    def set_type_as_answer(self, message: Message) -> Draft:
+        """Set a document's type; it also answers the selected issue if that asks for this type."""
+        page, document_type = int(message["page"]), DocumentType(message["type"])
+        draft = self.draft.set_segment_type(self.find_segment_index(message), document_type)
+        context = self.case.get_issue_context(self.panel.selected) if self.panel.selected else None
+        if not context or not context.segment or get_issue_answers(context.issue).effect != "choose_type":
+            return draft
+        segment = context.segment
+        if context.issue.document_type not in (None, segment.dominant_type):
+            return draft
+        is_same_document = segment.start_page <= page <= segment.end_page
+        verdict: Literal["confirmed", "dismissed"] = (
+            "dismissed" if document_type is segment.dominant_type else "confirmed"
+        )
+        return draft.set_issue_verdict(context.issue.issue_id, verdict) if is_same_document else draft
+
     def separate_patient_pages(self, message: Message) -> Draft:
         """Separate and flag another patient's pages; with ``rest``, all of their pages."""
         page, draft = int(message["page"]), self.draft
-        for ranges in self._page_ranges_by_person:
-            if any(first <= page <= last for first, last in ranges):
-                for first, last in ranges:
-                    if message.get("rest") or first <= page <= last:
-                        draft = draft.split_off_flagged_pages(first, last, "other_patient")
+        for first, last in self._find_patient_ranges(page):
+            if message.get("rest") or first <= page <= last:
+                draft = draft.split_off_flagged_pages(first, last, "other_patient")
         return draft
 
     @cached_property
@@ -166,12 +271,7 @@ class ClassificationController(CaseController):
 
     def find_segment_index(self, message: Message) -> int:
         """Find the index (from 0) of the segment that contains the message's page."""
-        page = int(message["page"])
-        return next(
-            segment_index
-            for segment_index, segment in enumerate(self.draft.segments)
-            if segment.start_page <= page <= segment.end_page
-        )
+        return _find_segment_position(self.draft, int(message["page"]))
 
     actions: ClassVar[dict[str, Action[ClassificationController]]] = {
         "evidence": Action(show_quote_location),
@@ -179,12 +279,7 @@ class ClassificationController(CaseController):
         "unquote": Action(
             lambda controller, message: controller.draft.remove_quote(int(message["position"])), is_change=True
         ),
-        "type": Action(
-            lambda controller, message: controller.draft.set_segment_type(
-                controller.find_segment_index(message), DocumentType(message["type"])
-            ),
-            is_change=True,
-        ),
+        "type": Action(set_type_as_answer, is_change=True),
         "split": Action(
             lambda controller, message: controller.draft.toggle_boundary(int(message["page"])),
             is_change=True,
@@ -218,10 +313,23 @@ class ClassificationController(CaseController):
             is_change=True,
         ),
         "separate": Action(separate_patient_pages, is_change=True),
+        "boundary": Action(decide_boundary, is_change=True),
+        "type_pages": Action(
+            lambda controller, message: controller.draft.set_type_of_pages(
+                int(message["first"]), int(message["last"]), DocumentType(message["type"])
+            ),
+            is_change=True,
+        ),
         "repair": Action(toggle_repairable_issues_confirmed, is_change=True),
         "mixture": Action(set_mixture, is_change=True),
         "mixture_seen": Action(lambda controller, _: controller.draft.mark_mixture_seen()),
     }
+
+
+def _find_segment_position(draft: Draft, page: int) -> int:
+    return next(
+        position for position, segment in enumerate(draft.segments) if segment.start_page <= page <= segment.end_page
+    )
 
 
 def _index_confidence(classification: ClassificationOutput | None) -> dict[_SegmentKey, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from evalkit.review.case import HighlightedPlace, ReviewCase
 from evalkit.review.draft import Draft
@@ -43,6 +43,9 @@ class CaseScreen(Protocol):
 
     def show_place(self, place: HighlightedPlace, target_id: str) -> None:
         """Show a page with highlights; the target counts as seen once it is painted."""
+
+    def show_target(self, target_id: str | None, page: int | None = None) -> None:
+        """Save the draft and show a target, selected, on its page or on ``page``."""
 
     def show_notice(self, sentence: str) -> None:
         """Show a sentence to the expert as the last problem."""
@@ -89,6 +92,13 @@ class CaseController(Protocol):
 
     def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """Return the draft with a page, and the target painted with it, recorded as seen."""
+
+    def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
+        """Return the draft with a verdict on an issue and its effect; None takes both back."""
+        return self.draft.set_issue_verdict(issue_id, verdict)
+
+    def choose_next_target_id(self, issue_id: str) -> str | None:
+        """Choose the target to show after an issue was answered; None to stay there."""
 
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         """Build ``PagePane.segments``: runs of pages that together cover the file."""

@@ -118,7 +118,8 @@ class FieldsController(CaseController):
         if checked["value"] not in (checked["typed"], message.get("confirmed")):
             self.panel.checked = {**checked, "is_asked": True}
             return
-        answer = {"value": checked["value"], **checked["place"]}
+        page, boxes = checked["place"].get("page"), checked["place"].get("boxes", ())
+        answer = {"value": checked["value"], "page": page, "boxes": [[page, *box] for box in boxes]}
         changed_draft = self.case.set_field_answer(self.draft, checked["key"], answer)
         self._unfinished_key = ""
         self.screen.save_and_show_draft(changed_draft)

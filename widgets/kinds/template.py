@@ -36,7 +36,6 @@ class TemplateController(CaseController):
         "undeterminable": "Reject",
         "undeterminable_question": "Why can this template not be used?",
         "undeterminable_answer": "Reject it",
-        "changed": "to the template",
     }
     outcome_words: ClassVar[dict[str, str]] = {
         "validated": "approved",

@@ -27,9 +27,10 @@ from evalkit.classification.schema import (
 )
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION, DocumentBundle
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
-from evalkit.errors import EvalkitError, ReviewRefused
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.case import (
+    BoundaryDoubt,
     CaseKind,
     RecordLine,
     ReviewCase,
@@ -46,8 +47,9 @@ from evalkit.review.corrections import (
     list_corrected_parts,
     repair_validated_classification,
 )
-from evalkit.review.draft import Draft, ExpertQuote, SegmentDraft, SegmentFlag, list_segments_if_gapless
+from evalkit.review.draft import Draft, ExpertQuote, SegmentFlag
 from evalkit.review.expert_answers import ExpertAnswers
+from evalkit.review.gapless_segments import DisputedSeam, SegmentDraft, fit_segments_to_file, is_gapless
 from evalkit.review.ground_truth import (
     GroundTruth,
     GroundTruthRecord,
@@ -56,6 +58,7 @@ from evalkit.review.ground_truth import (
     ShownMachineAnswers,
     remove_mismatched_silver_fields,
 )
+from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
     SECOND_SUFFIX,
@@ -63,6 +66,7 @@ from evalkit.review.packet import (
     SMEPacket,
     build_packet_fields,
 )
+from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
@@ -70,6 +74,9 @@ MAJOR, NO_EVIDENCE = IssueSeverity.MAJOR, PresenceLevel.NO_EVIDENCE
 
 #: The parts for which an expert vouches by validating, unless ``vouched`` names others.
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
+
+#: Codes of the issues that ask whether a document begins on a page; the last two are certain, so nobody can dismiss them.
+BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
     "dominant_type": "the type of the file",
@@ -155,6 +162,12 @@ class ClassificationPacket(SMEPacket):
 
     @property
     @override
+    def asked_question(self) -> str:
+        is_asked_by_check = self.review_reason == "escalated" and self.case_id == self.doc_id and self.open_issues
+        return describe_issue(self.open_issues[0]) if is_asked_by_check else self.decision_reason
+
+    @property
+    @override
     def indexed_type(self) -> str:
         return self.classification.dominant_type_overall or "" if self.classification else ""
 
@@ -230,6 +243,61 @@ class ClassificationReviewCase(ReviewCase):
         more = f" ({len(violations) - 1} more problems)" if len(violations) > 1 else ""
         return f"The program's answer cannot be right as it is, so it can only be corrected: {violations[0].message}{more}."
 
+    @cached_property
+    @override
+    def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
+        """The pages with an issue about a boundary, and those where the page ranges do not fit; none in a blind case."""
+        if self.is_blind:
+            return ()
+        issue_ids = {
+            issue.page: issue.issue_id for issue in reversed(self.packet.open_issues) if issue.code in BOUNDARY_CODES
+        }
+        pages = sorted(
+            page for page in {*issue_ids, *self._seams_by_page} if page and 2 <= page <= self.packet.total_pages
+        )
+        return tuple(BoundaryDoubt(page, issue_ids.get(page), page in self._seams_by_page) for page in pages)
+
+    def answer_boundary(self, draft: Draft, page: int, *, begins: bool) -> Draft:
+        """Record the expert's answer to a doubt: boundary, verdict, and that its issue was seen.
+
+        NotFound if no document's beginning on this page is in doubt.
+        """
+        doubt = next((doubt for doubt in self.boundary_doubts if doubt.page == page), None)
+        if doubt is None:
+            raise NotFound("no boundary is in doubt on this page", code="BOUNDARY-UNKNOWN", remedy="Reload the page.")
+        seam = self._seams_by_page.get(page)
+        draft = draft.decide_boundary(
+            page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
+        )
+        if doubt.issue_id is None:
+            return draft
+        issue = next(issue for issue in self.packet.issues if issue.issue_id == doubt.issue_id)
+        is_changed = doubt.is_disputed or begins == (get_issue_answers(issue).effect == "begin_document")
+        return draft.set_issue_verdict(
+            doubt.issue_id, "confirmed" if is_changed else "dismissed"
+        ).show_issue_and_mark_seen(doubt.issue_id)
+
+    @cached_property
+    def _seams_by_page(self) -> dict[int, DisputedSeam]:
+        answer = self.packet.classification
+        seams = fit_segments_to_file(answer.segments, self.packet.total_pages)[1] if answer else ()
+        return {seam.page: seam for seam in seams}
+
+    def _describe_undecided_seams(self, draft: Draft) -> str | None:
+        pages = [
+            seam.page
+            for seam in self._seams_by_page.values()
+            if not self.is_blind and {seam.page, seam.next_start}.isdisjoint(draft.boundaries_decided)
+        ]
+        if not pages:
+            return None
+        return f"The program's documents overlap or leave pages out: decide whether a document begins on {format_page_numbers(pages)}"
+
+    @override
+    def explain_validation_block(self, draft: Draft) -> str | None:
+        undecided = None if self.is_locked else self._describe_undecided_seams(draft)
+        return undecided or super().explain_validation_block(draft)
+
     @override
     def has_expert_changes(self, draft: Draft) -> bool:
         """Return True if the draft's page ranges, types or shares differ from the agent's.
@@ -243,7 +311,10 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def describe_changes(self, draft: Draft) -> tuple[str, ...]:
-        return () if self.is_blind else tuple(_describe_draft_changes(self._agent_draft, draft))
+        if self.is_blind:
+            return ()
+        refitted = ("The program's page ranges, which did not fit the file, as drawn",) if self._is_refitted else ()
+        return (*refitted, *_describe_draft_changes(self._agent_draft, draft))
 
     @override
     def find_contradiction(self, draft: Draft) -> str:
@@ -361,16 +432,29 @@ class ClassificationReviewCase(ReviewCase):
     def _agent_draft(self) -> Draft:
         return Draft.from_packet(self.packet)
 
+    @cached_property
+    def _is_refitted(self) -> bool:
+        """True if the program's page ranges did not fit the file, so that no answer equals the program's."""
+        answer = self.packet.classification
+        segments = sorted(answer.segments if answer else (), key=lambda segment: segment.start_page)
+        return bool(fit_segments_to_file(segments, self.packet.total_pages)[0]) and not is_gapless(
+            segments, self.packet.total_pages
+        )
+
     def _find_changed_parts(self, draft: Draft) -> frozenset[ClassificationPart]:
         is_different_by_part: dict[ClassificationPart, bool] = {
             "dominant_type": draft.dominant_type != self._agent_draft.dominant_type,
-            "segments": draft.segments != self._agent_draft.segments,
+            "segments": self._is_refitted or draft.segments != self._agent_draft.segments,
             "mixture": draft.mixture is not None,
         }
         return frozenset(part for part, is_different in is_different_by_part.items() if is_different)
 
     @override
     def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
+        undecided = self._describe_undecided_seams(draft)
+        return (undecided, "Answer y or n beside the two pages.") if undecided else self._find_gap_in_answer(draft)
+
+    def _find_gap_in_answer(self, draft: Draft) -> tuple[str, str] | None:
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
         if not parts and self._corrects_only_evidence(draft):
             unseen = self._describe_unseen(draft)
@@ -613,7 +697,8 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
 
     @override
     def list_page_ranges(self, answer: ClassificationOutput | None, total_pages: int) -> list[tuple[int, int]]:
-        return [(segment.start_page, segment.end_page) for segment in list_segments_if_gapless(answer, total_pages)]
+        segments, _ = fit_segments_to_file(answer.segments if answer else (), total_pages)
+        return [(segment.start_page, segment.end_page) for segment in segments]
 
     @override
     def is_same_answer(self, first: ClassificationOutput, second: ClassificationOutput) -> bool:

@@ -19,7 +19,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, Extractions, FieldValue
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
-from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.field_template import TemplateField, list_field_templates
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review.case import (
     CaseKind,
@@ -50,7 +50,7 @@ from evalkit.review.field_answers import (
     split_field_key_to_index_and_name,
 )
 from evalkit.review.ground_truth import FieldsGroundTruth, Review, ReviewOutcome
-from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SMEPacket, build_packet_fields
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, ReviewTask, SMEPacket, build_packet_fields
 from evalkit.review.submission import Correction, Submission
 from evalkit.store import OutputFolder, extraction_file_name
 
@@ -83,6 +83,13 @@ class ExtractionPacket(SMEPacket):
     def indexed_type(self) -> str:
         document_types = {extraction.document_type for extraction in self.extractions}
         return document_types.pop() if len(document_types) == 1 else "several"
+
+    @property
+    @override
+    def task(self) -> ReviewTask:
+        tax_names = {template.name for template in list_field_templates("tax")}
+        is_tax = all(extraction.template in tax_names for extraction in self.extractions)
+        return "tax" if self.extractions and is_tax else "clinical"
 
     @property
     @override

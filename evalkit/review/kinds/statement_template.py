@@ -22,7 +22,7 @@ from evalkit.issue import Issue, IssueSeverity, PageBox
 from evalkit.review.case import CaseKind, HighlightedPlace, ReviewCase, ViewingRequirements
 from evalkit.review.draft import Draft
 from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome, TemplateGroundTruth
-from evalkit.review.packet import SMEPacket, build_packet_fields
+from evalkit.review.packet import ReviewTask, SMEPacket, build_packet_fields
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.review.template_editing import (
     add_region_for_page_kind,
@@ -108,6 +108,11 @@ class TemplatePacket(SMEPacket):
     @override
     def indexed_type(self) -> str:
         return "Statement template"
+
+    @property
+    @override
+    def task(self) -> ReviewTask:
+        return "bank"
 
     @property
     @override

@@ -129,8 +129,7 @@ def test_altered_amount_is_highlighted_corrected_and_saved(
     screen.page.wait_for_selector(".ek-check:has-text('Press Enter again')")
     assert one.draft()["fields"] == {}, "shown first"
     one.press("Enter")
-    screen.page.wait_for_selector(".ek-changes li")
-    assert screen.page.locator(".ek-changes").inner_text() == f"Social security tax withheld: 9999.99 → {said}"
+    screen.page.wait_for_selector(f".ek-record li:has-text('Social security tax withheld: 9999.99 → {said}')")
     screen.shot(shots, "fields-corrected-1440")
     assert screen.button("Validate and next").is_disabled()
     one.press("Control+Enter")
@@ -209,7 +208,7 @@ def test_absent_field_is_confirmed_after_one_look(
 
 def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[str], Form]) -> None:
     one = form("e_twice")
-    one.page.wait_for_selector(".ek-state:has-text('1 major issue not yet seen')")
+    one.page.wait_for_selector(".ek-state:has-text('1 doubt not yet seen')")
     one.press("v")
     one.page.wait_for_timeout(700)
     assert one.waiting.outcomes(one.case_id) == []

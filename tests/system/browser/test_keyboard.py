@@ -208,8 +208,8 @@ def test_39_page_packet_is_corrected_by_keyboard_alone(
         keys.go_to(case_id, stop)
         for key in (key for page, key in CORRECTIONS if page == stop):
             keys.change(case_id, key)
-    keys.page.wait_for_selector(".ek-changes li")
-    changes = " | ".join(keys.page.locator(".ek-changes li").all_inner_texts())
+    keys.page.wait_for_selector(".ek-record .ek-line-change")
+    changes = " | ".join(keys.page.locator(".ek-record .ek-line-change").all_inner_texts())
     for words in ("page 16", "page 19", "Pages 23–25: Clinical Note → Other"):
         assert words in changes, changes
     keys.screen.shot(shots, "fax-packet-1440")
@@ -248,7 +248,7 @@ def test_a_correction_is_submitted_with_three_keys_at_most(
     case_id = f"corrected_{document}"
     start(case_id, document=document)
     keys.change(case_id, key)
-    keys.page.wait_for_selector(".ek-changes li")  # what was changed is shown, so it may be submitted
+    keys.page.wait_for_selector(".ek-record .ek-line-change")  # what was changed is shown, so it may be submitted
     keys.press("Control+Enter")
     keys.decided(case_id, "corrected")
     after = json.loads((review_server.output / f"reviews/{case_id}/0001.json").read_text())["after"]["segments"]
@@ -283,7 +283,7 @@ def test_a_held_change_key_does_not_submit_again_and_again(
 ) -> None:
     start("sent_one", "sent_two")
     keys.change("sent_one", "5")
-    keys.page.wait_for_selector(".ek-changes li")
+    keys.page.wait_for_selector(".ek-record .ek-line-change")
     keys.page.keyboard.down("Control")
     keys.page.keyboard.down("Enter")
     keys.decided("sent_one", "corrected")

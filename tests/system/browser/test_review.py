@@ -25,7 +25,8 @@ def stored(served: Served, name: str) -> dict:
 def test_the_queue_is_worst_first_and_says_why(review_server: Served, login: Login, shots: Path | None) -> None:
     screen = login()
     assert screen.cases()[:3] == ["altered_quotes", "quest_genomic", "fabricated_quote"]
-    assert "critical failure" in screen.row("fabricated_quote").inner_text()
+    assert "The quote was not found" in screen.row("fabricated_quote").inner_text()
+    assert "grave doubt" in screen.row("fabricated_quote").inner_text()
     screen.shot(shots, "queue-1440")
 
 
@@ -37,13 +38,15 @@ def test_the_worst_case_is_opened_its_evidence_lit_and_validated(
     screen.open(worst)
     screen.page.wait_for_selector(".ek-mark-near")  # what the quote was made from: outlined, as it is not the quote
     issue = screen.page.locator(".ek-selected")
-    assert "the document says “BRCA1”, the quote “BRCA2”" in issue.inner_text()
+    assert "The quote says “BRCA2”; page 1 says “BRCA1”" in issue.inner_text()
+    assert issue.locator(".ek-word").all_inner_texts() == ["BRCA2", "BRCA1"], "marked in claim and passage"
     assert "BRCA1 c.5266dupC was detected" in issue.locator("mark").inner_text()
     assert_lit(screen, review_server, worst, 1, "POSITIVE: BRCA1 c.5266dupC was detected in a heterozygous state.")
     screen.shot(shots, "worst-1440")
     screen.page.locator('.ek-issue[data-issue="V4-0002"] .ek-message').click()
     screen.page.wait_for_selector('.ek-pane[data-page="2"] .ek-mark-near')
-    assert "the document says “cannot”, the quote “can”" in issue.inner_text()
+    screen.page.wait_for_selector(".ek-selected .ek-word")
+    assert "The quote says “can”; page 2 says “cannot”" in issue.inner_text()
     lines = ("It cannot exclude another variant of BRCA1", "deletion or duplication.")
     assert_lit(screen, review_server, worst, 2, *lines)
     screen.see_everything()
@@ -137,8 +140,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
     screen.note(note)
-    screen.page.locator(".ek-selected").get_by_role("button", name="There is a problem").click()
-    screen.page.wait_for_selector(".ek-selected .ek-on:has-text('There is a problem')")
+    screen.page.wait_for_selector(".ek-answers .ek-on:has-text('Not Genomic Report')")  # its type is the answer
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
     screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')")

@@ -1,0 +1,118 @@
+"""Answers to questions on the screen: what follows at once, and how it is taken back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalkit.review.issue_answers import get_issue_answers
+from widgets.workbench import Workbench
+
+
+def send(screen: Workbench, action: str, **fields: object) -> None:
+    screen.dispatch_message({"action": action, "token": screen.page_pane.version, **fields})
+
+
+def look_at_everything(screen: Workbench) -> None:
+    for issue in screen.case.packet.issues:
+        send(screen, "select", issue_id=issue.issue_id)
+        send(screen, "painted", page=screen.page_pane.page, issue=issue.issue_id)
+    for page in range(1, screen.page_pane.total + 1):
+        send(screen, "painted", page=page, issue=None)
+
+
+def lines(screen: Workbench, kind: str) -> list[str]:
+    return [line["text"] for line in screen.segment_editor.record if line["kind"] == kind]
+
+
+def test_confirmed_fabricated_quote_is_not_in_the_truth(screen: Workbench, tmp_path: Path) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
+    look_at_everything(screen)
+    issue = next(issue for issue in screen.case.packet.issues if get_issue_answers(issue).effect == "strike_quote")
+    send(screen, "verdict", issue_id=issue.issue_id, verdict="confirmed")
+    assert any(line.startswith("Struck") for line in lines(screen, "quote"))
+    assert screen.segment_editor.why_not == "", "a struck quote alone is still a validation"
+    send(screen, "validate")
+    truth = (tmp_path / "output/ground_truth/gt_fabricated_quote.json").read_text()
+    assert json.loads(truth)["ground_truth_source"] == "SME_VALIDATED"
+    assert issue.quote not in truth
+
+
+def test_withdrawn_answer_strikes_nothing(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
+    issue_id = screen.panels["classification"].selected
+    before = screen.segment_editor.record
+    send(screen, "verdict", issue_id=issue_id, verdict="confirmed")
+    assert screen.segment_editor.record != before
+    send(screen, "verdict", issue_id=issue_id, verdict=None)
+    assert screen.segment_editor.record == before
+    send(screen, "verdict", issue_id=issue_id, verdict="confirmed")
+    send(screen, "undo")
+    assert screen.segment_editor.record == before
+
+
+def test_answer_opens_the_next_question_that_counts(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "altered_quotes"})
+    panel = screen.panels["classification"]
+    first = panel.selected
+    send(screen, "verdict", issue_id=first, verdict="confirmed")
+    assert panel.selected not in ("", first)
+    second = panel.selected
+    send(screen, "verdict", issue_id=second, verdict="dismissed")
+    assert panel.selected == second, "nothing else is asked"
+
+
+def test_type_key_answers_the_question_about_the_type(screen: Workbench) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    send(screen, "select", issue_id="V3-0001")
+    send(screen, "type", page=1, type="Other")
+    assert screen.panels["classification"].verdicts["V3-0001"] == {"verdict": "confirmed"}
+    send(screen, "verdict", issue_id="V3-0001", verdict=None)
+    assert screen.page_pane.segments[0]["type"] == "Genomic Report"
+    send(screen, "type", page=1, type="Genomic Report")
+    assert screen.panels["classification"].verdicts["V3-0001"] == {"verdict": "dismissed"}
+
+
+def test_contradiction_is_asked_once_then_submitted(screen: Workbench, tmp_path: Path) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    look_at_everything(screen)
+    send(screen, "verdict", issue_id="V3-0001", verdict="confirmed")
+    send(screen, "validate")
+    assert screen.segment_editor.question.endswith("?")
+    assert not (tmp_path / "output/reviews/quest_genomic").exists()
+    send(screen, "validate", anyway=True)
+    assert (tmp_path / "output/reviews/quest_genomic/0001.json").exists()
+
+
+def test_every_issue_of_every_case_can_be_opened(screen: Workbench) -> None:
+    panel = screen.panels["classification"]
+    for row in list(screen.queue_panel.rows):
+        if row["kind"] != "classification":
+            continue
+        screen.dispatch_message({"action": "open", "case_id": row["case_id"]})
+        for issue in screen.case.packet.issues if not screen.case.is_blind else ():
+            send(screen, "select", issue_id=issue.issue_id)
+            assert (panel.selected, panel.context["issue_id"]) == (issue.issue_id, issue.issue_id)
+            assert screen.segment_editor.problem == ""
+        screen.dispatch_message({"action": "queue"})
+
+
+@pytest.fixture
+def doubt(screen: Workbench) -> Workbench:
+    """A case of which a boundary is in doubt."""
+    for row in screen.queue_panel.rows:
+        screen.dispatch_message({"action": "open", "case_id": row["case_id"]})
+        if any(issue.code == "V2-BOUNDARY-DOUBT" for issue in screen.case.packet.issues):
+            return screen
+        screen.dispatch_message({"action": "queue"})
+    pytest.skip("the demo has no doubt about a boundary")
+
+
+def test_boundary_answer_acts_and_is_taken_back(doubt: Workbench) -> None:
+    before = doubt.page_pane.segments
+    issue = next(issue for issue in doubt.case.packet.issues if issue.code == "V2-BOUNDARY-DOUBT")
+    begins = get_issue_answers(issue).effect == "begin_document"
+    send(doubt, "verdict", issue_id=issue.issue_id, verdict="confirmed")
+    assert any(segment["start"] == issue.page for segment in doubt.page_pane.segments) is begins
+    send(doubt, "verdict", issue_id=issue.issue_id, verdict=None)
+    assert doubt.page_pane.segments == before
