@@ -11,7 +11,7 @@ const FILTERS = [
   ["severity", "Severity", { ...SEVERITIES, none: "no doubt" }],
   ["dominant_type", "Type", {}],
   ["agent", "Raised by", AGENTS],
-  ["review_reason", "Reason", {}],
+  ["review_reason", "Reason", { escalated: "doubts" }],
   ["age", "Age", { day: "last 24 hours", week: "1 to 7 days", older: "over 7 days" }],
   ["source", "Answer from", {}],
   ["kind", "Task", { statement_template: "statement template" }],
@@ -151,7 +151,7 @@ function render({ model, el: root }) {
       el("td", {}, type(row)),
       el("td", {}, el("div", { class: "ek-case-counts" }, tags(row), row.agents.length
         ? el("span", { class: "ek-muted", title: "Checks that raised the issues", text: row.agents.map((one) => AGENTS[one] || one).join(", ") }) : null)),
-      el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
+      el("td", { title: REASONS[row.review_reason], text: row.review_reason === "escalated" ? "doubts" : row.review_reason }),
       el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
       el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),
       el("td", {}, el("div", { class: "ek-case-do" },

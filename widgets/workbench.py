@@ -406,7 +406,8 @@ class Workbench:
         with self.bar.hold_sync():
             self.bar.address, self.bar.title = compute_case_address(case_id), packet.pdf_filename
             page_count_words = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
-            self.bar.subtitle = f"{page_count_words} · {packet.review_reason}"
+            reason_words = "" if packet.review_reason == "escalated" else f" · {packet.review_reason}"
+            self.bar.subtitle = page_count_words + reason_words
             self._show_progress()
         with self.segment_editor.hold_sync():  # a late press for the previous case must not apply to this one
             self.segment_editor.token, self.segment_editor.segments, self.segment_editor.problem = "", [], ""
