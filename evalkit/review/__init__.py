@@ -7,6 +7,7 @@ from evalkit.review.case import CaseKind, Opinion, RecordLine, ReviewCase, Viewi
 from evalkit.review.case_files import (
     SMEPacketGenerator,
     publish_packet_unless_frozen,
+    read_review_status,
     withdraw_packet_unless_frozen,
 )
 from evalkit.review.draft import Draft, ExpertQuote, SegmentFlag
@@ -37,7 +38,6 @@ from evalkit.review.queue import (
     ReviewProgress,
     derive_closed_case_rows,
     list_pending_cases_worst_first,
-    read_review_status,
 )
 from evalkit.review.review_helper import SMEReviewHelper
 from evalkit.review.session import ReviewSession, SubmissionReceipt

@@ -45,6 +45,8 @@ from evalkit.issue import (
 from evalkit.review.ground_truth import SCHEMA_VERSION as REVIEW_VERSION
 from evalkit.review.ground_truth import (
     Review,
+    derive_review_status,
+    find_newest_revision,
     list_revisions,
 )
 from evalkit.review.kinds import (
@@ -142,6 +144,20 @@ def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Rev
     name = review_file_name(case_id, revision)
     stored = output_folder.read_json(name, max_schema_version=REVIEW_VERSION)
     return parse_stored_record(find_case_kind(case_id).review_class, stored, name, "Restore it from a backup.")
+
+
+def read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:
+    """Read the newest review of a case; None if it has none."""
+    revision = find_newest_revision(output_folder, case_id)
+    return read_review(output_folder, case_id, revision) if revision else None
+
+
+def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatus:
+    """Derive a case's status from its newest review.
+
+    A reopened case is pending again; a case that was closed as undeterminable is completed.
+    """
+    return derive_review_status(read_newest_review(output_folder, case_id))
 
 
 def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tuple[int, Review]]:

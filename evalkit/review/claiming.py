@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import CaseTaken, StoreError
+from evalkit.review.case_files import read_review_status
 from evalkit.review.packet import ReviewStatus, write_packet_status
-from evalkit.review.queue import CLAIM_DURATION, compute_abandoned_expiry, read_review_status
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex
+
+#: Time after which a claim expires unless it is renewed.
+CLAIM_DURATION = timedelta(minutes=15)
+#: Time without a heartbeat after which a reviewer's own claim in another tab counts as abandoned.
+_LONGEST_SILENCE = timedelta(seconds=40)
+
+
+def compute_abandoned_expiry(now: datetime) -> str:
+    """Compute the expiry (ISO 8601, UTC) up to which a claim's tab no longer answers."""
+    return format_iso_seconds(now + CLAIM_DURATION - _LONGEST_SILENCE)
 
 
 @dataclass(frozen=True)

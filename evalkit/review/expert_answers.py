@@ -128,9 +128,14 @@ class ExpertAnswers:
                 begins = any(start_page == issue.page for start_page, *_ in typed_page_ranges)
                 part, is_changed = f"boundary:{issue.page}", begins == (judged.effect == "begin_document")
             elif judged.effect == "choose_type" and (source := self._find_source(issue)):
-                for number, (start_page, end_page, document_type) in enumerate(typed_page_ranges, 1):
-                    if start_page <= source.start_page <= end_page:
-                        part, is_changed = f"segment:{number}", document_type is not source.dominant_type
+                own_ranges = [
+                    (number, document_type)
+                    for number, (start_page, end_page, document_type) in enumerate(typed_page_ranges, 1)
+                    if start_page <= source.end_page and end_page >= source.start_page
+                ]
+                if own_ranges:  # the expert may have divided the document of the question
+                    part = f"segment:{own_ranges[0][0]}"
+                    is_changed = any(document_type is not source.dominant_type for _, document_type in own_ranges)
             elif judged.effect == "choose_type" and issue.document_type:
                 is_changed = all(document_type != issue.document_type for *_, document_type in typed_page_ranges)
             elif judged.effect == "remove_type":

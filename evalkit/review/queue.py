@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from evalkit.core.clocks import format_iso_seconds
 from evalkit.issue import IssueSeverity, ShippedAgent
-from evalkit.review.case_files import PATIENT_QUESTIONS, read_review
-from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, hash_review_file
+from evalkit.review.case_files import PATIENT_QUESTIONS, read_newest_review
+from evalkit.review.claiming import ClaimHolder, compute_abandoned_expiry
+from evalkit.review.ground_truth import derive_review_status, find_newest_revision, hash_review_file
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.packet import ReviewReason, ReviewStatus, ReviewTask
 from evalkit.review.permissions import Permissions, ReviewerRole
@@ -31,9 +32,6 @@ from evalkit.store import (
     packet_file_name,
 )
 
-if TYPE_CHECKING:
-    from evalkit.review.claiming import ClaimHolder
-
 #: The statuses of cases that still need a decision: all but ``completed``.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
 
@@ -46,10 +44,6 @@ AUDIT_INTERVAL = 8
 #: The most audits and samples that are interleaved: enough for some 400 cases, after which the list has moved on.
 _MAX_WOVEN_CASES = 50
 _NO_RESTRICTIONS = Permissions()
-#: Time after which a claim expires unless it is renewed.
-CLAIM_DURATION = timedelta(minutes=15)
-#: Time without a heartbeat after which a reviewer's own claim in another tab counts as abandoned.
-_LONGEST_SILENCE = timedelta(seconds=40)
 _PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 
@@ -230,14 +224,6 @@ def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     )
 
 
-def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatus:
-    """Derive a case's status from its newest review.
-
-    A reopened case is pending again; a case that was closed as undeterminable is completed.
-    """
-    return derive_review_status(_read_newest_review(output_folder, case_id))
-
-
 def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
     """Yield the index rows of closed cases, built from the review files.
 
@@ -245,7 +231,7 @@ def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, A
     """
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
-            _read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
+            read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
         )
         if review and derive_review_status(review) == "completed":
             yield {
@@ -364,11 +350,6 @@ class QueueList:
         return None
 
 
-def compute_abandoned_expiry(now: datetime) -> str:
-    """Compute the expiry (ISO 8601, UTC) up to which a claim's tab no longer answers."""
-    return format_iso_seconds(now + CLAIM_DURATION - _LONGEST_SILENCE)
-
-
 def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, permissions: Permissions) -> QueueRow:
     """Convert a row of the index to the row that this reviewer's tab shows.
 
@@ -396,11 +377,6 @@ def build_queue_row(row: Mapping[str, Any], holder: ClaimHolder, now: datetime, 
             "needs_adjudicator": permissions.is_reserved_for_adjudicator(row["case_id"], excluded_reviewers),
         }
     )
-
-
-def _read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:
-    revision = find_newest_revision(output_folder, case_id)
-    return read_review(output_folder, case_id, revision) if revision else None
 
 
 def _get_filter_column(filter_name: str) -> str:

@@ -25,6 +25,7 @@ from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.case_files import read_numbered_reviews, read_packet, read_packet_bundle
 from evalkit.review.claiming import (
+    CLAIM_DURATION,
     ClaimHolder,
     recompute_and_save_case_status,
     reconcile_statuses_with_claims,
@@ -43,7 +44,6 @@ from evalkit.review.packet import (
 )
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.queue import (
-    CLAIM_DURATION,
     OPEN_STATUSES,
     QueueList,
     QueuePage,

@@ -18,7 +18,7 @@ from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
-from evalkit.review.case_files import read_packet, read_packet_bundle
+from evalkit.review.case_files import read_packet, read_packet_bundle, read_review_status
 from evalkit.review.ground_truth import (
     Review,
     ShownMachineAnswers,
@@ -30,7 +30,6 @@ from evalkit.review.kinds import CASE_KINDS, require_matching_corrections
 from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files_and_get_case_ids
 from evalkit.review.packet import SMEPacket, compute_packet_digest
 from evalkit.review.permissions import ReviewerRole
-from evalkit.review.queue import read_review_status
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import (
     Submission,

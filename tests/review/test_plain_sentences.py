@@ -409,7 +409,7 @@ def test_an_altered_quote_is_told_in_both_words() -> None:
     sentences = [
         describe_issue(issue) for issue in V4EvidenceQualityAssessor().validate(classification, doc2_6()).issues
     ]
-    assert "The quote says “BRCA2”; page 2 says “BRCA1”. Does the page show Genomic Report?" in sentences
+    assert "The quote says “BRCA2”; page 2 says “BRCA1”. Is the quote right?" in sentences
 
 
 def test_issues_of_a_window_count_from_its_first_page() -> None:

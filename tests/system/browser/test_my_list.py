@@ -13,7 +13,7 @@ from system.browser.screen import Screen
 from system.browser.server import Serve, Served
 
 from evalkit.pipeline import RunSummary
-from evalkit.review.queue import CLAIM_DURATION
+from evalkit.review.claiming import CLAIM_DURATION
 from evalkit.review.roster import ReviewerRoster
 from evalkit.review.session import compute_case_address
 from evalkit.store import OutputIndex
