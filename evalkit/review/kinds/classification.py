@@ -75,7 +75,7 @@ MAJOR, NO_EVIDENCE = IssueSeverity.MAJOR, PresenceLevel.NO_EVIDENCE
 #: The parts for which an expert vouches by validating, unless ``vouched`` names others.
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
-#: Codes of the issues that ask whether a document begins on a page; the last two are certain, so nobody can dismiss them.
+#: Codes of the issues that ask whether a document begins on a page.
 BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
@@ -257,25 +257,43 @@ class ClassificationReviewCase(ReviewCase):
         )
         return tuple(BoundaryDoubt(page, issue_ids.get(page), page in self._seams_by_page) for page in pages)
 
-    def answer_boundary(self, draft: Draft, page: int, *, begins: bool) -> Draft:
-        """Record the expert's answer to a doubt: boundary, verdict, and that its issue was seen.
+    def answer_boundary(self, draft: Draft, page: int, *, begins: bool | None) -> Draft:
+        """Record the expert's answer to a doubt: boundary, verdicts, and that its issues were seen.
 
-        NotFound if no document's beginning on this page is in doubt.
+        None takes the answer back. NotFound if no document's beginning on this page is in doubt.
         """
-        doubt = next((doubt for doubt in self.boundary_doubts if doubt.page == page), None)
-        if doubt is None:
+        if all(doubt.page != page for doubt in self.boundary_doubts):
             raise NotFound("no boundary is in doubt on this page", code="BOUNDARY-UNKNOWN", remedy="Reload the page.")
+        draft = self.restore_boundary(draft, page) if begins is None else self._draw_boundary(draft, page, begins)
+        for issue in self.packet.open_issues:
+            if issue.code in BOUNDARY_CODES and issue.page == page:
+                effect = get_issue_answers(issue).effect
+                is_changed = effect == "decide_boundary" or begins == (effect == "begin_document")
+                verdict: Literal["confirmed", "dismissed"] = "confirmed" if is_changed else "dismissed"
+                draft = draft.set_issue_verdict(issue.issue_id, None if begins is None else verdict)
+                draft = draft.show_issue_and_mark_seen(issue.issue_id)
+        return draft
+
+    def restore_boundary(self, draft: Draft, page: int) -> Draft:
+        """Draw the documents around a page's beginning as the program did, undecided."""
+        begins = any(page == segment.start_page for segment in self._agent_draft.segments)
+        draft = self._draw_boundary(draft, page, begins)
         seam = self._seams_by_page.get(page)
+        undecided = {page, seam.next_start} if seam else {page}
+        decided = [decided for decided in draft.boundaries_decided if decided not in undecided]
+        return draft.model_copy(update={"boundaries_decided": tuple(decided)})
+
+    def _draw_boundary(self, draft: Draft, page: int, begins: bool) -> Draft:
+        """Decide a boundary; the document that begins there has the type that the program gave it."""
+        seam, starts = self._seams_by_page.get(page), [segment.start_page for segment in draft.segments]
         draft = draft.decide_boundary(
             page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
         )
-        if doubt.issue_id is None:
+        programs = next((segment for segment in self._agent_draft.segments if segment.start_page == page), None)
+        if not begins or programs is None or page in starts:
             return draft
-        issue = next(issue for issue in self.packet.issues if issue.issue_id == doubt.issue_id)
-        is_changed = doubt.is_disputed or begins == (get_issue_answers(issue).effect == "begin_document")
-        return draft.set_issue_verdict(
-            doubt.issue_id, "confirmed" if is_changed else "dismissed"
-        ).show_issue_and_mark_seen(doubt.issue_id)
+        position = [segment.start_page for segment in draft.segments].index(page)
+        return draft.set_segment_type(position, programs.dominant_type)
 
     @cached_property
     def _seams_by_page(self) -> dict[int, DisputedSeam]:
