@@ -172,6 +172,7 @@ def test_pages_selected_with_shift_get_a_type_in_the_truth(
     screen.page.keyboard.press("s")  # a document begins on page 24
     screen.page.wait_for_selector('.ek-contact-head:has-text("page 24")')
     screen.page.keyboard.press("Escape")
+    screen.page.wait_for_selector(".ek-pane[data-painted]")  # before, a decision is dropped
     screen.settle()
     screen.page.keyboard.press("Control+Enter")
     wait_until(screen, lambda: case_queue.outcomes("whole") == ["corrected"], "submitted")
