@@ -135,7 +135,10 @@ function render({ model, el: root }) {
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
       else if (selected) selected.scrollIntoView({ block: "start" });
       const mark = root.querySelector(".ek-selected .ek-window mark");
-      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 26; // the match, with some text before it
+      if (mark) { // the marked words in the middle of their passage
+        const passage = mark.closest(".ek-window");
+        passage.scrollTop = mark.offsetTop - (passage.clientHeight - mark.offsetHeight) / 2;
+      }
     }
   };
   return drawnOnChange(model, root, draw);

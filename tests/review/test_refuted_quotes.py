@@ -246,8 +246,7 @@ def test_the_record_says_what_is_struck_added_and_vouched(build: Any, workspace:
         ("type", "The whole file: Genomic Report"),
         ("quote", f"Struck: “{FALSE}”"),
         ("quote", "Added from page 2: “VAF 32 %”"),
-        ("vouch", "You vouch for 1 of 5 quotes"),
-        ("vouch", "You vouch for the type of the file and the pages and types of its documents"),
+        ("vouch", "You vouch for the type of the file and the pages and types of its documents; 1 of 5 quotes"),
     ]
 
 
