@@ -37,7 +37,6 @@ from evalkit.review.case import (
     ViewingRequirements,
     format_page_numbers,
     format_page_ranges,
-    join_with_and,
 )
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -79,9 +78,9 @@ DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segme
 BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
-    "dominant_type": "the type of the file",
-    "segments": "the pages and types of its documents",
-    "mixture": "the shares of the types",
+    "dominant_type": "file type",
+    "segments": "document pages and types",
+    "mixture": "shares of the types",
 }
 
 _IssuePredicate = Callable[[Issue], bool]
@@ -349,7 +348,8 @@ class ClassificationReviewCase(ReviewCase):
             if is_corrected
             else self._choose_vouched_parts(draft)
         )
-        yield RecordLine(f"You vouch for {join_with_and([_PART_WORDS[part] for part in parts])}{quote_words}", "vouch")
+        part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
+        yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
         """Get what the draft says about the agent's answer; a type that is not there is removed."""

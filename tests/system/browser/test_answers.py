@@ -73,7 +73,7 @@ def test_a_contradiction_is_asked_once_with_two_buttons(review_server: Served, l
     screen.settle()
     screen.page.keyboard.press("v")
     screen.button("Yes, record both").click()
-    wait_until(screen, lambda: (review_server.output / f"reviews/{case_id}/0001.json").exists(), "submitted")
+    wait_until(screen, (review_server.output / f"reviews/{case_id}/0001.json").exists, "submitted")
     screen.rest()
 
 
