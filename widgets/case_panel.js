@@ -102,7 +102,8 @@ function render({ model, el: root }) {
     if (!shown.token) { root.replaceChildren(); return; }
     const top = root.scrollTop;
     const windows = () => [...root.querySelectorAll(".ek-selected .ek-window")];
-    const scrolled = drawnFor === model.get("selected") ? windows().map((passage) => passage.scrollTop) : [];
+    const target = `${shown.token} ${model.get("selected")}`;
+    const scrolled = drawnFor === target ? windows().map((passage) => passage.scrollTop) : [];
     // Sections that the expert has opened stay open when the same case is drawn again.
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
@@ -134,8 +135,8 @@ function render({ model, el: root }) {
       const mark = passage.querySelector("mark");
       passage.scrollTop = scrolled[position] ?? (mark ? mark.offsetTop - (passage.clientHeight - mark.offsetHeight) / 2 : 0);
     });
-    if (drawnFor !== model.get("selected")) {
-      drawnFor = model.get("selected");
+    if (drawnFor !== target) {
+      drawnFor = target;
       const selected = root.querySelector(".ek-selected");
       // Scroll so that the first issue is visible with the headline above it, and any other issue from its own header.
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
