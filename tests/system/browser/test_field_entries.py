@@ -12,7 +12,6 @@ from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
 from system.browser.test_accessibility import grave
 from system.browser.test_fields import Form, stored
-from system.browser.test_passages import select
 
 from evalkit.pipeline import extract
 from evalkit.settings import Settings
@@ -26,7 +25,7 @@ REPORT = [
     "The third stain came back as three plus.", "", "Gross Description: received fresh.",
 ]  # fmt: skip
 GRADE, MARGINS, PROGESTERONE = "1.grade", "1.margins", "1.ihcMarkers.PR"
-REPORTS = ("i_marker", "j_margins", "k_entries", "l_selected")
+REPORTS = ("i_marker", "j_margins", "k_entries")
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +113,3 @@ def test_entries_are_renamed_deleted_and_restored(report: Callable[[str], Form],
     one.press("u")
     one.row("1.ihcMarkers.AR").wait_for(state="detached")
     assert grave(one.page) == []
-
-
-def test_selected_words_become_the_open_fields_value(report: Callable[[str], Form]) -> None:
-    one = report("l_selected")
-    one.row("1.ihcMarkers.ER").click()
-    one.seen("1.ihcMarkers.ER")
-    select(one.screen, "negative (0%)")
-    one.press("o")
-    one.page.wait_for_selector(".ek-check:has-text('negative (0%) → negative, 0%. Press Enter again')")
-    assert one.draft()["fields"] == {}
-    one.press("Enter")
-    wait_until(one.screen, lambda: one.draft()["fields"] != {}, "kept")
-    answer = one.draft()["fields"]["1.ihcMarkers.ER"]
-    assert (answer["value"], answer["page"], len(answer["boxes"])) == ("negative, 0%", 1, 1)
-    one.page.wait_for_selector(".ek-mark-found")
