@@ -502,7 +502,8 @@ class ClassificationReviewCase(ReviewCase):
 
 def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> tuple[list[RecordLine], str]:
     """Describe types that lose all quotes or are removed, and how many quotes the expert vouches for."""
-    after, lines = answers.apply_to(before), []
+    after = answers.apply_to(before)
+    lines: list[RecordLine] = []
     for segment_before, segment in zip(before.segments, after.segments, strict=True):
         for presence_before, presence in zip(
             segment_before.segment_composition, segment.segment_composition, strict=True
