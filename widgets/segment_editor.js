@@ -210,7 +210,7 @@ function render({ model, el: root }) {
     fill(decide,
       lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
         el("b", { text: "What will be recorded" }),
-        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, text: line.text })))) : null,
+        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, title: line.text, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
