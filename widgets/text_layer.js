@@ -97,7 +97,7 @@ const passages = ({ model, root, scroll, leaves, quarters, send, typeOf, onMode 
     const where = picked.boxes[picked.boxes.length - 1];
     const options = [
       model.get("can_quote") && type ? ["z", `Quote for ${type}`, (passage) => send("quote", passage)] : null,
-      field ? ["o", `Value of ${field.querySelector(".ek-field-label").firstChild.textContent}`, (passage, exact) => send("field_value", { ...passage, field: field.dataset.field, text: exact.replace(/\s+/g, " ") })] : null,
+      field ? ["o", `Value of ${field.querySelector(".ek-field-label").firstChild.textContent}`, ({ page, boxes }, exact) => send("field_value", { field: field.dataset.field, text: exact.replace(/\s+/g, " "), page, boxes: boxes.map((box) => box.slice(1)) })] : null,
       ["n", "Note", (passage) => document.dispatchEvent(new CustomEvent("evalkit-passage", { detail: passage }))],
     ];
     typed.hidden = !picked.drawn;

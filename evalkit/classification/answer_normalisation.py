@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from functools import cache
-from importlib.resources import files
+from functools import cache, partial
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -23,6 +21,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.core.package_tables import load_package_table
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison, extract_answer_json
 from evalkit.llm.model import AnswerShapeError
 
@@ -141,8 +140,7 @@ class _Normaliser:
         return {**answer, **missing_parts, "segments": numbered_segments}
 
     def _note_missing(self, missing_fields: Mapping[str, Any], location: str) -> None:
-        for name in missing_fields:
-            self.changes.append(f"{location}{name}: missing, left to the checks")
+        self.changes += [f"{location}{name}: missing, left to the checks" for name in missing_fields]
 
     def _note_change(self, json_value: Any, place: str, change: str) -> Any:
         self.changes.append(f"{place or 'answer'}: {change}")
@@ -383,6 +381,5 @@ def _map_keys_to_fields(model: type[BaseModel]) -> dict[str, str]:
     return other_names | {_squash_key(name): name for name in model.model_fields}
 
 
-@cache
-def _load_spellings() -> dict[str, Any]:
-    return tomllib.loads((files("evalkit.classification") / "answer_spellings.toml").read_text("utf-8"))
+#: Load other spellings of the answer's keys and values; cached.
+_load_spellings = partial(load_package_table, "evalkit.classification", "answer_spellings.toml")

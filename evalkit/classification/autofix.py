@@ -95,14 +95,8 @@ def _replace_share_rows(
 ) -> Classification:
     if segment_position is None:
         return answer.model_copy(update={"document_mixture": tuple(rows)})
-    return _copy_with_segment_changes(answer, segment_position, {"segment_composition": tuple(rows)})
-
-
-def _copy_with_segment_changes(
-    answer: Classification, segment_position: int, changes: dict[str, Any]
-) -> Classification:
     segments = list(answer.segments)
-    segments[segment_position] = segments[segment_position].model_copy(update=changes)
+    segments[segment_position] = segments[segment_position].model_copy(update={"segment_composition": tuple(rows)})
     return answer.model_copy(update={"segments": tuple(segments)})
 
 
@@ -119,10 +113,6 @@ def _normalise_shares(answer: Classification, segment_position: int | None) -> C
     return _replace_share_rows(
         answer, segment_position, (row.model_copy(update={share_name: share}) for row, share in rows)
     )
-
-
-def _can_add_missing_types(answer: Classification, segment_position: int | None) -> bool:
-    return has_unit_sum(_read_shares(answer, segment_position))
 
 
 def _add_missing_types(answer: Classification, segment_position: int | None) -> Classification:
@@ -169,13 +159,12 @@ def _can_compute_mixture(answer: Classification, segment_position: int | None) -
         and bool(answer.segments)
         and all(_count_pages(segment) >= 1 for segment in answer.segments)
         and all(_can_normalise_shares(answer, position) for position in range(len(answer.segments)))
-        and not any(_has_repeated_type(segment) for segment in answer.segments)
+        and all(
+            len({presence.document_type for presence in segment.segment_composition})
+            == len(segment.segment_composition)
+            for segment in answer.segments
+        )
     )
-
-
-def _has_repeated_type(segment: Segment) -> bool:
-    types = [presence.document_type for presence in segment.segment_composition]
-    return len(set(types)) < len(types)
 
 
 def _compute_missing_mixture(answer: Classification, _segment_position: int | None) -> Classification:
@@ -203,7 +192,7 @@ _REPAIR_RULES = (
     _RepairRule(
         "V1-MISSING-TYPE",
         "add the missing types as NO_EVIDENCE with share 0",
-        can_repair=_can_add_missing_types,
+        can_repair=lambda answer, position: has_unit_sum(_read_shares(answer, position)),
         repair=_add_missing_types,
         read_affected_values=_list_present_types,
     ),

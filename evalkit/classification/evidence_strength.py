@@ -6,15 +6,14 @@ Evidence states something of the type: a finding, a value, a variant, a diagnosi
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from functools import cache, lru_cache, partial
+from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
@@ -35,10 +34,8 @@ class EvidencePattern(NamedTuple):
     types: frozenset[DocumentType] = frozenset(DocumentType) - {DocumentType.OTHER}
 
 
-@cache
-def load_strength_tables() -> dict[str, Any]:
-    """Load the tables of ``evidence_strength.toml``; cached."""
-    return tomllib.loads((files("evalkit.classification") / "evidence_strength.toml").read_text("utf-8"))
+#: Load the tables of ``evidence_strength.toml``; cached.
+load_strength_tables = partial(load_package_table, "evalkit.classification", "evidence_strength.toml")
 
 
 @cache

@@ -134,10 +134,6 @@ def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange |
     Verifiers are asked about these parts only: after a repair the question is the same, so its answer is reused.
     ``pages`` (first and last): only segments that have one of these pages; None: all segments.
     """
-
-    def is_asked_about(segment: Segment) -> bool:
-        return pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page)
-
     return {
         "dominant_type_overall": answer.dominant_type_overall,
         "segments": [
@@ -158,7 +154,8 @@ def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange |
                     if presence.presence_level is not PresenceLevel.NO_EVIDENCE
                 ],
             }
-            for segment in filter(is_asked_about, answer.segments)
+            for segment in answer.segments
+            if pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page)
         ],
         "document_types": {
             entry.document_type: entry.presence_level

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import (
     Finding,
@@ -36,10 +34,8 @@ class MergedFinding(Finding):
     check: VerifierName
 
 
-class MergedFindings(BaseModel):
+class MergedFindings(Findings):
     """The whole answer; an empty list says that all three looked and found nothing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     findings: tuple[MergedFinding, ...]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -194,8 +194,17 @@ class RetryOrchestrator:
                 ),
             ]
             verdict = self._v5.decide(raised_issues)
-            changes = () if attempts else tuple(question_cache.changes)
-            attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs, changes))
+            attempts.append(
+                Attempt(
+                    attempt=len(attempts),
+                    decision=verdict.decision,
+                    decision_rule=verdict.rule,
+                    fingerprint=hash_repairable_parts(answer),
+                    issues=tuple(issue.issue_id for issue in raised_issues),
+                    repairs=tuple(repairs),
+                    normalised=() if attempts else tuple(question_cache.changes),
+                )
+            )
             if verdict.decision is not Decision.AUTO_RETRY:
                 break
             if len(attempts) > MAX_RETRIES:
@@ -431,70 +440,60 @@ class _IssueNumbering:
         return numbered_issues
 
 
-def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
+def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise READER issues: unreadable or blank pages, pictures, a repaired file."""
-    issues = []
     if unreadable_pages := bundle.unreadable_pages:
         problems = dict.fromkeys(
             problem for page_number in unreadable_pages for problem in bundle.page(page_number).problems
         )
-        issues.append(
-            Issue.create(
-                "reader",
-                "READER-NO-TEXT",
-                IssueSeverity.BLOCKER,
-                f"{len(unreadable_pages)} of {bundle.total_pages} pages could not be read as text (page {_format_page_numbers(unreadable_pages)})"
-                + (f". Too poor to read: {'; '.join(list(problems)[:3])}" if problems else ""),
-                location="document",
-                suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
-                page=unreadable_pages[0],
-                facts={
-                    "pages": _format_page_numbers(unreadable_pages),
-                    "count": len(unreadable_pages),
-                    "total": bundle.total_pages,
-                },
-            )
+        yield Issue.create(
+            "reader",
+            "READER-NO-TEXT",
+            IssueSeverity.BLOCKER,
+            f"{len(unreadable_pages)} of {bundle.total_pages} pages could not be read as text (page {_format_page_numbers(unreadable_pages)})"
+            + (f". Too poor to read: {'; '.join(list(problems)[:3])}" if problems else ""),
+            location="document",
+            suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
+            page=unreadable_pages[0],
+            facts={
+                "pages": _format_page_numbers(unreadable_pages),
+                "count": len(unreadable_pages),
+                "total": bundle.total_pages,
+            },
         )
     elif not bundle.has_text:
-        issues.append(
-            Issue.create(
-                "reader",
-                "READER-NO-TEXT",
-                IssueSeverity.BLOCKER,
-                "Every page of the document is blank",
-                location="document",
-                suggested_fix="Check whether the right file was sent",
-                page=1,
-                facts={"total": bundle.total_pages},
-            )
+        yield Issue.create(
+            "reader",
+            "READER-NO-TEXT",
+            IssueSeverity.BLOCKER,
+            "Every page of the document is blank",
+            location="document",
+            suggested_fix="Check whether the right file was sent",
+            page=1,
+            facts={"total": bundle.total_pages},
         )
     for reason in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
         picture_pages = [page.page_num for page in bundle.pages if page.unread == reason]
-        issues.append(
-            Issue.create(
-                "reader",
-                "READER-PICTURE",
-                IssueSeverity.MAJOR,
-                f"Pictures on {len(picture_pages)} of {bundle.total_pages} pages may say more than was read "
-                f"(page {_format_page_numbers(picture_pages)}): {reason}",
-                location="document",
-                suggested_fix="Look at the pictures on these pages, or send a better scan",
-                page=picture_pages[0],
-                facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
-            )
+        yield Issue.create(
+            "reader",
+            "READER-PICTURE",
+            IssueSeverity.MAJOR,
+            f"Pictures on {len(picture_pages)} of {bundle.total_pages} pages may say more than was read "
+            f"(page {_format_page_numbers(picture_pages)}): {reason}",
+            location="document",
+            suggested_fix="Look at the pictures on these pages, or send a better scan",
+            page=picture_pages[0],
+            facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
         )
     if bundle.is_repaired:
-        issues.append(
-            Issue.create(
-                "reader",
-                "READER-REPAIRED",
-                IssueSeverity.MAJOR,
-                "The file was damaged and only opened after a repair; pages or text may be missing",
-                location="document",
-                suggested_fix="Compare with the original, or send the file again",
-            )
+        yield Issue.create(
+            "reader",
+            "READER-REPAIRED",
+            IssueSeverity.MAJOR,
+            "The file was damaged and only opened after a repair; pages or text may be missing",
+            location="document",
+            suggested_fix="Compare with the original, or send the file again",
         )
-    return issues
 
 
 def _format_page_numbers(page_numbers: Sequence[int]) -> str:
@@ -550,25 +549,6 @@ def hash_repairable_parts(answer: ClassificationOutput) -> str:
         "mixture": [[entry.document_type, entry.overall_share] for entry in answer.document_mixture],
     }
     return hashlib.md5(encode_canonical_json(repairable_parts), usedforsecurity=False).hexdigest()
-
-
-def _build_attempt(
-    number: int,
-    verdict: Verdict,
-    answer: ClassificationOutput,
-    issues: Sequence[Issue],
-    repairs: Sequence[Repair],
-    changes: tuple[str, ...],
-) -> Attempt:
-    return Attempt(
-        attempt=number,
-        decision=verdict.decision,
-        decision_rule=verdict.rule,
-        fingerprint=hash_repairable_parts(answer),
-        issues=tuple(issue.issue_id for issue in issues),
-        repairs=tuple(repairs),
-        normalised=changes,
-    )
 
 
 def _describe_shape_error(error: ValidationError) -> str:

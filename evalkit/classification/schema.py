@@ -6,17 +6,16 @@ instead of a parse error. An answer of another shape becomes ``V1-UNPARSEABLE``.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
+from functools import partial
 from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.issue import PageBox
 
 
@@ -243,10 +242,5 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     )
 
 
-@cache
-def load_type_definitions() -> dict[str, Any]:
-    """Load ``types.toml``: ``version``, and the definition of each type.
-
-    Each type has ``definition``, ``includes`` and ``excludes``. Cached.
-    """
-    return tomllib.loads((files("evalkit.classification") / "types.toml").read_text("utf-8"))
+#: Load ``types.toml``: ``version``, and the ``definition``, ``includes`` and ``excludes`` of each type; cached.
+load_type_definitions = partial(load_package_table, "evalkit.classification", "types.toml")

@@ -10,7 +10,6 @@ import datetime as dt
 import re
 import tomllib
 from functools import cache
-from importlib.resources import files
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +23,7 @@ from evalkit.classification.bounded_regex import (
 )
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.classification.vendors import SearchableName, load_vendor_rows
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
 from evalkit.documents.furniture import load_furniture
@@ -218,10 +218,6 @@ class _PatternTrap(Trap):
         """Find the first match in the text, as it is written there."""
         return find_first_match_with_timeout(self.pattern, text)
 
-    def has_match(self, text: str) -> bool:
-        """Return True if the text has a match."""
-        return self.find_match(text) is not None
-
 
 class PageFurnitureTrap(_PatternTrap):
     """Row of trap 3: a pattern of header or footer text, which is no evidence."""
@@ -374,11 +370,9 @@ def load_shipped_traps() -> Traps:
 
     UsageError that names the wrong row.
     """
-    rows = _parse_toml_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
-    administrative_text = (files("evalkit.classification") / "administrative.toml").read_text("utf-8")
     return _validate_traps(
-        rows
-        | _parse_toml_rows(administrative_text, "administrative.toml")
+        load_package_table("evalkit.classification", "traps.toml")
+        | load_package_table("evalkit.classification", "administrative.toml")
         | {"routine_vendor": load_vendor_rows()["routine_vendor"], "page_furniture": load_furniture().page_furniture},
         "traps",
     )
@@ -434,16 +428,13 @@ def parse_traps(text: str, source_name: str = "traps") -> Traps:
 
     ``source_name`` names the text in errors. UsageError that names the wrong row.
     """
-    return _validate_traps(_parse_toml_rows(text, source_name), source_name)
-
-
-def _parse_toml_rows(text: str, source_name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        rows = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(
             f"{source_name}: {error}", code="TRAPS", remedy="Correct the TOML in the line that the message names."
         ) from error
+    return _validate_traps(rows, source_name)
 
 
 def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:

@@ -329,7 +329,7 @@ def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterat
         for row in traps.addressed_to_model:
             visible_match = row.find_match(page.text) if row.can_match(visible_lowercase) else None
             if visible_match is None and not (
-                hidden_text and row.can_match(hidden_lowercase) and row.has_match(hidden_text)
+                hidden_text and row.can_match(hidden_lowercase) and row.find_match(hidden_text)
             ):
                 continue
             yield Issue.create(
@@ -410,7 +410,7 @@ def _check_furniture_trap(
     if is_only_in_furniture(evidence, bundle):
         description = "the header or footer of the page"
     else:
-        rows = [row for row in traps.page_furniture if row.has_match(evidence.snippet)]
+        rows = [row for row in traps.page_furniture if row.find_match(evidence.snippet)]
         if not rows:
             return
         description = f"header or footer text ({', '.join(row.name for row in rows)})"

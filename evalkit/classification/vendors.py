@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import cache, lru_cache, partial
 from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.furniture import blank_web_and_mail_addresses
 from evalkit.errors import UsageError
@@ -65,10 +64,8 @@ def load_vendors() -> tuple[Vendor, ...]:
     return parse_vendors(load_vendor_rows())
 
 
-@cache
-def load_vendor_rows() -> dict[str, Any]:
-    """Load ``vendors.toml`` without checking it; cached."""
-    return tomllib.loads((files("evalkit.classification") / "vendors.toml").read_text("utf-8"))
+#: Load ``vendors.toml`` without checking it; cached.
+load_vendor_rows = partial(load_package_table, "evalkit.classification", "vendors.toml")
 
 
 def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:

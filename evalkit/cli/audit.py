@@ -151,7 +151,12 @@ def purge(
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.core.clocks import format_iso_seconds, utc_now
-    from evalkit.pipeline.purge import is_purge_unfinished, map_purge_file_names_by_doc_id
+    from evalkit.pipeline.purge import (
+        find_doc_ids_of_patient,
+        find_restored_purged_doc_ids,
+        is_purge_unfinished,
+        map_purge_file_names_by_doc_id,
+    )
     from evalkit.pipeline.purge import purge as purge_documents
 
     if (doc_ids or patient_key) and (is_expired or older_than is not None):
@@ -163,7 +168,8 @@ def purge(
     output_folder, now = open_existing_output(output), utc_now()
     requested_ids = [
         *(doc_ids or ()),
-        *_find_patient_and_restored_doc_ids(output_folder, patient_key, include_restored=again),
+        *(find_doc_ids_of_patient(output_folder, patient_key) if patient_key is not None else ()),
+        *(find_restored_purged_doc_ids(output_folder) if again else ()),
     ]
     expired_before = None
     expired_ids: tuple[str, ...] = ()
@@ -197,17 +203,6 @@ def purge(
     print_outcome(
         render_purge(purged_documents), lambda: [purged.to_json() for purged in purged_documents], as_json=as_json
     )
-
-
-def _find_patient_and_restored_doc_ids(
-    output_folder: OutputFolder, patient_key: str | None, *, include_restored: bool
-) -> list[str]:
-    from evalkit.pipeline.purge import find_doc_ids_of_patient, find_restored_purged_doc_ids
-
-    return [
-        *(find_doc_ids_of_patient(output_folder, patient_key) if patient_key is not None else ()),
-        *(find_restored_purged_doc_ids(output_folder) if include_restored else ()),
-    ]
 
 
 def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import create_private_file, replace_file_atomically
+    from evalkit.evaluation.export import write_private_text
     from evalkit.pipeline import statement_templates
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
@@ -74,13 +74,9 @@ def build_template(
         output_folder.write_text(name, render_template_toml(proposed.template))
     else:
         target = str(to)
-        try:
-            with replace_file_atomically(to) as temporary:
-                create_private_file(temporary, render_template_toml(proposed.template))
-        except OSError as error:
-            raise UsageError(
-                f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Give another file with --to."
-            ) from error
+        write_private_text(
+            render_template_toml(proposed.template), to, error_code="TEMPLATE", remedy="Give another file with --to."
+        )
     if as_json:
         print_json({"template": target, **_convert_statement_to_json(proposed.statement, proposed.reconciliation)})
         return

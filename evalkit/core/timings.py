@@ -27,7 +27,7 @@ class Times(TypedDict, total=False):
     started_at: ZonedTimestamp
     finished_at: ZonedTimestamp
     seconds: dict[str, NonNegativeFloat]
-    """The seconds of each step, by the step's name in ``evalkit.pipeline.run_timings``."""
+    """The seconds of each step, by the step's name in ``evalkit.pipeline.run_summary``."""
 
 
 #: The step of an unreadable document, which lasts from the start of its processing to the error.

@@ -13,7 +13,7 @@ from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
 from sys import intern
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
@@ -25,11 +25,21 @@ BUNDLE_SCHEMA_VERSION = 1
 #: A rectangle: x0, y0, x1, y1 as fractions 0..1 of the displayed page.
 Box = tuple[float, float, float, float]
 
+CoordinateT = TypeVar("CoordinateT", int, float)
+
 #: A word's place: start and end in ``Page.text`` (characters, end exclusive), then x0, y0, x1, y1 in ten-thousandths of
 #: the page.
 WordPosition = tuple[int, int, int, int, int, int]
 
 _NUMBERS_PER_WORD = 6
+
+
+def enclose_boxes(
+    boxes: Iterable[tuple[CoordinateT, CoordinateT, CoordinateT, CoordinateT]],
+) -> tuple[CoordinateT, CoordinateT, CoordinateT, CoordinateT]:
+    """Return the smallest box around all boxes. ValueError if there is no box."""
+    x0, y0, x1, y1 = zip(*boxes, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
 
 
 class PackedWords(Sequence[WordPosition]):

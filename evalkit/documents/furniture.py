@@ -7,15 +7,14 @@ only for titles, traps and quotes; identities, dates and fields are read from fu
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from itertools import pairwise, takewhile
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Page
 
@@ -67,17 +66,11 @@ class FurnitureTable(StrictRecord):
         """Compiled pattern of each part that stamps consist of, by the part's id."""
         return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
 
-    @cached_property
-    def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of text that is no evidence of a document's type if quoted."""
-        return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
-
 
 @cache
 def load_furniture() -> FurnitureTable:
     """Return the content of ``furniture.toml``, loaded once."""
-    text = (files("evalkit.documents") / "furniture.toml").read_text("utf-8")
-    return FurnitureTable.model_validate(tomllib.loads(text))
+    return FurnitureTable.model_validate(load_package_table("evalkit.documents", "furniture.toml"))
 
 
 def has_page_furniture(text: str) -> bool:
@@ -86,7 +79,8 @@ def has_page_furniture(text: str) -> bool:
     >>> has_page_furniture("Pg 3/8"), has_page_furniture("3 of 8 nodes")
     (True, False)
     """
-    return any(pattern.search(text) for pattern in load_furniture().non_evidence_patterns)
+    furniture = load_furniture()
+    return any(furniture.stamp_part_patterns_by_id[row["id"]].search(text) for row in furniture.page_furniture)
 
 
 def is_stamp_line(line: str) -> bool:

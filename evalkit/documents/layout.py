@@ -564,17 +564,15 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
         for index in range(len(rows) - 1, max(len(rows) - 4, -1), -1):
             top, bottom = bounds[index]
             overlap = min(bottom, line.y1) - max(top, line.y0)
-            if overlap >= 0.5 * min(bottom - top, line.y1 - line.y0) and not _has_overlap_with_row(line, rows[index]):
+            if overlap >= 0.5 * min(bottom - top, line.y1 - line.y0) and not any(
+                min(line.x1, other.x1) - max(line.x0, other.x0) > 0.5 * line.font_size for other in rows[index]
+            ):
                 rows[index].append(line)
                 break
         else:
             rows.append([line])
             bounds.append((line.y0, line.y1))
     return [sorted(row, key=lambda line: line.x0) for row in rows]
-
-
-def _has_overlap_with_row(line: PageLine, row: _TextRow) -> bool:
-    return any(min(line.x1, other.x1) - max(line.x0, other.x0) > 0.5 * line.font_size for other in row)
 
 
 # Blocks

@@ -104,13 +104,11 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     ``auto`` means tesseract if it is installed, else RapidOCR, else None. UsageError OCR-MISSING if the named engine is
     not installed.
     """
-    if name == "none":
-        return None
     if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
         return tesseract
     if name in ("auto", "rapidocr") and all(map(importlib.util.find_spec, ("rapidocr", "onnxruntime"))):
         return RapidOcr()
-    if name == "auto":
+    if name in ("auto", "none"):
         return None
     install_advice = {
         "tesseract": "Install it (apt-get install tesseract-ocr, or brew install tesseract)",

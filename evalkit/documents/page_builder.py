@@ -24,7 +24,15 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
 
     ``content`` gives the page's size and its hidden lines.
     """
-    visible_blocks = [_build_block(block, content) for block in layout_blocks]
+    visible_blocks = [
+        Block(
+            type=block.type,
+            text=_format_block_text(block),
+            box=_enclose_tokens_in_box(block.tokens, content),
+            furniture=block.is_furniture,
+        )
+        for block in layout_blocks
+    ]
     paragraphs = tuple([block.text for block in visible_blocks])
     text, words = "\n".join(paragraphs), _build_word_positions(layout_blocks, content)
     # ``model_construct`` skips validation, which would check every word although all values were built here.
@@ -51,15 +59,6 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
 
 def _format_block_text(block: LayoutBlock) -> str:
     return "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
-
-
-def _build_block(block: LayoutBlock, content: PageContent) -> Block:
-    return Block(
-        type=block.type,
-        text=_format_block_text(block),
-        box=_enclose_tokens_in_box(block.tokens, content),
-        furniture=block.is_furniture,
-    )
 
 
 def _enclose_tokens_in_box(tokens: Sequence[PageToken], content: PageContent) -> Box:

@@ -286,7 +286,9 @@ def _split_by_visibility(
     font_size, bold_share = _measure_font_size_and_boldness(spans)
     inked_tokens = tokens
     uninked_tokens: tuple[PageToken, ...] = ()
-    uninked_spans = [span for span in spans if not _has_ink(span)]
+    uninked_spans = [
+        span for span in spans if not span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG) or span["alpha"] < _MIN_ALPHA
+    ]
     if uninked_spans:
         inked_tokens = tuple(
             token for token in tokens if not any(is_token_centre_in_box(token, span["bbox"]) for span in uninked_spans)
@@ -319,7 +321,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
     for span in spans:
         letter_count = len(span["text"].strip())
         letters_by_size[round(span["size"], 1)] += letter_count
-        bold_letters += letter_count if _is_bold(span) else 0
+        bold_letters += letter_count if span["char_flags"] & _BOLD_FLAG or _is_bold_font(span["font"]) else 0
     return max(letters_by_size, key=lambda size: (letters_by_size[size], size)), bold_letters / max(
         letters_by_size.total(), 1
     )
@@ -351,9 +353,8 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
             )
 
 
-def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
+def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> Iterator[_MupdfWord]:
     """Remove words drawn twice, slightly moved, to look bold or to cast a shadow."""
-    unique_words: list[_MupdfWord] = []
     words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
     for word in words:
         # Only words of nearly the same height are compared: a page may have a thousand dots of dotted lines.
@@ -369,21 +370,12 @@ def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
             for other_word in nearby_words
         ):
             words_by_text_and_band.setdefault((word[4], band), []).append(word)
-            unique_words.append(word)
-    return unique_words
-
-
-def _is_bold(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & _BOLD_FLAG) or _is_bold_font(span["font"])
+            yield word
 
 
 @lru_cache(maxsize=1024)
 def _is_bold_font(name: str) -> bool:
     return any(word in name.lower() for word in ("bold", "black", "heavy"))
-
-
-def _has_ink(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG)) and span["alpha"] >= _MIN_ALPHA
 
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:

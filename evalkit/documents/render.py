@@ -99,9 +99,11 @@ def _may_have_type3_font(page: Any) -> bool:
 
     Annotations, fields and patterns have fonts of their own, which are not searched.
     """
-    if page.first_annot is not None or page.first_widget is not None:
-        return True
-    if any(font[2] == "Type3" for font in page.get_fonts(full=True)):
+    if (
+        page.first_annot is not None
+        or page.first_widget is not None
+        or any(font[2] == "Type3" for font in page.get_fonts(full=True))
+    ):
         return True
     document = page.parent
     form_xrefs = [form[0] for form in document.get_page_xobjects(page.number)]

@@ -71,7 +71,7 @@ class TableGrid:
             if likely_cell and x <= likely_cell.x1 and y <= likely_cell.y1:
                 return likely_cell
         # The point is in a cell that spans rows or columns, or outside the table.
-        return min(self.cells, key=lambda cell: _measure_distance_to_cell(cell, x, y))
+        return min(self.cells, key=lambda cell: max(cell.x0 - x, 0.0, x - cell.x1) + max(cell.y0 - y, 0.0, y - cell.y1))
 
 
 def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
@@ -221,7 +221,3 @@ def _group_touching_cells(cells: list[GridCell]) -> list[list[GridCell]]:
 
 def _list_corners(cell: GridCell) -> tuple[tuple[float, float], ...]:
     return (cell.x0, cell.y0), (cell.x1, cell.y0), (cell.x0, cell.y1), (cell.x1, cell.y1)
-
-
-def _measure_distance_to_cell(cell: GridCell, x: float, y: float) -> float:
-    return max(cell.x0 - x, 0.0, x - cell.x1) + max(cell.y0 - y, 0.0, y - cell.y1)

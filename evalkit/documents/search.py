@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 
-from evalkit.documents.bundle import DocumentBundle, Page, WordPosition
+from evalkit.documents.bundle import DocumentBundle, Page, WordPosition, enclose_boxes
 from evalkit.issue import PageBox
 
 #: The most hits that a search returns.
@@ -54,7 +54,7 @@ def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, 
     first_index = bisect_right(page.words, start, key=itemgetter(1))
     words = page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]
     return tuple(
-        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in _enclose(line)))  # type: ignore[misc]
+        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in enclose_boxes(word[2:] for word in line)))  # type: ignore[misc]
         for line in group_words_into_lines(words)
     )
 
@@ -63,16 +63,11 @@ def group_words_into_lines(words: Iterable[WordPosition]) -> list[list[WordPosit
     """Group a page's words, in reading order, into the lines in which they are printed."""
     lines: list[list[WordPosition]] = []
     for word in words:
-        if lines and _is_on_line(_enclose(lines[-1]), word):
+        if lines and _is_on_line(enclose_boxes(line_word[2:] for line_word in lines[-1]), word):
             lines[-1].append(word)
         else:
             lines.append([word])
     return lines
-
-
-def _enclose(line: Sequence[WordPosition]) -> tuple[int, int, int, int]:
-    _, _, x0, y0, x1, y1 = zip(*line, strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
 
 
 def _is_on_line(line_box: tuple[int, int, int, int], word: WordPosition) -> bool:

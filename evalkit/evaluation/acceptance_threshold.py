@@ -33,8 +33,6 @@ class ConfidenceCalibration:
     """Calibration of the agent's confidence, over documents with known true type."""
 
     document_count: int
-    missing_confidence_count: int
-    """Reviewed documents left out of the figures because their confidence is missing or not within 0..1."""
     reliability_table: pd.DataFrame
     """Per bin: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``."""
     risk_coverage_table: pd.DataFrame
@@ -62,8 +60,6 @@ class AcceptanceThresholdEvidence:
     """Number of audits dropped at random because they were drawn with a higher probability than the others."""
     simulated_audit_count: int
     """Number of the used audits that a simulated reviewer (a program) answered."""
-    wrong_audit_ids: tuple[str, ...]
-    """The doc_ids of the audits that count as wrong."""
     unaudited_wrong_ids: tuple[str, ...]
     """The doc_ids of accepted documents with a wrong type that were reviewed for another reason than an audit. They
     would be accepted although no audit covers them, so no threshold is offered if there are any."""
@@ -74,24 +70,19 @@ class AcceptanceThresholdEvidence:
 def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
     """Compare the confidence in the document type with whether the type is right.
 
-    Each reviewed document counts with its sampling weight.
+    Each reviewed document counts with its sampling weight; one whose confidence is missing or not within 0..1 is left
+    out.
     """
-    known_documents = [
-        (document, correctness)
-        for document in study.reviewed_documents
-        if (correctness := score_agent_type(document)) is not None
-    ]
     usable_documents = [
         (document, correctness)
-        for document, correctness in known_documents
-        if _get_valid_confidence(document) is not None
+        for document in study.reviewed_documents
+        if (correctness := score_agent_type(document)) is not None and _get_valid_confidence(document) is not None
     ]
     confidences = [_get_valid_confidence(document) or 0.0 for document, _ in usable_documents]
     correct = [correctness == 1 for _, correctness in usable_documents]
     weights = [document.sampling_weight for document, _ in usable_documents]
     return ConfidenceCalibration(
         len(usable_documents),
-        len(known_documents) - len(usable_documents),
         tabulate_reliability(confidences, correct, weights),
         tabulate_risk_coverage(confidences, correct, weights),
         compute_expected_calibration_error(confidences, correct, weights),
@@ -112,7 +103,13 @@ def certify_acceptance_threshold(
     stays an audit.
     """
     accepted_documents = [document for document in study.documents if document.is_accepted]
-    audits = [document for document in accepted_documents if _is_blind_audit(document)]
+    audits = [
+        document
+        for document in accepted_documents
+        if _is_drawn_by_chance(document)
+        and document.has_expert_action
+        and (not document.reviews or document.reviews[0].is_blind)
+    ]
     drawn_counts, audit_counts = (
         Counter(document.weighting_cell for document in accepted_documents if _is_drawn_by_chance(document)),
         Counter(document.weighting_cell for document in audits),
@@ -127,7 +124,6 @@ def certify_acceptance_threshold(
         set(thin_rows_to_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
     )
     kept_audits = [document for position, document in enumerate(audits) if position in kept_positions]
-    correct = [_is_agent_type_right_in_audit(document) for document in kept_audits]
     unaudited_wrong_ids = tuple(
         document.doc_id
         for document in accepted_documents
@@ -136,7 +132,7 @@ def certify_acceptance_threshold(
     undrawable_count = sum(not document.inclusion_probability for document in accepted_documents)
     certificate = certify_threshold(
         [_get_valid_confidence(document) or 0.0 for document in kept_audits],
-        correct,
+        [_is_agent_type_right_in_audit(document) for document in kept_audits],
         max_error_rate=max_error_rate,
         confidence_level=confidence_level,
         candidate_thresholds=CANDIDATE_THRESHOLDS,
@@ -149,7 +145,6 @@ def certify_acceptance_threshold(
         sum(score_agent_type(document) is None for document in kept_audits),
         len(audits) - len(kept_audits),
         sum(any(review.is_simulated for review in document.reviews) for document in kept_audits),
-        tuple(document.doc_id for document, is_correct in zip(kept_audits, correct, strict=True) if not is_correct),
         unaudited_wrong_ids,
         undrawable_count,
     )
@@ -157,14 +152,6 @@ def certify_acceptance_threshold(
 
 def _is_drawn_by_chance(document: DocumentRecord) -> bool:
     return document.review_reason in ("audit", "sample")
-
-
-def _is_blind_audit(document: DocumentRecord) -> bool:
-    return (
-        _is_drawn_by_chance(document)
-        and document.has_expert_action
-        and (not document.reviews or document.reviews[0].is_blind)
-    )
 
 
 def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:

@@ -21,7 +21,7 @@ from evalkit.evaluation.attention_outcomes import (
     read_attention_check_outcomes,
 )
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.study import DocumentRecord, read_folder_study
+from evalkit.evaluation.study import read_folder_study
 from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
 from evalkit.review.attention_checks import AttentionCheck, iterate_check_case_and_doc_ids
 from evalkit.review.attention_checks.planting import plant_and_save_attention_check
@@ -150,7 +150,9 @@ def plant_and_queue_attention_checks(
         )
     with output_folder.hold_run_lock():
         vouched_documents = [
-            record for record in read_folder_study(output_folder).documents if _is_type_and_segments_vouched(record)
+            record
+            for record in read_folder_study(output_folder).documents
+            if record.truth and record.truth.vouched >= {"dominant_type", "segments"}
         ]
         candidates = [
             record for record in vouched_documents if record.truth and not record.truth.is_simulated
@@ -199,12 +201,4 @@ def _create_nothing_left_error(candidate_count: int, known_to_everybody_count: i
         "already has an attention check or allows no suitable fault",
         code="SAMPLE-NOTHING-LEFT",
         remedy="Review more escalated cases first.",
-    )
-
-
-def _is_type_and_segments_vouched(document: DocumentRecord) -> bool:
-    return (
-        document.truth is not None
-        and document.truth.is_vouched("dominant_type")
-        and document.truth.is_vouched("segments")
     )

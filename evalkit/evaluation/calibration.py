@@ -65,8 +65,9 @@ def tabulate_reliability(
     0  0.0   0.5  1       0.100       0.0         0.000          0.975
     1  0.5   1.0  2       0.925       0.5         0.013          0.987
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
-    _require_probabilities(confidence_array)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     bin_edges = _compute_bin_edges(confidence_array, bin_count, is_equal_mass)
     bin_indices = np.searchsorted(bin_edges[1:-1], confidence_array)
     rows = []
@@ -106,8 +107,9 @@ def compute_expected_calibration_error(
     >>> compute_expected_calibration_error([0.75, 0.75, 0.25], [True, True, False], bin_count=2)
     0.25
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
-    _require_probabilities(confidence_array)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     if not len(confidence_array):
         return float("nan")
     bin_indices = np.searchsorted(
@@ -134,8 +136,9 @@ def compute_brier_score(
 
     Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
     """
-    confidence_array, correct_array, weight_array = _convert_to_arrays(confidences, correct, weights)
-    _require_probabilities(confidence_array)
+    confidence_array, correct_array, weight_array = _convert_to_arrays(
+        confidences, correct, weights, is_probability=True
+    )
     if not len(confidence_array):
         return float("nan")
     return float(
@@ -315,7 +318,7 @@ def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds
 
 
 def _convert_to_arrays(
-    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None
+    scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None, *, is_probability: bool = False
 ) -> tuple[_FloatArray, _FloatArray, _FloatArray]:
     score_array, correct_array = np.asarray(scores, dtype=float), np.asarray(correct, dtype=float)
     weight_array = np.ones(len(score_array)) if weights is None else np.asarray(weights, dtype=float)
@@ -326,9 +329,6 @@ def _convert_to_arrays(
         )
     if np.isnan(score_array).any():
         raise ValueError("scores contains NaN: leave out documents without a score, and report how many were left out")
-    return score_array, correct_array, weight_array
-
-
-def _require_probabilities(confidences: _FloatArray) -> None:
-    if ((confidences < 0) | (confidences > 1)).any():
+    if is_probability and ((score_array < 0) | (score_array > 1)).any():
         raise ValueError("every confidence must be between 0 and 1")
+    return score_array, correct_array, weight_array

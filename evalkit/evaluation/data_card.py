@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.schema import DocumentType, load_type_definitions
@@ -53,15 +54,10 @@ class DataCardFacts:
     needless_masking: pd.DataFrame | None
     """Medical terms that masking removed, by kind; None if the export is not de-identified."""
 
-    @property
-    def all_documents(self) -> list[GroundTruthDocument]:
-        """The exported documents of all parts of the split."""
-        return [document for documents in self.documents_by_split.values() for document in documents]
-
 
 def render_data_card(facts: DataCardFacts) -> str:
     """Render the data card as Markdown from ``data_card.md.j2``."""
-    documents = facts.all_documents
+    documents = list(chain.from_iterable(facts.documents_by_split.values()))
     source_counts = Counter(document.record.ground_truth_source for document in documents)
     type_counts = Counter((_get_overall_type(document), document.record.ground_truth_source) for document in documents)
     sources = [source for source in _MEANING_BY_SOURCE if source_counts[source]]

@@ -410,32 +410,31 @@ def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
 
     Text that a spreadsheet would run as a formula gets a leading apostrophe. UsageError if the file cannot be written.
     """
-    target = Path(csv_path)
-    with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
-        object_frame = table.astype(object)
-        records = object_frame.where(object_frame.notna(), None).to_dict(
-            "records"
-        )  # missing values become empty cells, not the word "nan"
-        named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
-        create_private_file(temporary_path, _format_csv(list(map(str, table.columns)), named_records))
+    object_frame = table.astype(object)
+    records = object_frame.where(object_frame.notna(), None).to_dict(
+        "records"
+    )  # missing values become empty cells, not the word "nan"
+    named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
+    write_private_text(_format_csv(list(map(str, table.columns)), named_records), csv_path)
 
 
 def write_private_json(value: Any, json_path: Path | str) -> None:
     """Write a value as a private JSON file (0600). UsageError if it cannot be written."""
-    target = Path(json_path)
-    with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
-        create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    write_private_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", json_path)
 
 
-@contextmanager
-def _convert_write_errors(target: Path) -> Iterator[None]:
-    """Convert an OSError of the block to a UsageError that names the file."""
+def write_private_text(
+    text: str, path: Path | str, *, error_code: str = "EXPORT", remedy: str = "Give another file to write."
+) -> None:
+    """Write a private text file (0600) atomically.
+
+    UsageError with ``error_code`` and ``remedy`` if it cannot be written.
+    """
     try:
-        yield
+        with replace_file_atomically(Path(path)) as temporary_path:
+            create_private_file(temporary_path, text)
     except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Give another file to write."
-        ) from error
+        raise UsageError(f"{path} cannot be written ({error.strerror})", code=error_code, remedy=remedy) from error
 
 
 def _escape_formula(value: Any) -> Any:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from evalkit.classification.schema import Segment
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
@@ -159,8 +158,12 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
     record of a random draw cannot be read, inclusion probabilities that the draw may have raised are missing.
     ``frame.attrs["problems"]`` lists a sentence for each such file.
     """
+    import pandas as pd
+
     folder_truth = read_folder_ground_truth(output, include_silver=silver)
-    table = build_typed_frame(build_ground_truth_rows(folder_truth.documents, level), COLUMNS[level])
+    rows = list(build_ground_truth_rows(folder_truth.documents, level))
+    dtypes = {name: get_column_dtype(name) for name in COLUMNS[level]}  # fixed, even if there are no rows
+    table = pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
     table.attrs["problems"] = list(folder_truth.problems)
     return table
 
@@ -303,24 +306,9 @@ def build_ground_truth_rows(
             yield {name: row[name] for name in COLUMNS[level]}
 
 
-def build_typed_frame(records: Iterable[Mapping[str, Any]], ordered_column_names: Iterable[str]) -> pd.DataFrame:
-    """Build a table with the given columns and fixed dtypes, even if it has no rows."""
-    import pandas as pd
-
-    column_names = list(ordered_column_names)
-    return pd.DataFrame(list(records), columns=column_names).astype(
-        {name: get_column_dtype(name) for name in column_names}
-    )
-
-
 def get_column_dtype(column: str) -> str:
     """Return a column's pandas dtype: ``string``, ``Int64``, ``Float64`` or ``bool``."""
     return _COLUMN_DTYPES.get(column, "string")
-
-
-def format_segments(segments: Iterable[Segment]) -> str:
-    """Format segments as ``1-5 Genomic Report; 6-8 Clinical Note``."""
-    return "; ".join(f"{segment.start_page}-{segment.end_page} {segment.dominant_type}" for segment in segments)
 
 
 def _build_provenance_row(truth: GroundTruthDocument) -> GroundTruthRow:
@@ -347,7 +335,9 @@ def _iterate_document_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRo
     yield {
         "is_vouched": "dominant_type" in truth.record.vouched,
         "number_of_segments": len(segments),
-        "segments": format_segments(segments),
+        "segments": "; ".join(
+            f"{segment.start_page}-{segment.end_page} {segment.dominant_type}" for segment in segments
+        ),
         "patients_in_file": truth.patients_in_file,
         "pages_of_others": truth.pages_of_others,
     }

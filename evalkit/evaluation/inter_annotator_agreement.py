@@ -12,8 +12,7 @@ import krippendorff
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.metrics import CANNOT_TELL, score_boundaries
-from evalkit.pipeline.supplied_labels import TypedPageRange
+from evalkit.evaluation.metrics import CANNOT_TELL
 
 
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
@@ -63,16 +62,3 @@ def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]])
     if len(np.unique(paired_ratings[np.isfinite(paired_ratings)])) < 2:
         return math.nan
     return float(krippendorff.alpha(reliability_data=paired_ratings, level_of_measurement="nominal"))
-
-
-def compute_boundary_agreement(first_spans: Sequence[TypedPageRange], second_spans: Sequence[TypedPageRange]) -> float:
-    """Compute the F1 (0..1) of two experts' segment boundaries in one document.
-
-    1 if neither expert set a boundary. For several documents, pool their ``score_boundaries`` instead of averaging.
-
-    Source: Hripcsak and Rothschild, JAMIA 12 (2005): kappa approaches F1 where almost all pages are no boundary.
-
-    >>> compute_boundary_agreement([(1, 2, "Note"), (3, 9, "Other")], [(1, 2, "Note"), (3, 5, "Other"), (6, 9, "Other")])
-    0.6666666666666666
-    """
-    return score_boundaries(first_spans, second_spans).f1

@@ -65,7 +65,7 @@ def tabulate_confusion(
     counts = np.zeros((len(all_labels), len(all_labels)), dtype=int if weights is None else float)
     if truth:
         counts = confusion_matrix(
-            list(truth), _label_missing_answers(predicted), labels=all_labels, sample_weight=weights
+            list(truth), _label_missing(predicted, _NO_ANSWER_LABEL), labels=all_labels, sample_weight=weights
         )
     return pd.DataFrame(
         counts[: len(row_labels)],
@@ -87,7 +87,13 @@ def compute_accuracy(
     _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
-    return float(accuracy_score(_label_missing_truths(truth), _label_missing_answers(predicted), sample_weight=weights))
+    return float(
+        accuracy_score(
+            _label_missing(truth, _UNKNOWN_TRUTH_LABEL),
+            _label_missing(predicted, _NO_ANSWER_LABEL),
+            sample_weight=weights,
+        )
+    )
 
 
 def compute_macro_f1(
@@ -103,8 +109,8 @@ def compute_macro_f1(
         return math.nan
     return float(
         f1_score(
-            _label_missing_truths(truth),
-            _label_missing_answers(predicted),
+            _label_missing(truth, _UNKNOWN_TRUTH_LABEL),
+            _label_missing(predicted, _NO_ANSWER_LABEL),
             labels=types,
             average="macro",
             sample_weight=weights,
@@ -130,8 +136,8 @@ def tabulate_type_scores(
     precision, recall, f1, support = undefined_scores, undefined_scores, undefined_scores, np.zeros(len(types))
     if truth and types:
         precision, recall, f1, support = precision_recall_fscore_support(
-            _label_missing_truths(truth),
-            _label_missing_answers(predicted),
+            _label_missing(truth, _UNKNOWN_TRUTH_LABEL),
+            _label_missing(predicted, _NO_ANSWER_LABEL),
             labels=list(types),
             sample_weight=weights,
             zero_division=np.nan,
@@ -144,12 +150,8 @@ def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -
         raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: pass one answer for each truth")
 
 
-def _label_missing_truths(labels: Iterable[str | None]) -> list[str]:
-    return [_UNKNOWN_TRUTH_LABEL if label is None else label for label in labels]
-
-
-def _label_missing_answers(labels: Iterable[str | None]) -> list[str]:
-    return [_NO_ANSWER_LABEL if label is None else label for label in labels]
+def _label_missing(labels: Iterable[str | None], placeholder: str) -> list[str]:
+    return [placeholder if label is None else label for label in labels]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

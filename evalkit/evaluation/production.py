@@ -12,9 +12,16 @@ from typing import Any
 import pandas as pd
 
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
-from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
+from evalkit.evaluation.intervals import (
+    CertainlyReviewedCounts,
+    DrawnDocument,
+    Estimate,
+    Observation,
+    estimate_hit_share_in_domain,
+    estimate_proportion,
+    estimate_weighted_mean,
+)
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
 from evalkit.store import open_output_folder, parse_stored_record, result_file_name
 
@@ -164,7 +171,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
         ),
         [
             DrawnDocument(
-                _is_of_type(type_name, get_true_type(document)),
+                None if (true_label := get_true_type(document)) is None else true_label == type_name,
                 get_production_type(document) == type_name,
                 document.review_probability,
             )
@@ -210,10 +217,6 @@ def _name_side_with_true_type(document: DocumentRecord) -> str:
     if true_label is None:
         return "not known"
     return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
-
-
-def _is_of_type(type_name: str, true_label: str | None) -> bool | None:
-    return None if true_label is None else true_label == type_name
 
 
 def _has_simulated_truth(document: DocumentRecord) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_pairs
-from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance_threshold,
     attention_checks,
@@ -36,7 +35,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import create_private_file, replace_file_atomically
+from evalkit.evaluation.export import write_private_text
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
@@ -158,18 +157,17 @@ def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) ->
         _build_cost_section(study),
         _build_templates_section(study),
     )
+    simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
     return EvaluationReport(
         made_at,
         str(study.output),
-        tuple(_iterate_warnings(study)),
+        (
+            *([simulated_warning] if study.simulated_review_count else ()),
+            *study.problems,
+            *study.label_warnings,
+        ),
         tuple(section for section in sections if section is not None),
     )
-
-
-def _iterate_warnings(study: Study) -> Iterable[str]:
-    if study.simulated_review_count:
-        yield SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
-    yield from (*study.problems, *study.label_warnings)
 
 
 # ------------------------------------------------------------------------------------------------------ sections
@@ -328,7 +326,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             (
                 "documents with every quote found",
                 len(grounded_ratios),
-                _compute_share(record == 1 for record in grounded_ratios),
+                fmean(ratio == 1 for ratio in grounded_ratios) if grounded_ratios else math.nan,
             ),
             (
                 "evidence quality score, mean",
@@ -379,11 +377,6 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             *(presence_tables if measured_presence.document_count else ()),
         ),
     )
-
-
-def _compute_share(flags: Iterable[bool]) -> float:
-    values = list(flags)
-    return sum(values) / len(values) if values else math.nan
 
 
 def _merge_estimate_columns_into_one(
@@ -596,6 +589,17 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         ("Cohen's kappa, types", expert_agreement.cohens_kappa),
         ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
+    attention_tables = (
+        EvaluationTable(
+            "Attention checks: planted faults noticed (exact 95 % intervals)",
+            attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
+            "Noticed: the reviewer corrected the planted fault. Validated: the reviewer accepted the wrong answer as shown. These "
+            "cases count in no other figure.",
+        ),
+        EvaluationTable(
+            "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
+        ),
+    )
     return EvaluationSection(
         "experts",
         "The experts",
@@ -609,23 +613,7 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
             ),
             EvaluationTable("Documents with a first and a second opinion", expert_agreement.pair_table),
             EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
-            *_build_attention_tables(study),
-        ),
-    )
-
-
-def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
-    if not study.attention_checks:
-        return ()
-    return (
-        EvaluationTable(
-            "Attention checks: planted faults noticed (exact 95 % intervals)",
-            attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
-            "Noticed: the reviewer corrected the planted fault. Validated: the reviewer accepted the wrong answer as shown. These "
-            "cases count in no other figure.",
-        ),
-        EvaluationTable(
-            "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
+            *(attention_tables if study.attention_checks else ()),
         ),
     )
 
@@ -650,31 +638,21 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         ("experts' active minutes, total", sum(active_seconds) / 60),
         ("experts' active seconds per case, median", median(active_seconds) if active_seconds else math.nan),
     ]
-    report_figures = (
-        [
-            EvaluationFigure(
-                "Processing time", plots.plot_histogram(processing_seconds, "seconds per document, including waiting")
-            )
-        ]
-        if processing_seconds
-        else []
+    histograms = (
+        ("Processing time", processing_seconds, "seconds per document, including waiting", "documents"),
+        ("Experts' time", active_seconds, "active seconds per case", "cases"),
+        ("Cost", list(map(float, known_costs)) if any(known_costs) else [], "US dollars per document", "documents"),
     )
-    if active_seconds:
-        report_figures.append(
-            EvaluationFigure("Experts' time", plots.plot_histogram(active_seconds, "active seconds per case", "cases"))
-        )
-    if any(known_costs):
-        report_figures.append(
-            EvaluationFigure(
-                "Cost", plots.plot_histogram([float(record) for record in known_costs], "US dollars per document")
-            )
-        )
     return EvaluationSection(
         "cost",
         "Time and cost",
         "",
         (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
-        tuple(report_figures),
+        tuple(
+            EvaluationFigure(caption, plots.plot_histogram(values, x_label, y_label))
+            for caption, values, x_label, y_label in histograms
+            if values
+        ),
     )
 
 
@@ -717,13 +695,8 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     UsageError if the file cannot be written.
     """
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
-    try:
-        with replace_file_atomically(Path(html_path)) as temporary_path:
-            create_private_file(temporary_path, html)  # file names in the report may contain patients' names
-    except OSError as error:
-        raise UsageError(
-            f"{html_path} cannot be written ({error.strerror})", code="REPORT", remedy="Give another file with --to."
-        ) from error
+    # File names in the report may contain patients' names.
+    write_private_text(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache

@@ -17,7 +17,6 @@ import pandas as pd
 
 from evalkit.core.grouping import group_by
 from evalkit.evaluation.inter_annotator_agreement import (
-    compute_boundary_agreement,
     compute_cohen_kappa,
     compute_krippendorff_alpha,
 )
@@ -75,20 +74,12 @@ def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
 
     Reviews without an answer of the agent or without a decided type are left out.
     """
-    comparable_reviews = [
-        review for review in reviews if review.labels_before is not None and review.labels_after is not None
+    is_same_type = [
+        review.labels_before.dominant_type == review.labels_after.dominant_type
+        for review in reviews
+        if review.labels_before is not None and review.labels_after is not None
     ]
-    return estimate_proportion(
-        sum(_is_agent_type_confirmed(review) for review in comparable_reviews), len(comparable_reviews)
-    )
-
-
-def _is_agent_type_confirmed(review: ReviewRecord) -> bool:
-    return bool(
-        review.labels_before
-        and review.labels_after
-        and review.labels_before.dominant_type == review.labels_after.dominant_type
-    )
+    return estimate_proportion(sum(is_same_type), len(is_same_type))
 
 
 @dataclass(frozen=True)
@@ -180,7 +171,7 @@ def _compare_opinions(document: DocumentRecord, first: _LabelledReview, second: 
         "second": other_labels.dominant_type,
         "is_same_type": labels.dominant_type == other_labels.dominant_type,
         "is_same_segments": is_exact_segmentation(labels.segments, other_labels.segments, compare_types=True),
-        "boundaries": compute_boundary_agreement(labels.segments, other_labels.segments),
+        "boundaries": score_boundaries(labels.segments, other_labels.segments).f1,
         "adjudicated": any(review.case_id.endswith(ADJUDICATION_SUFFIX) for review in document.reviews),
         "simulated": review.is_simulated or other_review.is_simulated,
     }

@@ -336,16 +336,15 @@ def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part
     """
     vouched_truths = [truth for truth in (document_a.truth, document_b.truth) if truth and truth.is_vouched(part)]
     gold_truths = [truth for truth in vouched_truths if truth.source == "GOLD"]
-    return {_get_label_part(truth.labels, part) for truth in gold_truths or vouched_truths}
+    return {
+        truth.labels.dominant_type if part == "dominant_type" else _sort_page_spans(truth.labels.segments)
+        for truth in gold_truths or vouched_truths
+    }
 
 
 def _get_agreed_truth(truths: AbstractSet[Any]) -> Any:
     """Return the only truth; None if there is none or several contradict each other."""
     return next(iter(truths)) if len(truths) == 1 else None
-
-
-def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
-    return labels.dominant_type if part == "dominant_type" else _sort_page_spans(labels.segments)
 
 
 def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:

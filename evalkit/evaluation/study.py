@@ -555,7 +555,8 @@ class _StudyReader:
             page_count=page_count,
             agent_labels=agent_labels,
             production_labels=self._parse_production_labels_or_warn(
-                self._find_label_row_or_warn(self._production_rows, doc_id, filename) or _get_production_row(packet)
+                self._find_label_row_or_warn(self._production_rows, doc_id, filename)
+                or (packet["production_classification"] if packet else None)
             ),
             truth=truth,
             inclusion_probability=inclusion_probability,
@@ -757,10 +758,6 @@ def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
         is_simulated=False,
         review_reason=None,
     )
-
-
-def _get_production_row(packet: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    return packet["production_classification"] if packet else None
 
 
 def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
@@ -85,7 +85,14 @@ def measure_template_reviews(cycles: Iterable[ReviewCycle]) -> TemplateReviewMet
         ),
         arbitration_rate=estimate_proportion(len(disputed_cycles), len(judged_cycles)),
         convergence_rate=estimate_proportion(len(approved_cycles), len(reviews)),
-        disagreement_categories=dict(_count_disputed_categories(disputed_cycles).most_common()),
+        disagreement_categories=dict(
+            Counter(
+                reported.issue.category
+                for cycle in disputed_cycles
+                for reported in cycle.issues
+                if len(reported.reported_by) == 1
+            ).most_common()
+        ),
         escalation_reasons=dict(
             Counter(
                 str(cycle.escalation_reason) for cycle in final_cycles if cycle.outcome == "escalated"
@@ -94,13 +101,4 @@ def measure_template_reviews(cycles: Iterable[ReviewCycle]) -> TemplateReviewMet
         input_tokens=sum(cost.total_tokens["input"] for cost in costs),
         output_tokens=sum(cost.total_tokens["output"] for cost in costs),
         cost_usd=sum(known_prices, Decimal(0)) if len(known_prices) == len(prices) else None,
-    )
-
-
-def _count_disputed_categories(cycles: Sequence[ReviewCycle]) -> Counter[TemplateIssueCategory]:
-    return Counter(
-        reported_issue.issue.category
-        for cycle in cycles
-        for reported_issue in cycle.issues
-        if len(reported_issue.reported_by) == 1
     )

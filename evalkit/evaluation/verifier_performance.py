@@ -18,13 +18,18 @@ import pandas as pd
 
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.core.grouping import group_by, group_pairs
-from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
-from evalkit.evaluation.intervals import Estimate, estimate_proportion
+from evalkit.evaluation.intervals import (
+    CertainlyReviewedCounts,
+    DrawnDocument,
+    Estimate,
+    estimate_hit_share_in_domain,
+    estimate_proportion,
+)
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.issue import Issue
-from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
+from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER
 from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
@@ -362,18 +367,10 @@ def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tup
 def _iterate_escalation_sources(all_escalators: AbstractSet[tuple[str, str]]) -> Iterator[_EscalationSource]:
     yield _EscalationSource("any", "any", bool)
     yield _EscalationSource("none", "none", lambda escalators: not escalators, accepted_share=1.0)
-    for stopper_name in sorted({agent for agent, _ in all_escalators}):
-        yield _EscalationSource(
-            "agent",
-            stopper_name,
-            frozenset(escalator for escalator in all_escalators if escalator[0] == stopper_name).intersection,
-        )
-    for stopper_name in sorted({code for _, code in all_escalators}):
-        yield _EscalationSource(
-            "code",
-            stopper_name,
-            frozenset(escalator for escalator in all_escalators if escalator[1] == stopper_name).intersection,
-        )
+    for agent, escalators in sorted(group_by(all_escalators, lambda pair: pair[0]).items()):
+        yield _EscalationSource("agent", agent, frozenset(escalators).intersection)
+    for code, escalators in sorted(group_by(all_escalators, lambda pair: pair[1]).items()):
+        yield _EscalationSource("code", code, frozenset(escalators).intersection)
 
 
 def _build_escalated_row(stopper: _EscalationSource, population: _AnsweredPopulation) -> dict[str, Any]:
@@ -482,14 +479,13 @@ def _iterate_corrections(
         yield _Correction("type", agent_type or "cannot tell", true_type or "cannot tell", ())
     if not truth.is_vouched("segments"):
         return
-    agent_type_by_range = {
-        (start_page, end_page): segment_type
-        for start_page, end_page, segment_type in sorted(agent_labels.segments, key=_get_page_range)
-    }
-    true_type_by_range = {
-        (start_page, end_page): segment_type
-        for start_page, end_page, segment_type in sorted(truth.labels.segments, key=_get_page_range)
-    }
+    agent_type_by_range, true_type_by_range = (
+        {
+            (start_page, end_page): segment_type
+            for start_page, end_page, segment_type in sorted(labels.segments, key=lambda span: span[:2])
+        }
+        for labels in (agent_labels, truth.labels)
+    )
     if agent_type_by_range.keys() != true_type_by_range.keys():
         pages = {
             page_number
@@ -515,10 +511,6 @@ def _iterate_corrections(
                 segment_type or "cannot tell",
                 tuple(_clip_page_range(start_page, end_page, page_count)),
             )
-
-
-def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
-    return span[:2]
 
 
 def _clip_page_range(start_page: int, end_page: int, page_count: int | None) -> range:

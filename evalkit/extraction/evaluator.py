@@ -340,20 +340,16 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         self.bundle = attempt.bundle
         self._attempt = attempt
         self._page_numbers = tuple(page_numbers)
-        self._asked_values = {
+        #: The values to ask about, by name; without any, the question is not asked.
+        self.asked_values = {
             name: value
             for name, value in attempt.fields.items()
             if value.is_found and value.page in self._page_numbers and _is_judged_field(attempt.template, name)
         }
 
-    @property
-    def has_values(self) -> bool:
-        """True if there are values to ask about."""
-        return bool(self._asked_values)
-
     def render_prompt(self) -> str:
         """Render the pages, then the extracted values."""
-        claims = {name: value.raw or value.value for name, value in self._asked_values.items()}
+        claims = {name: value.raw or value.value for name, value in self.asked_values.items()}
         return fill_prompt_template(
             "Extraction_Evaluator",
             document=fence_document(self.bundle, [self.bundle.page(number) for number in self._page_numbers]),
@@ -366,13 +362,13 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         return AccuracyJudgement(
             field_scores=tuple(
                 FieldJudgement(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
-                for name in self._asked_values
+                for name in self.asked_values
             )
         )
 
     def parse_answer(self, text: str) -> AccuracyJudgement:
         """Parse the judge's JSON. ValidationError if a value was not judged."""
-        return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self._asked_values)})
+        return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self.asked_values)})
 
 
 def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
@@ -462,7 +458,7 @@ class ExtractionEvaluator:
             AccuracyQuestion(attempt, pages)
             for pages in split_pages_by_size(attempt.bundle, attempt.page_numbers, self._window_characters)
         ]
-        return [question for question in candidates if question.has_values]
+        return [question for question in candidates if question.asked_values]
 
     async def evaluate(self, attempt: ClinicalAttempt) -> ExtractionEvaluation:
         """Ask the judges about an attempt, and return its scores and feedback."""

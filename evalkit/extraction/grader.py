@@ -434,7 +434,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
         for field in attempt.template.scored_fields
         if problems.get(field.name) and field.need is not FieldNeed.REQUIRED
     ]
-    missing = list_missing_or_invalid_required_fields(attempt.template, problems)
+    missing = [field.name for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name]]
     if missing:
         lines.append("Please look more carefully for:")
         lines += [
@@ -454,11 +454,6 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
             " confidence."
         )
     return "\n".join(lines)
-
-
-def list_missing_or_invalid_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
-    """List the names of required fields that are missing or invalid."""
-    return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
 
 # Grading by a model

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from functools import cache, partial
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.grounding.tokens import fold_word
 
 
@@ -48,9 +46,8 @@ _KIND_BY_NAME = {
 }
 
 
-@cache
-def _load_difference_tables() -> dict[str, Any]:
-    return tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))
+#: Load the tables of ``difference.toml``; cached.
+_load_difference_tables = partial(load_package_table, "evalkit.grounding", "difference.toml")
 
 
 @cache

@@ -8,12 +8,11 @@ opposite of the document, word for word. The rest of the quote's sentence is sea
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple
+from functools import cache, lru_cache, partial
+from typing import NamedTuple
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.grounding.critical_terms import DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
 from evalkit.grounding.tokens import tokenise
@@ -77,10 +76,8 @@ class ContextCue(NamedTuple):
     """Pattern that cancels the cue, if found between cue and quote or at the start of the quote; None without one."""
 
 
-@cache
-def load_context_tables() -> dict[str, Any]:
-    """Return the tables of ``omitted_context.toml``: cues, word classes, boundaries."""
-    return tomllib.loads((files("evalkit.grounding") / "omitted_context.toml").read_text("utf-8"))
+#: Return the tables of ``omitted_context.toml``: cues, word classes, boundaries.
+load_context_tables = partial(load_package_table, "evalkit.grounding", "omitted_context.toml")
 
 
 @cache
@@ -136,17 +133,16 @@ def _iter_context_differences(text: str, start: int, end: int) -> Iterator[Quote
     """
     quote = _fold_case_and_spaces(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
-        own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
+        own_matches = (
+            other.pattern.search(quote)
+            for other in (*_load_cues("before"), *_load_cues("after"))
+            if other.kind is cue.kind
+        )
         # A cue at the very end of the quote does not count, because the quote ends inside of its phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
     if _is_in_question(text, end) or _has_query_mark_before(text, start):
         yield QuoteDifference(DifferenceKind.QUESTION, "", "?")
-
-
-@cache
-def _load_all_cues() -> tuple[ContextCue, ...]:
-    return _load_cues("before") + _load_cues("after")
 
 
 def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:

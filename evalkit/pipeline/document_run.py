@@ -43,8 +43,7 @@ from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
-from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, summarise_failure, summarise_result
-from evalkit.pipeline.run_timings import RunTimings
+from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
 from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids

@@ -88,7 +88,12 @@ class FieldExtractor:
             pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
         if len(pages_of_forms) < bundle.total_pages:
             reports = await self._classify_report_pages(bundle, model, set(pages_of_forms), classification)
-            extractions += await extract_reports(bundle, reports, self._create_reliability_loop(model))
+            reliability_loop = ReliabilityLoop(
+                self.loop_config,
+                extractor=ClinicalExtractor(model, window_characters=self.window_characters),
+                evaluator=ExtractionEvaluator(model, ensemble=self.ensemble, window_characters=self.window_characters),
+            )
+            extractions += await extract_reports(bundle, reports, reliability_loop)
         return tuple(
             _renumber_issues(sorted(extractions, key=lambda extraction: (extraction.start_page, extraction.end_page)))
         ), model.summarise_usage()
@@ -126,13 +131,6 @@ class FieldExtractor:
             if answer.value is not None
         ]
         return join_window_answers(window_answers) if len(window_answers) == len(page_windows) else None
-
-    def _create_reliability_loop(self, model: Model) -> ReliabilityLoop:
-        return ReliabilityLoop(
-            self.loop_config,
-            extractor=ClinicalExtractor(model, window_characters=self.window_characters),
-            evaluator=ExtractionEvaluator(model, ensemble=self.ensemble, window_characters=self.window_characters),
-        )
 
 
 class FieldExtractionPipeline:

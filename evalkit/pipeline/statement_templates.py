@@ -238,14 +238,6 @@ def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) ->
     )
 
 
-def save_template_unless_stable_exists(output_folder: OutputFolder, template: StatementTemplate) -> None:
-    """Save a template, unless it is a draft and the stored template is stable."""
-    template_path = template_file_name(template.template_id)
-    if template.status is TemplateStatus.DRAFT and has_stable_template(output_folder, template.template_id):
-        return
-    output_folder.write_text(template_path, render_template_toml(template))
-
-
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
     """Return True if the output folder has a stable template of this name."""
     stored_template = read_stored_template(output_folder, template_id)
@@ -257,14 +249,18 @@ def _save_template_and_queue_case(
 ) -> tuple[str | None, bool]:
     """Save a template, and queue a case if a person has to decide.
 
+    A draft replaces no stable template.
     Returns the case_id (None if approved; an earlier case is withdrawn), and True if a person had the case before: then
     the template is not saved, because the person's decision ranks above any review by machines.
     """
-    case_id = review_result.template.template_id + TEMPLATE_CASE_SUFFIX
+    template = review_result.template
+    case_id = template.template_id + TEMPLATE_CASE_SUFFIX
     with hold_case_write_lock(output_folder, case_id):
         is_case_frozen = is_packet_frozen(output_folder, index, case_id, format_zulu_now())
-        if not is_case_frozen:
-            save_template_unless_stable_exists(output_folder, review_result.template)
+        if not is_case_frozen and (
+            template.status is not TemplateStatus.DRAFT or not has_stable_template(output_folder, template.template_id)
+        ):
+            output_folder.write_text(template_file_name(template.template_id), render_template_toml(template))
     if review_result.template_case is None:
         withdraw_packet_unless_frozen(output_folder, index, case_id)
         return None, is_case_frozen

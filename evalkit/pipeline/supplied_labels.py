@@ -152,7 +152,8 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         raise table_kind.create_error(path, f"it cannot be read ({_describe_error(error)})") from (
             None if table_kind.is_confidential else error
         )
-    if not is_json and (repeated_columns := _find_repeated_columns(csv_reader.fieldnames or ())):
+    repeated_columns = [name for name, count in Counter(csv_reader.fieldnames).items() if name.strip() and count > 1]
+    if not is_json and repeated_columns:
         shown_columns = "(not shown)" if table_kind.is_confidential else ", ".join(repeated_columns)
         raise table_kind.create_error(path, f"several columns have the same name: {shown_columns}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -161,11 +162,6 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
         if not is_json and any(map(str.strip, row.get(_OVERFLOW_KEY, ()))):  # a trailing comma only adds an empty cell
             raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")
         yield row
-
-
-def _find_repeated_columns(columns: Sequence[str]) -> list[str]:
-    """List the column names that occur more than once; empty names are ignored."""
-    return [name for name, count in Counter(columns).items() if name.strip() and count > 1]
 
 
 def _find_label_fault(label: Mapping[str, Any]) -> str | None:

@@ -159,6 +159,7 @@ def _submit_review(
             for issue in packet.open_issues
         ],
         shown=ShownMachineAnswers(agent=not packet.is_first_review_blind),
+        second_opinion=second_opinion,
     )
 
     def save_submission(submission: Submission) -> None:
@@ -169,7 +170,6 @@ def _submit_review(
             require_savable=_require_nothing_before_saving,
         )
 
-    base_submission = replace(base_submission, second_opinion=second_opinion)
     wrong_type = (
         generator.choice([candidate.value for candidate in DocumentType if candidate != row["dominant_type"]])
         if has_error
@@ -207,10 +207,9 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
     classification = packet.classification
     if classification is None:
         return None
-    segment_parts = (
-        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    segments_text = "; ".join(
+        f"{start}-{end} {type_name}" for start, end, type_name in classification.typed_page_ranges
     )
-    segments_text = "; ".join(f"{start}-{end} {type_name}" for start, end, type_name in segment_parts)
     return {"dominant_type": classification.dominant_type_overall, "segments": segments_text}
 
 

@@ -25,16 +25,17 @@ class AppliedTemplate:
     @classmethod
     def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
         """Read the statement with the template and check its printed sums."""
-        return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
+        return cls.apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
     def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
         """Read the same pages with another template and check the printed sums."""
-        return self._apply_to_lines(template, self.lines_by_page)
+        return self.apply_to_lines(template, self.lines_by_page)
 
     @classmethod
-    def _apply_to_lines(
+    def apply_to_lines(
         cls, template: StatementTemplate, lines_by_page: tuple[tuple[TextLine, ...], ...]
     ) -> AppliedTemplate:
+        """Read a statement whose words are already grouped into lines, by page."""
         statement = parse_statement_lines(template, lines_by_page)
         return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
 

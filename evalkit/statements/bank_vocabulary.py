@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
 
@@ -82,9 +81,7 @@ class BankVocabulary(StrictRecord):
 @cache
 def load_bank_vocabulary() -> BankVocabulary:
     """Load the patterns that evalkit ships."""
-    return BankVocabulary.model_validate(
-        tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8"))
-    )
+    return BankVocabulary.model_validate(load_package_table("evalkit.statements", "wording.toml"))
 
 
 @lru_cache(maxsize=16384)  # the builder matches the same lines for every hypothesis

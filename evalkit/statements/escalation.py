@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalkit.statements.consensus import is_duplicate_issue
@@ -15,7 +15,7 @@ def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
     """Build the information for the person who must decide an escalated template."""
     reason = cycles[-1].escalation_reason
     assert reason is not None  # noqa: S101 - only escalated reviews are passed
-    persistent_issues = _find_persistent_issues(cycles)
+    persistent_issues = tuple(_find_persistent_issues(cycles))
     return Escalation(
         escalation_reason=reason,
         attempt_count=len(cycles),
@@ -30,8 +30,7 @@ def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
     )
 
 
-def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> tuple[PersistentIssue, ...]:
-    persistent_issues: list[PersistentIssue] = []
+def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> Iterator[PersistentIssue]:
     for last_issue in cycles[-1].issues:
         occurrences = [
             (cycle.attempt, occurrence.issue)
@@ -44,14 +43,11 @@ def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> tuple[PersistentIs
             suggested_fixes = dict.fromkeys(
                 occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix
             )
-            persistent_issues.append(
-                PersistentIssue(
-                    issue_id=last_issue.issue.issue_id,
-                    reported_in_attempts=attempt_numbers,
-                    suggested_fixes_tried=tuple(suggested_fixes),
-                )
+            yield PersistentIssue(
+                issue_id=last_issue.issue.issue_id,
+                reported_in_attempts=attempt_numbers,
+                suggested_fixes_tried=tuple(suggested_fixes),
             )
-    return tuple(persistent_issues)
 
 
 class _AdviceRule(NamedTuple):

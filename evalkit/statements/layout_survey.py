@@ -172,15 +172,18 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
         words = cell.words
         while words:
             candidates = (DateOrAmount(line, words[:size]) for size in range(min(_MAX_DATE_WORDS, len(words)), 0, -1))
-            placed_date = next((candidate for candidate in candidates if _is_date(candidate)), None)
+            placed_date = next(
+                (
+                    candidate
+                    for candidate in candidates
+                    if parse_partial_date(candidate.text, DATE_FORMATS, is_ocr_text=line.is_ocr_text)
+                ),
+                None,
+            )
             if placed_date is None:
                 break
             yield placed_date
             words = words[len(placed_date.words) :]  # a second date may follow in the same cell
-
-
-def _is_date(candidate: DateOrAmount) -> bool:
-    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_ocr_text=candidate.line.is_ocr_text))
 
 
 def find_line_amounts(

@@ -14,7 +14,7 @@ from evalkit.statements.layout_survey import build_pattern_with_any_numbers
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
 from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, parse_template_toml
-from evalkit.statements.template_builder import BuilderRetryInput, TemplateBuildResult, build_draft_template
+from evalkit.statements.template_builder import BuilderRetryInput, build_draft_template
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
@@ -25,7 +25,7 @@ _MAX_PROPOSAL_LENGTH = 100_000
 class ProposalResult(NamedTuple):
     """The template to use, the model usage, and the model that proposed the template."""
 
-    build_result: TemplateBuildResult
+    applied_template: AppliedTemplate
     usage: Usage
     proposed_by: str = ""
     """The model whose proposal is used; empty if the program's own template is used."""
@@ -46,29 +46,22 @@ async def build_best_template(
 
     Raises the errors of ``build_draft_template``, and StoreError if the answer could not be stored.
     """
-    measured_build = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
+    applied_template = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
-        return ProposalResult(measured_build, Usage())
-    applied_template = await run_in_daemon_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))
+        return ProposalResult(applied_template, Usage())
     context = TemplateQuestionContext(bundle.sha256, applied_template, tuple(page_images))
     retry_json = None if retry is None else retry.model_dump(mode="json")
     answer = await model.ask(BuilderQuestion(context, retry=retry_json, time_limit_seconds=timeout_seconds))
     proposal_toml = answer.value.template if answer.value else None
     proposed_template = (
-        None if proposal_toml is None else parse_proposed_template(proposal_toml, measured_build.template)
+        None if proposal_toml is None else parse_proposed_template(proposal_toml, applied_template.template)
     )
     if proposed_template is None:
-        return ProposalResult(measured_build, answer.usage)
+        return ProposalResult(applied_template, answer.usage)
     applied_proposal = await run_in_daemon_thread(lambda: applied_template.apply_other_template(proposed_template))
     if not is_at_least_as_good(applied_proposal, applied_template):
-        return ProposalResult(measured_build, answer.usage)
-    proposed_build = TemplateBuildResult(
-        applied_proposal.template,
-        applied_proposal.statement,
-        applied_proposal.reconciliation,
-        measured_build.hypotheses_tried + 1,
-    )
-    return ProposalResult(proposed_build, answer.usage, model.name)
+        return ProposalResult(applied_template, answer.usage)
+    return ProposalResult(applied_proposal, answer.usage, model.name)
 
 
 def parse_proposed_template(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalkit.documents.bundle import Box
+from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import match_at_line_start
-from evalkit.statements.text_lines import TextLine, compute_bounding_box
+from evalkit.statements.text_lines import TextLine
 
 #: A value that is printed below its label is looked for in this many lines.
 _MAX_LINES_BELOW_LABEL = 2
@@ -65,7 +65,7 @@ def find_labelled_amounts(
                     if cell is not label_cell
                     else _strip_trailing_amount(label_cell, decimal_separator, cents_optional=skip_cents)
                 )
-                yield LabelledAmount(kind, label_text, amount, compute_bounding_box((label_cell.box, cell.box)))
+                yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.box, cell.box)))
                 break
 
 

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.documents.bundle import Box, DocumentBundle
+from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.dates import PartialDate, StatementPeriod, find_dates_in_text, resolve_date
 from evalkit.statements.printed_sums import (
@@ -25,7 +25,7 @@ from evalkit.statements.printed_sums import (
 )
 from evalkit.statements.statement_template import ColumnName, DateRules, Direction, StatementTemplate
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
+from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines
 
 LeftoverReason = Literal[
     "it belongs to no transaction",
@@ -523,7 +523,7 @@ class _StatementParser:
 
 def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
     return LeftoverText(
-        page=line.page_number, text=line.text, box=compute_bounding_box(word.box for word in line.words), reason=reason
+        page=line.page_number, text=line.text, box=enclose_boxes(word.box for word in line.words), reason=reason
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -18,11 +17,10 @@ from pydantic import Field
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
 from evalkit.statements.layout_survey import LayoutSurvey, derive_period_patterns_and_formats, survey_layout
-from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
-from evalkit.statements.statement_parser import ParsedStatement, parse_statement_lines
 from evalkit.statements.statement_template import (
     DateRules,
     RowRules,
@@ -86,16 +84,6 @@ class BuilderRetryInput(LazyStrictRecord):
         return weight_by_category
 
 
-@dataclass(frozen=True)
-class TemplateBuildResult:
-    """A built template, and the statement as the template reads it."""
-
-    template: StatementTemplate
-    statement: ParsedStatement
-    reconciliation: ReconciliationReport
-    hypotheses_tried: int
-
-
 #: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
 _SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
 #: Weight of an issue in the category that it is about.
@@ -114,7 +102,7 @@ _ASPECT_BY_CATEGORY: dict[TemplateIssueCategory, Callable[[StatementTemplate], A
 
 def build_draft_template(
     bundle: DocumentBundle, *, template_id: str | None = None, retry: BuilderRetryInput | None = None
-) -> TemplateBuildResult:
+) -> AppliedTemplate:
     """Build the template that reads the statement best, even if sums differ.
 
     ``template_id``: None takes the id of the prior template, or derives one from the bank's name. ``retry``: the
@@ -130,24 +118,23 @@ def build_draft_template(
             remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
     writer = _TemplateAssembler(layout, template_id, retry)
-    hypotheses = list(generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {}))
+    hypotheses = generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {})
 
-    def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, TemplateBuildResult]:
-        template = writer.build_template(hypothesis)
-        statement = parse_statement_lines(template, lines_by_page)
-        reconciliation = reconcile_statement(template, statement)
+    def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, AppliedTemplate]:
+        applied_template = AppliedTemplate.apply_to_lines(writer.build_template(hypothesis), lines_by_page)
         score = (
-            _score_by_met_sums(statement, reconciliation)
+            _score_by_met_sums(applied_template)
             + hypothesis.initial_score
-            + writer.score_addressed_issues(template)
+            + writer.score_addressed_issues(applied_template.template)
         )
-        return score, TemplateBuildResult(template, statement, reconciliation, len(hypotheses))
+        return score, applied_template
 
     _, best_result = max(map(build_and_score, hypotheses), key=itemgetter(0))
     return best_result
 
 
-def _score_by_met_sums(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
+def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
+    statement, reconciliation = applied_template.statement, applied_template.reconciliation
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
@@ -184,8 +171,7 @@ class _TemplateAssembler:
 
     def build_template(self, hypothesis: TemplateHypothesis) -> StatementTemplate:
         """Build the template that reads the statement as the hypothesis assumes."""
-        layout = self._layout
-        columns = build_columns(layout, hypothesis.column_names)
+        columns = build_columns(self._layout, hypothesis.column_names)
         return StatementTemplate(
             template_id=self._template_id,
             version=self._prior_template.version + 1 if self._prior_template else 1,

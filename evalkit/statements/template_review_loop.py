@@ -422,7 +422,7 @@ class TemplateReviewLoop:
                     retry=retry,
                     timeout_seconds=self._config.reviewer_seconds,
                 )
-                return proposal_result.build_result.template, proposal_result.usage
+                return proposal_result.applied_template.template, proposal_result.usage
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - without another template a person decides about this one

@@ -7,13 +7,13 @@ after deskewing, but keep their boxes on the page as displayed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.documents.bundle import Box, Page, PageStatus
+from evalkit.documents.bundle import Box, Page, PageStatus, enclose_boxes
 
 #: Assumed height of a page in page widths: the bundle does not store it; letter paper has 1.29, A4 1.41.
 _PAGE_ASPECT_RATIO = 1.35
@@ -75,7 +75,7 @@ class TextLine:
     @cached_property
     def box(self) -> Box:
         """The box around all words of the line."""
-        return compute_bounding_box(word.box for word in self.words)
+        return enclose_boxes(word.box for word in self.words)
 
     @cached_property
     def cells(self) -> tuple[TextLine, ...]:
@@ -113,12 +113,6 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     return tuple(
         TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised) for row in word_rows
     )
-
-
-def compute_bounding_box(boxes: Iterable[Box]) -> Box:
-    """Return the smallest box around all boxes. ValueError if there is no box."""
-    x0, y0, x1, y1 = zip(*boxes, strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
 
 
 def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:

@@ -47,7 +47,6 @@ from evalkit.store.file_names import (
     template_file_name,
     template_review_file_name,
 )
-from evalkit.store.folder_factory import open_output_folder
 from evalkit.store.index import CASE_COLUMNS, OutputIndex
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
@@ -57,7 +56,7 @@ from evalkit.store.output_folder import (
     parse_stored_json,
     require_evalkit_output_folder,
 )
-from evalkit.store.output_location import parse_output_location
+from evalkit.store.output_location import open_output_folder, parse_output_location
 from evalkit.store.review_heads import ReviewChainHead
 from evalkit.store.reviewer_records import ColleagueReply, QueuePlace
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql

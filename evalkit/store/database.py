@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import chain, islice
 from pathlib import Path
@@ -39,7 +39,7 @@ class Database:
         resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
         try:
             self._engine = (
-                postgresql.open_or_create_schema_engine(output_folder, resolved_url)
+                postgresql.open_schema_engine(postgresql.ensure_schema(output_folder, resolved_url), resolved_url)
                 if resolved_url
                 else sqlite.open_or_create_sqlite_engine(Path(root))
             )
@@ -57,23 +57,19 @@ class Database:
         """Close all connections to the database."""
         self._engine.dispose()
 
-    @contextmanager
-    def transaction(self) -> Iterator[sa.Connection]:
-        """Yield a connection whose statements are committed to disk together at the end.
+    def transaction(self) -> AbstractContextManager[sa.Connection]:
+        """Open a connection whose statements are committed to disk together at the end.
 
         StoreError if the database fails.
         """
-        with self._begin_or_join_transaction(self._engine) as connection:
-            yield connection
+        return self._begin_or_join_transaction(self._engine)
 
-    @contextmanager
-    def open_autocommit_connection(self) -> Iterator[sa.Connection]:
-        """Yield a connection for a single statement, which is committed at once.
+    def open_autocommit_connection(self) -> AbstractContextManager[sa.Connection]:
+        """Open a connection for a single statement, which is committed at once.
 
         A server gets the statement in one round trip. That matters, because each document is processed under its lock.
         """
-        with self._begin_or_join_transaction(self._autocommit_engine) as connection:
-            yield connection
+        return self._begin_or_join_transaction(self._autocommit_engine)
 
     def execute(self, statement: sa.UpdateBase) -> int:
         """Run a statement that changes rows, and return the number of changed rows."""

@@ -1,6 +1,6 @@
 """Interface of an output folder, and the code that all its kinds share.
 
-:func:`~evalkit.store.folder_factory.open_output_folder` opens an output folder on this machine or in a bucket.
+:func:`~evalkit.store.output_location.open_output_folder` opens an output folder on this machine or in a bucket.
 """
 
 from __future__ import annotations

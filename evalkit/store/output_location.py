@@ -1,4 +1,4 @@
-"""Parser for the location of an output folder: a local path or a bucket URL."""
+"""Location of an output folder, a local path or a bucket URL: parse it, open the folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from evalkit.errors import UsageError
+from evalkit.store.local_folder import LocalOutputFolder
+from evalkit.store.output_folder import OutputFolder
 
 #: Matches a scheme also in capitals or with a slash too few: otherwise a mistyped URL would become a local folder, in
 #: which patients' documents would be stored.
@@ -41,3 +43,17 @@ def parse_output_location(output: Path | str) -> Path | str:
             remedy="Name a folder, or s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; credentials come from the environment.",
         )
     return url
+
+
+def open_output_folder(root: Path | str, database_url: str | None = None) -> OutputFolder:
+    """Open the output folder at a local path or at a bucket URL.
+
+    Nothing is created or requested yet. ``database_url`` is the PostgreSQL database of the folder's claims, drafts,
+    journal and index; None is ``evalkit.sqlite``. UsageError if the URL cannot be used.
+    """
+    location = parse_output_location(root)
+    if isinstance(location, Path):
+        return LocalOutputFolder(location, database_url)
+    from evalkit.store.bucket import BucketOutputFolder  # not needed for a folder on this machine
+
+    return BucketOutputFolder(location, database_url)

@@ -44,14 +44,6 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
     return schema
 
 
-def open_or_create_schema_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
-    """Open the folder's schema, creating it if the folder has none.
-
-    UsageError if the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
-    """
-    return open_schema_engine(ensure_schema(output_folder, url), url)
-
-
 def ensure_schema(output_folder: OutputFolder, url: str) -> str:
     """Return the name of the folder's schema, creating the schema if there is none.
 

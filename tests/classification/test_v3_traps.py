@@ -511,7 +511,7 @@ def test_shipped_patterns_are_quick_on_any_text(row: Trap) -> None:
 def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjectionTrap) -> None:
     """Only for speed: what the text has not, the pattern could not find."""
     found = [
-        text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.has_match(text)
+        text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.find_match(text)
     ]
     assert found
     assert all(row.can_match(text.lower()) for text in found)
@@ -757,7 +757,7 @@ def test_empty_lines_cost_no_time() -> None:
     text = "\n" * 12_000 + "begin assistant: the end of it"
     began = time.process_time()
     for row in load_shipped_traps().addressed_to_model:
-        assert not row.has_match(text)
+        assert not row.find_match(text)
     assert time.process_time() - began < 2
 
 

@@ -7,11 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.inter_annotator_agreement import (
-    compute_boundary_agreement,
-    compute_cohen_kappa,
-    compute_krippendorff_alpha,
-)
+from evalkit.evaluation.inter_annotator_agreement import compute_cohen_kappa, compute_krippendorff_alpha
 
 labels = st.sampled_from(["Note", "Other", "Radiology"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)
@@ -77,12 +73,3 @@ def test_alpha_of_two_from_its_definition(rows):
 @pytest.mark.parametrize("table", [[], [[], []], [["Note", None], [None, "Other"]], [["Note", "A"], ["Note", None]]])
 def test_alpha_without_pairs_that_could_differ_is_not_a_number(table):
     assert math.isnan(compute_krippendorff_alpha(table))
-
-
-def test_boundaries_two_agree_on():
-    whole, cut, cut_twice = [(1, 6, "A")], [(1, 3, "A"), (4, 6, "B")], [(1, 3, "A"), (4, 5, "A"), (6, 6, "A")]
-    assert compute_boundary_agreement(whole, whole) == compute_boundary_agreement(cut, cut) == 1
-    assert compute_boundary_agreement(whole, cut) == compute_boundary_agreement(cut, whole) == 0
-    assert (
-        compute_boundary_agreement(cut, cut_twice) == compute_boundary_agreement(cut_twice, cut) == pytest.approx(2 / 3)
-    )

@@ -11,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas import DataFrame
 
-from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
-from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.intervals import (
+    CertainlyReviewedCounts,
+    DrawnDocument,
+    estimate_hit_share_in_domain,
+    estimate_proportion,
+)
 from evalkit.evaluation.study import DocumentRecord, Study
 from evalkit.evaluation.verifier_performance import (
     MISSED_COLUMNS,

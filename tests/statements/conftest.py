@@ -15,7 +15,8 @@ from statements.measuring import bundle_of
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
-from evalkit.statements.template_builder import TemplateBuildResult, build_draft_template
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.template_builder import build_draft_template
 
 
 class BuiltStatement(NamedTuple):
@@ -23,7 +24,7 @@ class BuiltStatement(NamedTuple):
 
     drawn: Drawn
     bundle: DocumentBundle
-    build: TemplateBuildResult
+    build: AppliedTemplate
 
 
 BuildStatement = Callable[[str, int], BuiltStatement]

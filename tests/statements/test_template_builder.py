@@ -158,7 +158,6 @@ def test_a_complaint_about_boxes_and_lines_tries_wider_ones(build_statement: Bui
     made = build_draft_template(
         bundle, retry=retry(render_template_toml(prior.template), "multiline_handling", "bbox_accuracy")
     )
-    assert made.hypotheses_tried > prior.hypotheses_tried
     assert made.template.rows.gap > prior.template.rows.gap
     assert made.template.regions != prior.template.regions
 

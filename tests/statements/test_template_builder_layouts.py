@@ -8,13 +8,14 @@ import pymupdf
 import pytest
 
 from evalkit.documents.readers import read_document
-from evalkit.statements.template_builder import TemplateBuildResult, build_draft_template
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.template_builder import build_draft_template
 
 Cells = list[tuple[float, str]]
 """x in points and text; a negative x is the right edge."""
 
 
-def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> TemplateBuildResult:
+def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> AppliedTemplate:
     document = pymupdf.open()
     page, y = document.new_page(width=612, height=792), 60.0
     for line in lines:

@@ -77,3 +77,27 @@ def test_opening_sqlite_loads_nothing_of_a_server(tmp_path: Path) -> None:
     program = "import sys; from evalkit.store import OutputIndex, open_output_folder; OutputIndex(open_output_folder(sys.argv[1])).close(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
     assert {"psycopg", "sqlalchemy.dialects.postgresql"}.isdisjoint(done.stdout.split())
+
+
+def test_version_1_keeps_every_row_and_gets_tasks(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
+        connection.executescript((Path(__file__).parent / "version_1.sql").read_text())
+        connection.execute("INSERT INTO schema_number VALUES (1)")
+        for case_id, kind, document_type in (
+            ("a", "classification", "Other"),
+            ("b.extraction", "extraction", "W-2"),
+            ("c.extraction", "extraction", "Pathology Report"),
+            ("d.statement_template", "statement_template", ""),
+        ):
+            connection.execute(
+                "INSERT INTO cases (case_id, doc_id, kind, review_status, dominant_type) VALUES (?, ?, ?, 'pending', ?)",
+                (case_id, case_id[0], kind, document_type),
+            )
+        connection.execute("INSERT INTO deferrals VALUES ('a', 'dr_lee', 'ask the ward', '2026-11-27T08:00:00Z')")
+    connection.close()
+    assert open_and_close(tmp_path) == schema_version.SCHEMA_NUMBER
+    with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
+        tasks = dict(connection.execute("SELECT case_id, task FROM cases").fetchall())
+        assert connection.execute("SELECT reason FROM deferrals").fetchall() == [("ask the ward",)]
+    connection.close()
+    assert tasks == {"a": "clinical", "b.extraction": "tax", "c.extraction": "clinical", "d.statement_template": "bank"}

@@ -25,6 +25,7 @@ from stress.test_many_reviewers import in_earnest
 from evalkit.pipeline import reindex as rebuilding
 from evalkit.review import QueueQuery, ReviewSession
 from evalkit.review.queue import FILTER_VALUES
+from evalkit.review.roster import ReviewerRoster
 
 __all__ = ["in_earnest"]
 
@@ -123,6 +124,9 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     # What is there already is what would be written: nothing is written anew.
     after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
     assert after == before
+    ReviewerRoster(open_folder(output)).add_reviewer_or_replace_code(
+        "dr_kim", role="analyst"
+    )  # to whom no samples come
     desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
     for view in VIEWS.values():
         queue = desk.load_queue_page(view)
@@ -136,8 +140,10 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     shown = [one for one in cases if not _hides(one)]
     assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
     assert everything.facets["source"] == Counter(one.sort.model for one in cases)
-    assert desk.choose_next_case_id() == min((one for one in cases if not one.is_closed), key=_weight).case_id
     desk.close()
+    expert = ReviewSession(open_folder(output), "dr_lee", "tab", clock=lambda: NOW)
+    assert expert.choose_next_case_id() == min((one for one in cases if not one.is_closed), key=_standing).case_id
+    expert.close()
 
 
 def _hides(one: Filled) -> bool:
@@ -182,7 +188,13 @@ def _place(one: Filled, view: QueueQuery) -> tuple[object, ...]:
         "name": (one.pdf_filename.lower(),),
         "pages": (one.sort.pages,),
     }
-    return one.is_closed, *own[view.sort], *_weight(one)
+    is_closed, is_drawn, *weight = _standing(one)
+    return is_closed, is_drawn, *own[view.sort], *weight
+
+
+def _standing(one: Filled) -> tuple[object, ...]:
+    """Those that wait, worst first; then what was drawn, and what is closed."""
+    return one.is_closed, not one.is_closed and one.sort.reason in ("audit", "sample"), *_weight(one)
 
 
 def _moment(one: Filled) -> datetime:

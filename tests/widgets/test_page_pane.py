@@ -9,6 +9,7 @@ from builders import doc2_6, document, page
 
 from evalkit.documents.bundle import Block
 from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.search import group_words_into_lines
 from evalkit.errors import DocumentError
 from widgets.page_pane import MAX_HEADING_LENGTH, PagePane, extract_page_heading
 
@@ -126,3 +127,23 @@ def test_red_strip_carries_both_pages_facts_and_ranges() -> None:
         ("birth date", ["01/15/1970", "03/02/1981"]),
     ]
     assert "differences" not in pane.strips[0]
+
+
+def test_full_size_picture_carries_its_words_line_by_line(pane: PagePane) -> None:
+    pane.render_and_send_images("preview", [1], picture)
+    pane.render_and_send_images("page", [1], picture)
+    preview, full_size = pane._sent_messages
+    assert "lines" not in preview
+    words = [word for line in full_size["lines"] for word in line]
+    assert [word[0] for word in words] == [doc2_6().page(1).text[word[0] : word[1]] for word in doc2_6().page(1).words]
+    assert all(0 <= edge <= 10_000 for word in words for edge in word[1:])
+
+
+def test_words_read_from_the_right_share_a_line() -> None:
+    words = [
+        (0, 3, 800, 100, 900, 200),
+        (4, 7, 680, 100, 790, 200),
+        (8, 11, 560, 100, 670, 200),
+        (12, 15, 800, 300, 900, 400),
+    ]
+    assert [len(line) for line in group_words_into_lines(words)] == [3, 1]

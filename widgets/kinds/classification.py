@@ -181,13 +181,18 @@ class ClassificationController(CaseController):
         return draft
 
     @override
-    def choose_next_target_id(self, issue_id: str) -> str | None:
+    def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
+        """Choose the next required question, or else the first required page that was not seen yet."""
         verdict_by_id = {listed.issue_id: listed.verdict for listed in self.draft.issue_verdicts}
         is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
         if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
             return None
         required_ids = self.case.viewing_requirements.issue_ids
-        return next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
+        next_id = next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
+        if next_id:
+            return self.locate_target(next_id).page, next_id
+        unseen_pages = self.case.find_unseen_requirements(self.draft).page_numbers
+        return (unseen_pages[0], issue_id) if unseen_pages else None
 
     @cached_property
     def _agent_draft(self) -> Draft:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
 from evalkit.classification.offline.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
+from evalkit.core.package_tables import load_package_table
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
 #: Shorter texts are counted as this many words, so that one word does not decide a short line.
@@ -83,7 +82,7 @@ class FeatureCounts(NamedTuple):
 @cache
 def load_act_features() -> ActFeatures:
     """Load ``act_features.toml``; cached."""
-    rows = tomllib.loads((files("evalkit.classification.offline") / "act_features.toml").read_text("utf-8"))
+    rows = load_package_table("evalkit.classification.offline", "act_features.toml")
     word_features = tuple(
         WordFeature(row["name"], row["sign"], frozenset(word.replace("|", " ") for word in row["words"].split()))
         for row in rows["word"]

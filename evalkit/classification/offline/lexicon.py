@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from importlib.resources import files
 from itertools import accumulate, chain, islice, pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -28,6 +26,7 @@ from evalkit.classification.vendors import (
     is_in_performing_lab_line,
     load_vendors,
 )
+from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.bundle import Page
 from evalkit.documents.furniture import is_stamp_line
@@ -91,7 +90,7 @@ class CueGroup(StrictRecord):
     def _insert_listed_patterns(cls, row: Any) -> Any:
         if not (isinstance(row, dict) and row.get("list") == "administrative"):
             return row
-        listed_rows = _load_table("administrative.toml")["administrative"]
+        listed_rows = load_package_table("evalkit.classification", "administrative.toml")["administrative"]
         own_fields = {name: value for name, value in row.items() if name != "list"}
         # One alternation instead of many patterns, so that the text is searched once.
         return own_fields | {"patterns": [f"(?i)(?:{'|'.join(listed_row['pattern'] for listed_row in listed_rows)})"]}
@@ -227,11 +226,7 @@ _TITLE_SMALL_WORDS = {
 @cache
 def load_lexicon() -> Lexicon:
     """Load the shipped lexicon; cached."""
-    return parse_lexicon(_load_table("offline/lexicon.toml"))
-
-
-def _load_table(file_name: str) -> dict[str, Any]:
-    return tomllib.loads((files("evalkit.classification") / file_name).read_text("utf-8"))
+    return parse_lexicon(load_package_table("evalkit.classification.offline", "lexicon.toml"))
 
 
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:

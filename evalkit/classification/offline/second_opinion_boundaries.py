@@ -452,9 +452,9 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
             1.0 if _is_note(previous_pages[0]) else 2.0,
             f"has a second conclusion ({', '.join(sorted(repeated_conclusions))})",
         )
-    last_heading = _find_last_heading(previous_pages[-1].text)
+    headings_before = [match[1] for match in _HEADING_PATTERN.finditer(previous_pages[-1].text)]
     first_line = next(iter(_split_lines(page.text)), "")
-    if last_heading and _CONCLUSION_PATTERN.search(last_heading) and _is_heading_like(first_line):
+    if headings_before and _CONCLUSION_PATTERN.search(headings_before[-1]) and _is_heading_like(first_line):
         yield BoundarySign(1.0, "comes after a conclusion", first_line)
 
 
@@ -469,11 +469,6 @@ def _find_headings(text: str) -> frozenset[str]:
     counts = Counter(match[1].strip().casefold() for match in _HEADING_PATTERN.finditer(text))
     head = "\n".join(_split_lines(text)[: _HEAD_LINES // 2]).casefold()
     return frozenset(heading for heading, count in counts.items() if count == 1 and heading not in head)
-
-
-def _find_last_heading(text: str) -> str | None:
-    headings = [match[1] for match in _HEADING_PATTERN.finditer(text)]
-    return headings[-1] if headings else None
 
 
 def _is_heading_like(line: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image
 
-from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page, enclose_boxes
 from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
@@ -64,18 +64,14 @@ def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterabl
 
     The largest areas come first. ``blocks`` are MuPDF's.
     """
-    rects = [block["bbox"] for block in blocks if block["type"] == VECTOR_BLOCK and _is_thin(block["bbox"])]
+    vector_boxes = (block["bbox"] for block in blocks if block["type"] == VECTOR_BLOCK)
+    rects = [box for box in vector_boxes if min(box[2] - box[0], box[3] - box[1]) <= _MAX_BAR_WIDTH]
     areas = [area for area in image_areas if min(area[2] - area[0], area[3] - area[1]) >= _MIN_AREA_SIDE]
     if len(rects) >= _MIN_BARS:
         bars = [bar for sideways in (0, 1) for bar in _find_bars(rects, sideways)]
         if len(bars) >= _MIN_BARS:
-            lefts, tops, rights, bottoms = zip(*bars, strict=True)
-            areas.append((min(lefts), min(tops), max(rights), max(bottoms)))
+            areas.append(enclose_boxes(bars))
     return tuple(sorted(areas, key=lambda area: (area[0] - area[2]) * (area[3] - area[1]))[:_MAX_AREAS])
-
-
-def _is_thin(rect: Rect) -> bool:
-    return rect[2] - rect[0] <= _MAX_BAR_WIDTH or rect[3] - rect[1] <= _MAX_BAR_WIDTH
 
 
 def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:

@@ -55,13 +55,12 @@ class FilePerson:
 
         SAME comes before DIFFERENT, and DIFFERENT before CANNOT_TELL; then more agreeing facts decide.
         """
-        comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
+        distinct_pages = {
+            tuple((identifier.kind, identifier.value) for identifier in own_page.identifiers): own_page
+            for own_page in self.pages
+        }
+        comparisons = [compare_page_patients(own_page, page) for own_page in distinct_pages.values()]
         return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
-
-    def _list_distinct_pages(self) -> Iterable[PagePatientIdentity]:
-        return {
-            tuple((identifier.kind, identifier.value) for identifier in page.identifiers): page for page in self.pages
-        }.values()
 
 
 def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import IdentifierKind
 from evalkit.documents.identity.person_name import (
     fold_to_plain_capitals,
@@ -27,8 +26,7 @@ _FEMALE, _MALE = (
 @cache
 def load_given_names() -> frozenset[str]:
     """Return common given names, in small letters, from ``given_names.toml``."""
-    names_toml = (files("evalkit.documents.identity") / "given_names.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(names_toml)["names"].split())
+    return frozenset(load_package_table("evalkit.documents.identity", "given_names.toml")["names"].split())
 
 
 #: The name of a data field, such as "patientName"; does not match "McBride" or "DeLuca".

@@ -677,9 +677,8 @@ class LabelSearch:
             return None
         end = first[1]
         for word in words[bisect_right(words, first[0], key=itemgetter(0)) :]:
-            if "\n" in self._text[end : word[0]] or "\t" in self._text[end : word[0]] or self._is_wide_gap(end - 1):
-                break
-            if self._is_in_label(word[0]):
+            gap = self._text[end : word[0]]
+            if "\n" in gap or "\t" in gap or self._is_wide_gap(end - 1) or self._is_in_label(word[0]):
                 break
             end = word[1]
         return first[0], end
@@ -819,14 +818,12 @@ class LabelSearch:
         return None
 
     def add_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add the date in ``text[start:end]`` as the date of the report."""
-        if dates := self._match_date(start, end):
-            self._add_candidate("report_date", hit.start, *dates, rank=0)
+        """Add the date in ``text[start:end]`` as the date of the report.
 
-    def add_fallback_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
-        """Add a date as the date of the report, used only if the page has no better one."""
+        The date of a label "plain_date" is used only if the page has no better one.
+        """
         if dates := self._match_date(start, end):
-            self._add_candidate("report_date", hit.start, *dates, rank=5)
+            self._add_candidate("report_date", hit.start, *dates, rank=5 if hit.label.kind == "plain_date" else 0)
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
         """Add the sex that is ticked or written; nothing if the form's choice is open."""
@@ -926,7 +923,7 @@ _VALUE_READERS: dict[str, Callable[[LabelSearch, _LabelHit, int, int], None]] = 
     "given_name": LabelSearch.add_family_or_given_name,
     "date_of_birth": LabelSearch.add_date_of_birth,
     "report_date": LabelSearch.add_report_date,
-    "plain_date": LabelSearch.add_fallback_report_date,
+    "plain_date": LabelSearch.add_report_date,
     "sex": LabelSearch.add_sex,
     "age": LabelSearch.add_age,
     "age_sex": LabelSearch.add_age_and_sex,

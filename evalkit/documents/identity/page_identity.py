@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from operator import itemgetter
 
-from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition, enclose_boxes
 from evalkit.documents.identity.identifier_values import can_be_person_name
 from evalkit.documents.identity.label_search import (
     AGE_SEX_BEHIND_DATE,
@@ -193,6 +193,8 @@ _TITLED_NAME = re.compile(
     r"\b(?i:mr|mrs|ms|miss|mx|master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
 )
 
+_TITLE_OF_SEX = re.compile(r"(Mrs|Mr|Ms|Miss)\b", re.IGNORECASE)
+
 _CLINICIAN_NAME = re.compile(r"(?:Dr|Prof|Doctor|Professor|Nurse)\b")
 
 _RELATIVE_BEHIND_NAME = re.compile(
@@ -281,7 +283,18 @@ class _IdentifierSearch(LabelSearch):
             best = best_by_kind.get((candidate.kind, candidate.issuer))
             if best is None or candidate.rank < best.rank:
                 best_by_kind[candidate.kind, candidate.issuer] = candidate
-        identifiers = [self._build_identifier(candidate) for candidate in best_by_kind.values()]
+        identifiers = [
+            Identifier(
+                kind=candidate.kind,
+                value=candidate.value,
+                normal=candidate.normal,
+                box=self._enclose_words(candidate.start, candidate.end),
+                issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
+                source=candidate.source,
+                confidence=self._get_lowest_confidence(candidate.value_start, candidate.end),
+            )
+            for candidate in best_by_kind.values()
+        ]
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
     def _add_unlabelled_name(self) -> None:
@@ -529,8 +542,7 @@ class _IdentifierSearch(LabelSearch):
                 and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
                 and not self._is_relatives_name(*place)
             ):
-                self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
-                self._add_narrative_facts(*place, self._text[slice(*place)])
+                self._add_name_and_narrative_facts(*place)
                 return True
         return False
 
@@ -552,24 +564,19 @@ class _IdentifierSearch(LabelSearch):
                 ):
                     continue
                 if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
-                    self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
-                    self._add_narrative_facts(*place, self._text[slice(*place)])
+                    self._add_name_and_narrative_facts(*place)
                     return True
         return False
 
-    def _add_narrative_facts(self, name_start: int, name_end: int, name: str) -> None:
+    def _add_name_and_narrative_facts(self, name_start: int, name_end: int) -> None:
+        self._add_candidate("patient", name_start, name_start, name_end, rank=3, source="running_text")
         sentence_end = min(len(self._text), name_end + 160)
-        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", name, re.IGNORECASE)
-        sex_word = _SEX_WORD_PATTERN.search(self._text, name_end, min(sentence_end, name_end + 60))
+        sex_word = _TITLE_OF_SEX.match(self._text, name_start, name_end) or _SEX_WORD_PATTERN.search(
+            self._text, name_end, min(sentence_end, name_end + 60)
+        )
         known_kinds = {candidate.kind for candidate in self._candidates}
-        if "sex" not in known_kinds and (title or sex_word):
-            span = title.span(1) if title else None
-            if span:
-                self._add_candidate(
-                    "sex", name_start, name_start + span[0], name_start + span[1], rank=3, source="running_text"
-                )
-            elif sex_word:
-                self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
+        if "sex" not in known_kinds and sex_word:
+            self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
         born = _BORN_PATTERN.search(self._text, name_end, sentence_end)
         if "date_of_birth" not in known_kinds and born:
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
@@ -784,22 +791,8 @@ class _IdentifierSearch(LabelSearch):
             }
             if len(forms) > _MAX_LISTED_PERSONS:
                 return True
-        return self._has_rows_of_persons()
-
-    def _has_rows_of_persons(self) -> bool:
         rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if can_be_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
-
-    def _build_identifier(self, candidate: IdentifierCandidate) -> Identifier:
-        return Identifier(
-            kind=candidate.kind,
-            value=candidate.value,
-            normal=candidate.normal,
-            box=self._enclose_words(candidate.start, candidate.end),
-            issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
-            source=candidate.source,
-            confidence=self._get_lowest_confidence(candidate.value_start, candidate.end),
-        )
 
     @cached_property
     def _issuer(self) -> str | None:
@@ -827,6 +820,5 @@ class _IdentifierSearch(LabelSearch):
         covered_words = self._words[first:last]
         if not covered_words:
             return 0.0, 0.0, 0.0, 0.0
-        x0, y0 = min(word[2] for word in covered_words), min(word[3] for word in covered_words)
-        x1, y1 = max(word[4] for word in covered_words), max(word[5] for word in covered_words)
+        x0, y0, x1, y1 = enclose_boxes(word[2:] for word in covered_words)
         return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000

@@ -6,16 +6,15 @@ The word lists (titles, suffixes, particles, nicknames) are in ``words.toml``.
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import cache, lru_cache, partial
 from itertools import permutations
-from typing import Any
 
 from rapidfuzz.distance import OSA
+
+from evalkit.core.package_tables import load_package_table
 
 _QUOTED_OR_BRACKETED_PATTERN = re.compile(r"[(\[\"“]([^)\]\"”]*)[)\]\"”]")
 _MAIDEN_PATTERN = re.compile(
@@ -68,10 +67,8 @@ class PersonName:
         return " ".join((*self.family_names, *self.given_names[:1]))
 
 
-@cache
-def load_identity_words() -> dict[str, Any]:
-    """Return the tables of ``words.toml``: labels, words in names, nicknames, etc."""
-    return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
+#: Return the tables of ``words.toml``: labels, words in names, nicknames, etc.
+load_identity_words = partial(load_package_table, "evalkit.documents.identity", "words.toml")
 
 
 @cache
@@ -126,7 +123,8 @@ def parse_person_name(text: str) -> PersonName | None:
             if word not in get_word_list_for_names("titles") | get_word_list_for_names("degrees")
         ]
         suffixes = [word for word in words if word in get_word_list_for_names("suffixes")]
-        suffix = _normalise_suffix(suffixes[-1]) if suffixes and (len(words) > 1 or parts) else suffix
+        if suffixes and (len(words) > 1 or parts):
+            suffix = {"2ND": "II", "3RD": "III"}.get(suffixes[-1], suffixes[-1])
         names = [word for word in words if word not in suffixes or (len(words) == 1 and not parts)]
         if names:
             parts.append(names)
@@ -151,10 +149,6 @@ def parse_person_name(text: str) -> PersonName | None:
 
 def _split_words(text: str) -> list[str]:
     return [word for word in re.split(r"[^\w'’|!]+", fold_to_plain_capitals(text).replace("_", " ")) if word]
-
-
-def _normalise_suffix(suffix: str) -> str:
-    return {"2ND": "II", "3RD": "III"}.get(suffix, suffix)
 
 
 def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
@@ -324,9 +318,7 @@ def _are_given_names_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 
 def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
-    if left == right:
-        return True
-    if drop_umlaut_e(left) == drop_umlaut_e(right):
+    if left == right or drop_umlaut_e(left) == drop_umlaut_e(right):
         return True
     if not is_ocr_text:
         return False

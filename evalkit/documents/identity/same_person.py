@@ -254,7 +254,8 @@ def _compare_record_numbers(
             if are_issuers_equal or not all(issuers):
                 return _FactOutcome("agree", left_number, right_number)
         elif are_issuers_equal and not (
-            is_ocr_text and _differ_by_one_misread_character(left_number.normal, right_number.normal)
+            is_ocr_text
+            and OSA.distance(left_number.normal, right_number.normal, score_cutoff=1) <= 1  # a misread character
         ):
             outcome = _FactOutcome("differ", left_number, right_number)
     return outcome
@@ -280,7 +281,7 @@ def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool)
 
     With ``is_ocr_text``, characters that OCR confuses count as equal.
     """
-    left_number, right_number = (_strip_leading_zeros(identifier.normal) for identifier in (left, right))
+    left_number, right_number = (re.sub(r"^([A-Z]*)0+(?=\w)", r"\1", identifier.normal) for identifier in (left, right))
     if left_number == right_number:
         return True
     if left_number.isdigit() != right_number.isdigit():  # "MRN-70021" equals 70021
@@ -304,14 +305,6 @@ def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
 def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
     shape = get_kind_and_number_shape(left)
     return shape == get_kind_and_number_shape(right) and re.search(r"[A-Z -]", shape[1]) is not None
-
-
-def _differ_by_one_misread_character(left_number: str, right_number: str) -> bool:
-    return OSA.distance(left_number, right_number, score_cutoff=1) <= 1
-
-
-def _strip_leading_zeros(number: str) -> str:
-    return re.sub(r"^([A-Z]*)0+(?=\w)", r"\1", number)
 
 
 @lru_cache(maxsize=4096)

@@ -73,9 +73,8 @@ def parse_written_date(text: str) -> WrittenDate | None:
     elif len(numbers) == 3 and len(parts[0]) == 4:
         year, month, day = numbers
     elif len(numbers) == 3:
-        month, day, year = (
-            (numbers[1], numbers[0], numbers[2]) if numbers[0] > 12 or _is_day_first(text, numbers) else numbers
-        )
+        is_day_first = numbers[0] > 12 or ("." in text and numbers[1] <= 12)
+        month, day, year = (numbers[1], numbers[0], numbers[2]) if is_day_first else numbers
         if max(month, day) <= 12 and month != day and "." not in text:
             exchanged = year, day, month
     else:
@@ -84,10 +83,6 @@ def parse_written_date(text: str) -> WrittenDate | None:
     if iso is None:
         return None
     return WrittenDate(iso, _build_iso_date(*exchanged) if exchanged else None, has_short_year=year < 100)
-
-
-def _is_day_first(text: str, numbers: list[int]) -> bool:
-    return "." in text and numbers[1] <= 12
 
 
 def _build_iso_date(year: int, month: int, day: int) -> str | None:
@@ -122,17 +117,11 @@ def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
 
 def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
     """Compare two birth dates, which may have years with two or four digits."""
-    if _is_same_day(left, right):
-        return DateRelation.AGREE
-    if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:
-        return DateRelation.CLOSE
     left_digits, right_digits = left.iso.replace("-", ""), right.iso.replace("-", "")
     if left.has_short_year or right.has_short_year:
         left_digits, right_digits = left_digits[2:], right_digits[2:]
+    if left_digits == right_digits:
+        return DateRelation.AGREE
+    if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:
+        return DateRelation.CLOSE
     return DateRelation.CLOSE if OSA.distance(left_digits, right_digits) <= 1 else DateRelation.DIFFER
-
-
-def _is_same_day(left: WrittenDate, right: WrittenDate) -> bool:
-    if left.has_short_year or right.has_short_year:
-        return left.iso[2:] == right.iso[2:]
-    return left.iso == right.iso

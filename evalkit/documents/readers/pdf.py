@@ -165,17 +165,14 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
         # MuPDF returns a missing page, or a page whose content cannot be unpacked, as an empty page.
-        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _has_page_keys(document, page.xref)):
+        page_keys = (document.xref_get_key(page.xref, key) for key in ("Type", "Parent", "MediaBox", "Contents"))
+        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or all(kind == "null" for kind, _ in page_keys)):
             return None
     except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and other pages may be intact
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # later pages would fail, too
         return None
     return content if content.width > 0 and content.height > 0 else None
-
-
-def _has_page_keys(document: Any, xref: int) -> bool:
-    return any(document.xref_get_key(xref, key)[0] != "null" for key in ("Type", "Parent", "MediaBox", "Contents"))
 
 
 def _build_page_by_own_typography(

@@ -26,7 +26,6 @@ from evalkit.evaluation.challenge.mutated_answer import (
     require_applicable,
     swap_segment_types,
 )
-from evalkit.evaluation.challenge.quote_faults import QuotedPassage
 
 #: Maximum number of sentences quoted as evidence for a wrong type.
 _MAX_QUOTES = 2
@@ -58,11 +57,9 @@ def _quote_longest_sentences(mutated_answer: MutatedAnswer, segment: Json) -> No
     claim = find_dominant_row(segment)
     require_applicable(bool(passages) and claim is not None)
     if claim is not None:
-        claim["top_evidence"] = [_build_quote(passage) for passage in passages[:_MAX_QUOTES]]
-
-
-def _build_quote(passage: QuotedPassage) -> Json:
-    return {"snippet": passage.text, "page": passage.page, "anchors_found": []}
+        claim["top_evidence"] = [
+            {"snippet": passage.text, "page": passage.page, "anchors_found": []} for passage in passages[:_MAX_QUOTES]
+        ]
 
 
 def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:

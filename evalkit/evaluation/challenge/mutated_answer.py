@@ -159,12 +159,6 @@ def draw_candidate(random_source: RandomSource, candidates: Sequence[T]) -> T:
     return random_source.choice(candidates)
 
 
-def draw_two_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> list[Json]:
-    """Draw two different segments. FaultNotApplicableError if there is only one."""
-    require_applicable(len(mutated_answer.segments) > 1)
-    return random_source.sample(mutated_answer.segments, 2)
-
-
 def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]:
     """List (segment, composition row of its dominant type) pairs whose row has quotes."""
     return [
@@ -296,8 +290,3 @@ def drop_evidence_of_other_pages(segment: Json) -> bool:
         ]
         is_still_quoted &= bool(row["top_evidence"]) or not quotes
     return is_still_quoted
-
-
-def draw_different_type(segment: Json, random_source: RandomSource) -> str:
-    """Draw a document type other than the segment's dominant type."""
-    return random_source.choice([type_name for type_name in TYPE_NAMES if type_name != segment["dominant_type"]])

@@ -19,8 +19,6 @@ from evalkit.evaluation.challenge.mutated_answer import (
     MutationOperator,
     RandomSource,
     draw_candidate,
-    draw_different_type,
-    draw_two_segments,
     drop_evidence_of_other_pages,
     find_dominant_row,
     move_share,
@@ -34,7 +32,8 @@ def _plant_wrong_segment_count(mutated_answer: MutatedAnswer, random_source: Ran
 
 
 def _plant_repeated_index(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    segment, other_segment = draw_two_segments(mutated_answer, random_source)
+    require_applicable(len(mutated_answer.segments) > 1)
+    segment, other_segment = random_source.sample(mutated_answer.segments, 2)
     segment["segment_index"] = other_segment["segment_index"]
 
 
@@ -146,7 +145,8 @@ def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomS
 
 def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
-    segment["dominant_type"] = draw_different_type(segment, random_source)
+    other_types = [type_name for type_name in TYPE_NAMES if type_name != segment["dominant_type"]]
+    segment["dominant_type"] = random_source.choice(other_types)
 
 
 def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:

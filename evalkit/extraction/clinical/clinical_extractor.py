@@ -24,7 +24,7 @@ from evalkit.extraction.clinical.clinical_attempt import (
 )
 from evalkit.extraction.clinical.clinical_reader import find_field_values
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
-from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE, LocatedClinicalValue
+from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -147,7 +147,14 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             readings = find_field_values(field, self._report, include_second_pass=field.name in focus_fields)
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
-                _build_placed_field(field, reading)
+                PlacedField(
+                    field=field.name,
+                    item=reading.item or None,
+                    value=reading.text,
+                    page=reading.page.page_num,
+                    confidence=reading.confidence,
+                    spans=tuple((page.page_num, start, end) for page, start, end in reading.spans),
+                )
                 for reading in (readings if field.many else (other_readings or readings)[:1])
             ]
             if not readings:
@@ -200,17 +207,6 @@ def _collect_criticised_raw_values(retry: RetryContext) -> dict[str, set[str]]:
         if name in criticised_fields and value.raw
     )
     return {name: set(values) for name, values in wrong_values.items()}
-
-
-def _build_placed_field(field: TemplateField, reading: LocatedClinicalValue) -> PlacedField:
-    return PlacedField(
-        field=field.name,
-        item=reading.item or None,
-        value=reading.text,
-        page=reading.page.page_num,
-        confidence=reading.confidence,
-        spans=tuple((page.page_num, start, end) for page, start, end in reading.spans),
-    )
 
 
 class ClinicalExtractor:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.resources import files
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Block, Page
 
 #: Subject of a section: patient history, method, or other (such as findings); ``""`` before any heading.
@@ -125,10 +124,8 @@ class ClinicalReport:
         return tuple(line for line in self.body_lines if line.group not in ("history", "method"))
 
 
-@cache
-def load_clinical_lexicon() -> dict[str, Any]:
-    """Load ``clinical.toml``: the words of reports, such as headings and stain names."""
-    return tomllib.loads((files("evalkit.extraction.clinical") / "clinical.toml").read_text("utf-8"))
+#: Load ``clinical.toml``: the words of reports, such as headings and stain names.
+load_clinical_lexicon = partial(load_package_table, "evalkit.extraction.clinical", "clinical.toml")
 
 
 @cache

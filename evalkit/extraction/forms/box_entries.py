@@ -283,7 +283,8 @@ def _read_formatted_entry(
                 return FormEntry(
                     (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful
                 )
-            if field.format == "currency" and row in rows_below and _has_two_plain_words(row):
+            plain_words = [word for word in row if len(word.match_key) > 2 and word.match_key.isalpha()]
+            if field.format == "currency" and row in rows_below and len(plain_words) >= 2:
                 return None  # words between label and amount: the amount may belong to another field
     return _read_misformatted_entry(field, rows_below)
 
@@ -382,10 +383,6 @@ def _measure_horizontal_gap(run: Sequence[FormWord], label: FormLabel) -> float:
 
 def _compute_center_y(row: Sequence[FormWord]) -> float:
     return sum(word.center_y for word in row) / len(row)
-
-
-def _has_two_plain_words(row: Sequence[FormWord]) -> bool:
-    return sum(len(word.match_key) > 2 and word.match_key.isalpha() for word in row) >= 2
 
 
 def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:

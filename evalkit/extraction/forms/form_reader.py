@@ -309,15 +309,12 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
 
 def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
     own_key = make_match_key(template.signs[0])
-    for word in sheet.words:
-        next_words = sheet.get_next_two_words(word)[:1] if word.match_key == "form" else ()
-        if (
-            next_words
-            and _FORM_NUMBER.fullmatch(next_words[0].text.strip(",."))
-            and make_match_key(next_words[0].text) != own_key
-        ):
-            return True
-    return False
+    return any(
+        _FORM_NUMBER.fullmatch(next_word.text.strip(",.")) and make_match_key(next_word.text) != own_key
+        for word in sheet.words
+        if word.match_key == "form"
+        for next_word in sheet.get_next_two_words(word)[:1]
+    )
 
 
 # Several forms on one page

@@ -14,6 +14,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -363,7 +364,9 @@ def _parse_reply(body: str) -> Reply:
 
     ModelCallError if the text is missing, refused or cut off.
     """
-    response = _parse_response(body)
+    response: _GenerateContentResponse | None = None
+    with suppress(ValidationError):  # an error raised in its place would quote the body
+        response = _GenerateContentResponse.model_validate_json(body)
     if response is None:
         raise _create_gemini_error("LLM-MALFORMED")
     token_counts = response.usage_metadata
@@ -388,10 +391,3 @@ def _parse_reply(body: str) -> Reply:
     if not text.strip():
         raise _create_gemini_error("LLM-EMPTY", usage=usage)
     return Reply(text, usage)
-
-
-def _parse_response(body: str) -> _GenerateContentResponse | None:
-    try:
-        return _GenerateContentResponse.model_validate_json(body)
-    except ValidationError:
-        return None

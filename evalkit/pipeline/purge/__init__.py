@@ -10,10 +10,10 @@ removed one does not, and a later run of the same bytes recognises them.
 
 from evalkit.pipeline.purge.deletion import map_purge_file_names_by_doc_id, purge
 from evalkit.pipeline.purge.purge_record import PurgeRecord, is_purge_unfinished, read_purge_records
-from evalkit.pipeline.purge.reimport import exclude_purged
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument
 from evalkit.pipeline.purge.selection import (
     ExpiredDocuments,
+    exclude_purged,
     find_doc_ids_of_patient,
     find_expired_documents,
     find_restored_purged_doc_ids,

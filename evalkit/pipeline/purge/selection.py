@@ -1,10 +1,10 @@
-"""Selection of documents to purge: by age, by patient, or restored by a backup."""
+"""Selection of documents to purge (by age, by patient, restored), or to keep out of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -12,9 +12,10 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import list_person_keys, load_or_create_patient_salt
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
-from evalkit.errors import NotFound, StoreError
+from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.purge.folder_contents import FolderContents, read_json_or_empty
-from evalkit.pipeline.purge.purge_record import read_purge_records
+from evalkit.pipeline.purge.purge_record import is_purge_unfinished, read_intent, read_purge_records
 from evalkit.review.case_files import read_review
 from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision
 from evalkit.review.loaders import read_result
@@ -217,3 +218,43 @@ def _read_newest_reviews(output_folder: OutputFolder, case_ids: Iterable[str]) -
         else None
         for case_id in existing_case_ids
     ]
+
+
+def exclude_purged(
+    output_folder: OutputFolder,
+    discovered: DiscoveredDocuments,
+    known_sha256s: Iterable[str],
+    *,
+    even_purged: bool = False,
+) -> DiscoveredDocuments:
+    """Drop the documents that were purged, and add an error for each of them.
+
+    ``known_sha256s`` are the SHA-256 of documents in the folder: one that was imported again after its purge stays.
+    With ``even_purged``, only a document whose purge is not finished is dropped.
+    """
+    purged_at_by_sha256: dict[str | None, str] = {}
+    if not even_purged:
+        present_sha256s = set(known_sha256s)
+        purged_at_by_sha256 = {
+            document.sha256: document.purged_at
+            for document in read_purge_records(output_folder)
+            if document.sha256 not in present_sha256s
+        }
+    if is_purge_unfinished(output_folder):
+        intent = read_intent(output_folder)
+        purged_at_by_sha256[intent.sha256] = intent.purged_at
+    purged_at_by_sha256.pop(None, None)
+    purged_errors = [
+        UsageError(
+            f"{document.path.name} was purged on {purged_at_by_sha256[document.sha256][:10]}, and is left out",
+            code="DOCUMENT-PURGED",
+            remedy="Remove the file, or process it again with --even-purged.",
+        )
+        for document in discovered.sources
+        if document.sha256 in purged_at_by_sha256
+    ]
+    return replace(
+        discovered,
+        sources=tuple(document for document in discovered.sources if document.sha256 not in purged_at_by_sha256),
+        problems=(*discovered.problems, *purged_errors),
+    )

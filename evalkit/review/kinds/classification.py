@@ -37,7 +37,6 @@ from evalkit.review.case import (
     ViewingRequirements,
     format_page_numbers,
     format_page_ranges,
-    join_with_and,
 )
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -79,9 +78,9 @@ DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segme
 BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
-    "dominant_type": "the type of the file",
-    "segments": "the pages and types of its documents",
-    "mixture": "the shares of the types",
+    "dominant_type": "file type",
+    "segments": "document pages and types",
+    "mixture": "shares of the types",
 }
 
 _IssuePredicate = Callable[[Issue], bool]
@@ -344,7 +343,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
-        return tuple(self._iterate_record_lines(draft))
+        return tuple(dict.fromkeys(self._iterate_record_lines(draft)))
 
     def _iterate_record_lines(self, draft: Draft) -> Iterator[RecordLine]:
         for segment in draft.segments:
@@ -356,8 +355,10 @@ class ClassificationReviewCase(ReviewCase):
             yield from (RecordLine(text, "quote") for text in answers.describe_struck_quotes())
         for quote in answers.quotes:
             yield RecordLine(f"Added from page {quote.page}: “{quote.snippet or 'the marked place'}”", "quote")
+        quote_words = ""
         if self._classification_after_repair and not self.is_blind and "segments" not in changed_parts:
-            yield from _describe_evidence(self._classification_after_repair, answers)
+            lines, quote_words = _describe_evidence(self._classification_after_repair, answers)
+            yield from lines
         yield from (RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
         is_corrected = self.is_blind or bool(changed_parts)
         parts = (
@@ -365,7 +366,8 @@ class ClassificationReviewCase(ReviewCase):
             if is_corrected
             else self._choose_vouched_parts(draft)
         )
-        yield RecordLine(f"You vouch for {join_with_and([_PART_WORDS[part] for part in parts])}", "vouch")
+        part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
+        yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
         """Get what the draft says about the agent's answer; a type that is not there is removed."""
@@ -516,17 +518,18 @@ class ClassificationReviewCase(ReviewCase):
         return bool(self._get_answers(draft).removed_types) and self._unvalidatable_reason is None
 
 
-def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> Iterator[RecordLine]:
-    """Describe what is left of an answer's types and quotes after the expert's answers."""
+def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> tuple[list[RecordLine], str]:
+    """Describe types that lose all quotes or are removed, and how many quotes the expert vouches for."""
     after = answers.apply_to(before)
+    lines: list[RecordLine] = []
     for segment_before, segment in zip(before.segments, after.segments, strict=True):
         for presence_before, presence in zip(
             segment_before.segment_composition, segment.segment_composition, strict=True
         ):
             if presence.evidence:
-                yield RecordLine(f"{_format_pages(segment)}: no quote shows {presence.document_type}", "quote")
+                lines.append(RecordLine(f"{_format_pages(segment)}: no quote shows {presence.document_type}", "quote"))
             elif presence_before.presence_level is not presence.presence_level is NO_EVIDENCE:
-                yield RecordLine(f"{_format_pages(segment)}: no {presence.document_type} there", "change")
+                lines.append(RecordLine(f"{_format_pages(segment)}: no {presence.document_type} there", "change"))
     quotes = [
         evidence
         for segment in after.segments
@@ -534,8 +537,7 @@ def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> 
         for evidence in presence.top_evidence
     ]
     vouched_count = sum(quote.vouched is True for quote in quotes)
-    if quotes:
-        yield RecordLine(f"You vouch for {vouched_count} of {len(quotes)} quote{'s' * (len(quotes) > 1)}", "vouch")
+    return lines, f"; {vouched_count} of {len(quotes)} quote{'s' * (len(quotes) > 1)}" if quotes else ""
 
 
 def _list_type_quotes(draft: Draft) -> tuple[ExpertQuote, ...]:

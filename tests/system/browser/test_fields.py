@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -317,3 +318,16 @@ def assert_lit(screen: Screen, served: Served, doc_id: str, words: str) -> None:
         place.y1 / page.rect.height,
     )
     assert found[0] == pytest.approx(wanted, abs=0.01)
+
+
+def test_words_selected_on_the_page_become_the_value_with_place(form: Callable[[str], Form]) -> None:
+    one = form("c_typed")
+    one.page.wait_for_selector(".ek-text span")
+    amount = one.page.locator(".ek-text span").filter(has_text=re.compile(r"^[\d,]+\.\d\d $"), has_not_text=ALTERED)
+    amount.first.dblclick()
+    one.page.get_by_role("button", name="Value of").click()
+    one.page.wait_for_selector(".ek-value-input:focus")  # the form of the value changes, which is asked
+    one.press("Enter")
+    wait_until(one.screen, lambda: (one.draft()["fields"].get(TAX) or {}).get("boxes"), "the value's place kept")
+    (box,) = one.draft()["fields"][TAX]["boxes"]
+    assert box[0] == one.draft()["fields"][TAX]["page"] == 1

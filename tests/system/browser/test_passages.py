@@ -153,6 +153,7 @@ def test_a_scanned_page_carries_the_words_that_were_read(login: Callable[..., Sc
 def test_a_quote_by_hand_reaches_the_truth(login: Callable[..., Screen], review_server: Served) -> None:
     screen = login()
     screen.open("fabricated_quote")
+    screen.page.wait_for_selector(".ek-text span")
     words = screen.page.evaluate(
         "() => [...document.querySelectorAll('.ek-text p')].map((line) => line.textContent.trim())"
         ".find((line) => line.split(' ').length > 5)"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStatus
+from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStatus, enclose_boxes
 from evalkit.documents.layout import LayoutBlock, mark_stamps
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, PageToken
@@ -199,7 +199,7 @@ def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[li
 def _join_blocks_to_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
     parts = [part for block in blocks if not block.is_possibly_generated for row in block.rows for part in row]
     regions = {part.region for part in parts}
-    region = _enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
+    region = enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
     return _ResponseCell(tuple(word for part in parts for word in part.words), region)
 
 
@@ -208,11 +208,6 @@ _EMPTY_CELL = _ResponseCell((), None)
 
 def _split_words(text: str) -> tuple[str, ...]:
     return tuple(printable_word for word in text.split() if (printable_word := UNPRINTABLE_CHARACTER.sub("", word)))
-
-
-def _enclose_boxes(boxes: Sequence[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
@@ -324,7 +319,7 @@ def _read_recognised_tokens(response_page: Any, response_text: str, content: Pag
             previous_word, previous_box, previous_percent = placed_words.pop()
             words, box, percent = (
                 (previous_word + words[0], *words[1:]),
-                _enclose_boxes([previous_box, box]),
+                enclose_boxes([previous_box, box]),
                 min(previous_percent, percent),
             )
         placed_words += [(word, box, percent) for word in words]
@@ -498,7 +493,7 @@ def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
     placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
     if not placed_boxes:
         return rows
-    box = _enclose_boxes(placed_boxes)
+    box = enclose_boxes(placed_boxes)
     return tuple(
         tuple(
             tuple(token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box) for token in cell)
