@@ -101,6 +101,9 @@ function render({ model, el: root }) {
     const shown = model.get("case");
     if (!shown.token) { root.replaceChildren(); return; }
     const top = root.scrollTop;
+    const windows = () => [...root.querySelectorAll(".ek-selected .ek-window")];
+    const target = `${shown.token} ${model.get("selected")}`;
+    const scrolled = drawnFor === target ? windows().map((passage) => passage.scrollTop) : [];
     // Sections that the expert has opened stay open when the same case is drawn again.
     const unfolded = shown.token === drawnToken
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
@@ -128,14 +131,16 @@ function render({ model, el: root }) {
       shown.issues.filter((one) => one.issue_id === model.get("selected")).map(answers));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;
-    if (drawnFor !== model.get("selected")) {
-      drawnFor = model.get("selected");
+    windows().forEach((passage, position) => { // at first, the marked words are in the middle of their passage
+      const mark = passage.querySelector("mark");
+      passage.scrollTop = scrolled[position] ?? (mark ? mark.offsetTop - (passage.clientHeight - mark.offsetHeight) / 2 : 0);
+    });
+    if (drawnFor !== target) {
+      drawnFor = target;
       const selected = root.querySelector(".ek-selected");
       // Scroll so that the first issue is visible with the headline above it, and any other issue from its own header.
       if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
       else if (selected) selected.scrollIntoView({ block: "start" });
-      const mark = root.querySelector(".ek-selected .ek-window mark");
-      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 26; // the match, with some text before it
     }
   };
   return drawnOnChange(model, root, draw);

@@ -121,7 +121,7 @@ function pane() {
       tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the file", "Find", "f"), spread,
       tool("sheet", "all pages", "All pages", "g"), seams,
       el("span", { class: "ek-whose" }, strip, parts));
-    const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
+    const ribbon = el("nav", { class: "ek-ribbon ek-documents", "aria-label": "documents and pages" });
     const card = el("div", { class: "ek-about", role: "tooltip", hidden: true });
     const view = el("div", { class: "ek-view" }, scroll);
     const offer = el("div", { class: "ek-offer", role: "status", hidden: true });
@@ -591,12 +591,15 @@ function pane() {
         one.thumbs.replaceChildren(...own);
       }
       const flags = (segment.flags || []).map((flag) => FLAGS[flag] || flag);
-      const said = JSON.stringify([segment.start, segment.end, segment.type, flags]);
+      const length = segment.end - segment.start + 1;
+      const looked = [...seen].filter((page) => segment.start <= page && page <= segment.end).length;
+      const said = JSON.stringify([segment.start, segment.end, segment.type, flags, looked]);
       if (one.said === said) return;
       one.said = said;
       one.body.className = `ek-segment ${typeClass(segment.type)}`;
       fill(one.head, el("b", { text: drawnType(segment.type), title: drawnType(segment.type) }),
         el("span", { text: segment.start === segment.end ? `${segment.start}` : `${segment.start}–${segment.end}` }),
+        el("span", { class: looked === length ? "ek-seen" : "ek-muted", text: looked === length ? "✓ seen" : looked ? `${looked} of ${length} seen` : "not seen yet" }),
         flags.length ? el("div", { class: "ek-flags" }, flags.map((flag) => el("span", { text: flag }))) : null);
       for (let page = segment.start; page <= segment.end; page += 1) drawThumb(page);
     };
@@ -621,7 +624,8 @@ function pane() {
     const markSeen = (page) => {
       if (seen.has(page)) return;
       seen.add(page);
-      drawThumb(page);
+      const segment = sectionOf(page);
+      if (segment && sections.has(segment.start)) drawSegment(sections.get(segment.start), segment);
       const saw = cards.get(page)?.parentNode.querySelector(".ek-card-saw");
       if (saw) saw.textContent = "seen";
     };
@@ -728,8 +732,19 @@ function pane() {
 
     const cards = new Map(); // page → the element of its preview
     const grid = el("div", { class: "ek-contact-grid" });
+    let [anchor, head] = [0, 0]; // the first and last selected page; without an anchor, the document of the page is meant
+    const selection = () => (anchor ? [Math.min(anchor, head), Math.max(anchor, head)] : null);
+    const hint = el("span", { class: "ek-muted", role: "status" });
+    const setType = (type) => {
+      const [first, last] = selection() || [head, head];
+      if (model.get("can_separate")) send(anchor ? "type_pages" : "type", { first, last, page: head, type });
+    };
+    const split = () => { if (model.get("can_separate") && head > 1) send("split", { page: head }); };
+    const byKey = Object.fromEntries([...Object.keys(SLUG).map((type, at) => [at + 1, [type, () => setType(type)]]), ["s", ["New document, or join", split]]]);
+    const deedsOfSelection = el("span", { class: "ek-row", role: "group", "aria-label": "what to do with the selected pages" },
+      Object.entries(byKey).map(([key, [text, onclick]]) => el("button", { onclick }, text, kbd(key))));
     const contact = el("div", { class: "ek-contact", role: "dialog", "aria-label": "all pages", hidden: true },
-      el("header", {}, el("b", { text: "All pages" }), el("span", { class: "ek-muted", text: "arrow keys move, Enter opens" }),
+      el("header", {}, el("b", { text: "All pages" }), deedsOfSelection, hint,
         el("span", { class: "ek-grow" }), el("button", { "aria-label": "close", onclick: () => closeContact() }, el("span", { text: "Close" }), kbd("Esc"))),
       grid);
     root.append(contact);
@@ -750,6 +765,8 @@ function pane() {
         ...Array.from({ length: segment.end - segment.start + 1 }, (_, i) => contactCard(segment.start + i, segment.type)),
       ]));
       cards.forEach((shot) => watchContact.observe(shot));
+      deedsOfSelection.hidden = !model.get("can_separate");
+      if (head) focusCard(head, Boolean(anchor)); // cards are new: the focus returns
     };
     const contactCard = (page, type) => {
       const heading = model.get("headings")[page - 1];
@@ -759,7 +776,8 @@ function pane() {
       cards.set(page, shot);
       const node = el("button", {
         class: `ek-card ${typeClass(type)}${page === shown ? " ek-current" : ""}`, "data-page": page,
-        "aria-label": `${about(page).join(", ")}${heading ? `: ${heading}` : ""}`, onclick: () => { closeContact(); go(page); },
+        "aria-label": `${about(page).join(", ")}${heading ? `: ${heading}` : ""}`, "aria-pressed": "false",
+        onclick: (event) => { if (event.shiftKey) focusCard(page, true); else { closeContact(); go(page); } },
       }, shot,
       el("span", { class: "ek-card-line" }, el("b", { text: page }), el("span", { class: "ek-chip", text: drawnType(type) }),
         status ? el("span", { class: "ek-muted", text: status }) : null,
@@ -767,13 +785,17 @@ function pane() {
       el("span", { class: "ek-card-heading", text: heading || "no heading" }));
       return node;
     };
-    const focusCard = (page) => {
+    const focusCard = (page, isRange = false) => {
+      anchor = isRange ? anchor || head : 0;
+      head = page;
+      const [first, last] = selection() || [0, 0];
+      grid.querySelectorAll(".ek-card").forEach((node) => node.setAttribute("aria-pressed", String(first <= node.dataset.page && node.dataset.page <= last)));
+      hint.textContent = [first ? `${sentence(pages(first, last))} selected` : "arrow keys move, Enter opens", model.get("can_separate") ? "Shift selects several" : null].filter(Boolean).join(" · ");
       const node = grid.querySelector(`.ek-card[data-page="${page}"]`);
       if (node) { node.focus(); node.scrollIntoView({ block: "nearest" }); }
     };
-    const focused = () => Number(document.activeElement?.closest?.(".ek-card")?.dataset.page) || shown;
-    const vertically = (by) => {
-      const here = grid.querySelector(`.ek-card[data-page="${focused()}"]`);
+    const vertically = (by, isRange) => {
+      const here = grid.querySelector(`.ek-card[data-page="${head}"]`);
       if (!here) return;
       const at = here.getBoundingClientRect();
       const rows = [...grid.querySelectorAll(".ek-card")].map((node) => ({ node, box: node.getBoundingClientRect() }))
@@ -782,27 +804,29 @@ function pane() {
       const row = by > 0 ? Math.min(...rows.map(({ box }) => box.top)) : Math.max(...rows.map(({ box }) => box.top));
       const inRow = rows.filter(({ box }) => Math.abs(box.top - row) < 8);
       inRow.sort((a, b) => Math.abs(a.box.left - at.left) - Math.abs(b.box.left - at.left));
-      focusCard(Number(inRow[0].node.dataset.page));
+      focusCard(Number(inRow[0].node.dataset.page), isRange);
     };
     const inContact = {
-      next: () => focusCard(Math.min(focused() + 1, total())), previous: () => focusCard(Math.max(focused() - 1, 1)),
-      first: () => focusCard(1), last: () => focusCard(total()), sheet: () => closeContact(),
+      next: (isRange) => focusCard(Math.min(head + 1, total()), isRange), previous: (isRange) => focusCard(Math.max(head - 1, 1), isRange),
+      first: (isRange) => focusCard(1, isRange), last: (isRange) => focusCard(total(), isRange), sheet: () => closeContact(),
     };
     contact.addEventListener("keydown", (event) => {
       if (event.defaultPrevented) return;
       const move = {
         ArrowRight: inContact.next, ArrowLeft: inContact.previous, Home: inContact.first, End: inContact.last,
-        ArrowDown: () => vertically(1), ArrowUp: () => vertically(-1), Escape: inContact.sheet, g: inContact.sheet,
-      }[event.key];
+        ArrowDown: (isRange) => vertically(1, isRange), ArrowUp: (isRange) => vertically(-1, isRange), Escape: inContact.sheet, g: inContact.sheet,
+      }[event.key] || (event.repeat ? null : byKey[event.key]?.[1]);
       if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       event.stopPropagation();
-      move();
+      head = Number(event.target.closest(".ek-card")?.dataset.page) || head; // Tab has moved the focus
+      move(event.shiftKey);
     });
     const openContact = () => {
       if (!total()) return;
       unpaint();
       contact.hidden = false;
+      [anchor, head] = [0, shown];
       drawContact();
       grid.querySelectorAll(".ek-card.ek-current").forEach((node) => node.classList.remove("ek-current"));
       grid.querySelector(`.ek-card[data-page="${shown}"]`)?.classList.add("ek-current");

@@ -6,7 +6,8 @@ const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate
 const TYPING = 300;
 // Typical reasons for deferring, each with the key that defers for it while nothing is typed.
 const DEFERRALS = [["7", "Pages are missing or cannot be read"], ["8", "I need the patient's other records"], ["9", "I want to ask a colleague"]];
-const KINDS = ["quote", "change", "field", "vouch", "type"]; // of the lines of the record, in the order in which they are shown
+const KINDS = ["change", "quote", "field", "vouch", "type"]; // of the lines of the record, in the order in which they are shown
+const FEW = 3; // so many lines about types fit in one line, which then comes first
 // Presses for which the expert must type a text: the question, and the label of the button.
 const ASKED = {
   defer: ["Why can the case not be decided now?", "Defer"],
@@ -201,12 +202,15 @@ function render({ model, el: root }) {
     const why = model.get("why_not");
     const changed = model.get("is_changed");
     const question = model.get("question");
-    const lines = KINDS.flatMap((kind) => model.get("record").filter((line) => line.kind === kind));
+    const record = KINDS.flatMap((kind) => model.get("record").filter((line) => line.kind === kind));
+    const types = record.filter((line) => line.kind === "type");
+    const lines = types.length && types.length <= FEW
+      ? [{ kind: "type", text: types.map((line) => line.text).join(" · ") }, ...record.filter((line) => line.kind !== "type")] : record;
     const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "You have seen everything that must be seen.");
     fill(decide,
       lines.length ? el("section", { class: "ek-record", "aria-label": "What will be recorded" },
         el("b", { text: "What will be recorded" }),
-        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, text: line.text })))) : null,
+        el("ul", { tabindex: 0 }, lines.map((line) => el("li", { dir: "auto", class: `ek-line-${line.kind}`, title: line.text, text: line.text })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),

@@ -76,13 +76,13 @@ const KEYS = [
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],
-    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Rotate the page"], ["b", "Two pages side by side"], ["w", "Compare the patient details of two pages"], ["f", "Find"], ["g", "All pages: Shift selects several, 1 – 5 set their type, s starts a document"],
     ["z", "Mark a passage: arrow keys select words, with Shift more; the mouse draws a box. Or select with the mouse, Alt+drag for a box"],
   ]],
 ];
 
 // On a narrow screen, tabs choose which of the three parts are in front. The others keep their size and their keys.
-const TABS = { page: ["Page", ".ek-middle"], case: ["Case", ".ek-right"], documents: ["Documents", ".ek-ribbon"] };
+const TABS = { page: ["Page", ".ek-middle"], case: ["Case", ".ek-right"], documents: ["Documents", ".ek-documents"] };
 const LIGHTING = ["i", "j", "k"]; // keys that light another place on the page
 const isInFront = (node) => node.checkVisibility({ visibilityProperty: true });
 const showTab = (tab) => {
@@ -175,7 +175,7 @@ const keyboard = (isAlone) => {
     }
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
-    if (target.closest("[data-edge], .ek-marking") && key.startsWith("Arrow")) return; // they move the edge, or select words
+    if (target.closest("[data-edge], .ek-marking, .ek-contact") && key.startsWith("Arrow")) return; // they move the edge, or select words or pages
     const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // true while a dialog covers the page
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");

@@ -526,8 +526,8 @@ class Workbench:
         """Record an answer to an issue with what follows from it, and show what to answer next."""
         issue_id = self.require_known_issue_id(message["issue_id"])
         self.controller.draft = self.controller.answer_issue(issue_id, message["verdict"])
-        if next_id := self.controller.choose_next_target_id(issue_id):
-            self._show_page_with_target(self.controller.locate_target(next_id).page, next_id)
+        if place := self.controller.choose_next_place(issue_id):
+            self._show_page_with_target(*place)
         return self.draft
 
     def adopt_opinion(self, message: Message) -> Draft:

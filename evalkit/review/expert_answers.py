@@ -127,6 +127,8 @@ class ExpertAnswers:
             if judged.effect in ("begin_document", "join_document"):
                 begins = any(start_page == issue.page for start_page, *_ in typed_page_ranges)
                 part, is_changed = f"boundary:{issue.page}", begins == (judged.effect == "begin_document")
+            elif judged.effect == "decide_boundary":
+                part = f"boundary:{issue.page}"
             elif judged.effect == "choose_type" and (source := self._find_source(issue)):
                 own_ranges = [
                     (number, document_type)

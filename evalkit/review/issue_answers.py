@@ -14,7 +14,14 @@ from evalkit.issue import Issue
 from evalkit.review.plain_sentences import collect_known_values, fill_in, load_rows_by_code
 
 AnswerEffect = Literal[
-    "strike_quote", "begin_document", "join_document", "choose_type", "remove_type", "other_patient", "none"
+    "strike_quote",
+    "begin_document",
+    "join_document",
+    "decide_boundary",
+    "choose_type",
+    "remove_type",
+    "other_patient",
+    "none",
 ]
 
 

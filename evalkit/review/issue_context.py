@@ -149,7 +149,7 @@ def build_issue_context(
 
 def _find_boundary_page(issue: Issue, bundle: DocumentBundle) -> int | None:
     """Return the page on which a document may begin; None if the issue does not ask this."""
-    is_boundary = get_issue_answers(issue).effect in ("begin_document", "join_document")
+    is_boundary = get_issue_answers(issue).effect in ("begin_document", "join_document", "decide_boundary")
     return issue.page if is_boundary and issue.page and 2 <= issue.page <= bundle.total_pages else None
 
 

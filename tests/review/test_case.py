@@ -308,3 +308,12 @@ def test_a_doubt_is_confirmed_if_the_boundary_changes(
     draft = broken.answer_boundary(broken.draft, 3, begins=begins)
     assert [(one.issue_id, one.verdict) for one in draft.issue_verdicts] == [("V2-0003", verdict)]
     assert (3 in [one.start_page for one in draft.segments]) is begins
+
+
+def test_a_decided_boundary_is_taken_back_with_its_type(broken: ClassificationReviewCase) -> None:
+    draft = broken.answer_boundary(broken.draft, 8, begins=False)
+    for page in (3, 4, 8):
+        for begins in (True, False, True, None):
+            draft = broken.answer_boundary(draft, page, begins=begins)
+    assert draft.segments == broken.draft.segments
+    assert (draft.boundaries_decided, draft.issue_verdicts) == ((), ())

@@ -247,8 +247,7 @@ def test_the_record_says_what_is_struck_added_and_vouched(build: Any, workspace:
         ("type", "The whole file: Genomic Report"),
         ("quote", f"Struck: “{FALSE}”"),
         ("quote", "Added from page 2: “VAF 32 %”"),
-        ("vouch", "You vouch for 1 of 5 quotes"),
-        ("vouch", "You vouch for the type of the file and the pages and types of its documents"),
+        ("vouch", "You vouch for: file type, document pages and types; 1 of 5 quotes"),
     ]
 
 
@@ -261,5 +260,5 @@ def test_the_record_of_a_blind_case_shows_only_own_words(build: Any, workspace: 
     lines = case.describe_record(case.draft.set_segment_type(0, DocumentType(RADIOLOGY)))
     assert [line.text for line in lines] == [
         "Pages 1–2: Radiology Report",
-        "You vouch for the type of the file and the pages and types of its documents",
+        "You vouch for: file type, document pages and types",
     ]

@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from places import open_folder, open_index
 
+from evalkit.issue import Issue, IssueSeverity
+from evalkit.review import publish_packet_unless_frozen
+from evalkit.review.case_files import read_packet
 from evalkit.review.issue_answers import get_issue_answers
 from widgets.workbench import Workbench
 
@@ -116,3 +120,46 @@ def test_boundary_answer_acts_and_is_taken_back(doubt: Workbench) -> None:
     assert any(segment["start"] == issue.page for segment in doubt.page_pane.segments) is begins
     send(doubt, "verdict", issue_id=issue.issue_id, verdict=None)
     assert doubt.page_pane.segments == before
+
+
+@pytest.fixture(params=[("V2-PAGE-OVERLAP", 2, 3), ("V2-PAGE-GAP", 2, 1)])
+def broken(screen: Workbench, tmp_path: Path, request: pytest.FixtureRequest) -> Workbench:
+    """A case of three pages or more, of which the first document ends one page too late or too early."""
+    code, page, end = request.param
+    folder = open_folder(tmp_path / "output")
+    packets = [
+        read_packet(folder, row["case_id"]) for row in screen.queue_panel.rows if row["kind"] == "classification"
+    ]
+    packet = next(packet for packet in packets if packet.total_pages >= 3 and packet.review_reason == "escalated")
+    first, *_ = packet.classification.segments
+    start = page if code == "V2-PAGE-OVERLAP" else page + 1
+    segments = (
+        first.model_copy(update={"start_page": 1, "end_page": end}),
+        first.model_copy(update={"segment_index": 2, "start_page": start, "end_page": packet.total_pages}),
+    )
+    issue = Issue.create("V2", code, IssueSeverity.BLOCKER, "unfit", page=page, facts={"pages": f"page {page}"})
+    changed = {
+        "classification": packet.classification.model_copy(update={"segments": segments}),
+        "issues": (issue.model_copy(update={"issue_id": "V2-9001"}),),
+    }
+    publish_packet_unless_frozen(folder, open_index(tmp_path / "output"), packet.model_copy(update=changed))
+    screen.dispatch_message({"action": "open", "case_id": packet.case_id})
+    return screen
+
+
+def test_overlap_card_offers_the_boundary_answers(broken: Workbench) -> None:
+    (issue,) = broken.case.packet.open_issues
+    page = issue.page
+    shown = next(row for row in broken.panels["classification"].case["issues"] if row["issue_id"] == issue.issue_id)
+    assert shown["answers"]["change"] == f"A document begins on page {page}"
+    before = broken.page_pane.segments
+    for verdict, begins in (("confirmed", True), ("dismissed", False)):
+        send(broken, "verdict", issue_id=issue.issue_id, verdict=verdict)
+        assert any(segment["start"] == page for segment in broken.page_pane.segments) is begins
+        assert broken.panels["classification"].verdicts[issue.issue_id] == {"verdict": verdict}
+        assert [row["is_decided"] for row in broken.page_pane.doubts if row["page"] == page] == [True]
+        # The program was wrong whichever side the page goes to.
+        assert {row.verdict for row in broken.draft.issue_verdicts if row.issue_id == issue.issue_id} == {"confirmed"}
+    send(broken, "verdict", issue_id=issue.issue_id, verdict=None)
+    assert broken.page_pane.segments == before
+    assert not any(row["is_decided"] for row in broken.page_pane.doubts if row["page"] == page)

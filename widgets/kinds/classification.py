@@ -13,7 +13,7 @@ from evalkit.errors import UsageError
 from evalkit.review.case import BoundaryDoubt, HighlightedPlace
 from evalkit.review.draft import Draft, ExpertQuote
 from evalkit.review.issue_answers import get_issue_answers
-from evalkit.review.kinds.classification import ClassificationReviewCase
+from evalkit.review.kinds.classification import BOUNDARY_CODES, ClassificationReviewCase
 from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
 from widgets.kinds.controller import Action, CaseController, Message
@@ -40,6 +40,15 @@ class ClassificationController(CaseController):
     @override
     def render_draft(self) -> None:
         self.panel.is_repair_applied = self._is_repair_confirmed()
+        starts = {segment.start_page for segment in self.draft.segments}
+        # Both answers are stored as a change: the boundary tells which of them was given.
+        self.panel.verdicts |= {
+            issue.issue_id: {"verdict": "dismissed"}
+            for issue in self.case.packet.open_issues
+            if issue.issue_id in self.panel.verdicts
+            and issue.page not in starts
+            and get_issue_answers(issue).effect == "decide_boundary"
+        }
         pane = self.screen.page_pane
         pane.can_separate = pane.can_quote = not self.panel.is_locked
         pane.doubts = self._render_boundary_doubts()
@@ -162,8 +171,9 @@ class ClassificationController(CaseController):
         context = self.case.get_issue_context(issue_id)
         effect, page = get_issue_answers(context.issue).effect, context.issue.page or 0
         draft, is_confirmed = self.draft.set_issue_verdict(issue_id, verdict), verdict == "confirmed"
-        if effect in ("begin_document", "join_document"):
-            return self._set_boundary(draft, page, begins=is_confirmed == (effect == "begin_document"))
+        if any(page == doubt.page for doubt in self.case.boundary_doubts) and context.issue.code in BOUNDARY_CODES:
+            begins = None if verdict is None else is_confirmed != (effect == "join_document")
+            return self.case.answer_boundary(self.draft, page, begins=begins)
         if effect == "choose_type" and context.segment and not is_confirmed:
             return self._restore_type(draft, context.segment.start_page)
         if effect == "other_patient":
@@ -171,25 +181,22 @@ class ClassificationController(CaseController):
         return draft
 
     @override
-    def choose_next_target_id(self, issue_id: str) -> str | None:
+    def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
+        """Choose the next required question, or else the first required page that was not seen yet."""
         verdict_by_id = {listed.issue_id: listed.verdict for listed in self.draft.issue_verdicts}
         is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
         if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
             return None
         required_ids = self.case.viewing_requirements.issue_ids
-        return next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
+        next_id = next((required_id for required_id in required_ids if required_id not in verdict_by_id), None)
+        if next_id:
+            return self.locate_target(next_id).page, next_id
+        unseen_pages = self.case.find_unseen_requirements(self.draft).page_numbers
+        return (unseen_pages[0], issue_id) if unseen_pages else None
 
     @cached_property
     def _agent_draft(self) -> Draft:
         return Draft.from_packet(self.case.packet)
-
-    def _set_boundary(self, draft: Draft, page: int, *, begins: bool) -> Draft:
-        """Set or remove a boundary; one that the program had gets its type back."""
-        if not 2 <= page <= draft.total_pages or begins == any(page == part.start_page for part in draft.segments):
-            return draft
-        draft = draft.toggle_boundary(page)
-        is_programs = any(page == part.start_page for part in self._agent_draft.segments)
-        return self._restore_type(draft, page) if begins and is_programs else draft
 
     def _restore_type(self, draft: Draft, page: int) -> Draft:
         """Give the document on a page the type that the program gave it."""
@@ -207,8 +214,8 @@ class ClassificationController(CaseController):
             for position in range(_find_segment_position(draft, first), _find_segment_position(draft, last) + 1):
                 draft = draft.toggle_segment_flag(position, "other_patient")
             for boundary in (first, last + 1):
-                begins = any(boundary == part.start_page for part in self._agent_draft.segments)
-                draft = self._set_boundary(draft, boundary, begins=begins)
+                if boundary <= draft.total_pages:
+                    draft = self.case.restore_boundary(draft, boundary)
         return draft
 
     def _find_patient_ranges(self, page: int) -> tuple[PageRange, ...]:

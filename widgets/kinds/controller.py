@@ -97,8 +97,8 @@ class CaseController(Protocol):
         """Return the draft with a verdict on an issue and its effect; None takes both back."""
         return self.draft.set_issue_verdict(issue_id, verdict)
 
-    def choose_next_target_id(self, issue_id: str) -> str | None:
-        """Choose the target to show after an issue was answered; None to stay there."""
+    def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
+        """Choose page and target to show after an issue was answered; None to stay there."""
 
     def build_ribbon_segments(self) -> list[dict[str, Any]]:
         """Build ``PagePane.segments``: runs of pages that together cover the file."""

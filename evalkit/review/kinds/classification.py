@@ -37,7 +37,6 @@ from evalkit.review.case import (
     ViewingRequirements,
     format_page_numbers,
     format_page_ranges,
-    join_with_and,
 )
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -75,13 +74,13 @@ MAJOR, NO_EVIDENCE = IssueSeverity.MAJOR, PresenceLevel.NO_EVIDENCE
 #: The parts for which an expert vouches by validating, unless ``vouched`` names others.
 DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
-#: Codes of the issues that ask whether a document begins on a page; the last two are certain, so nobody can dismiss them.
+#: Codes of the issues that ask whether a document begins on a page.
 BOUNDARY_CODES = ("V2-BOUNDARY-DOUBT", "V2-PAGE-OVERLAP", "V2-PAGE-GAP")
 
 _PART_WORDS: dict[ClassificationPart, str] = {
-    "dominant_type": "the type of the file",
-    "segments": "the pages and types of its documents",
-    "mixture": "the shares of the types",
+    "dominant_type": "file type",
+    "segments": "document pages and types",
+    "mixture": "shares of the types",
 }
 
 _IssuePredicate = Callable[[Issue], bool]
@@ -257,25 +256,43 @@ class ClassificationReviewCase(ReviewCase):
         )
         return tuple(BoundaryDoubt(page, issue_ids.get(page), page in self._seams_by_page) for page in pages)
 
-    def answer_boundary(self, draft: Draft, page: int, *, begins: bool) -> Draft:
-        """Record the expert's answer to a doubt: boundary, verdict, and that its issue was seen.
+    def answer_boundary(self, draft: Draft, page: int, *, begins: bool | None) -> Draft:
+        """Record the expert's answer to a doubt: boundary, verdicts, and that its issues were seen.
 
-        NotFound if no document's beginning on this page is in doubt.
+        None takes the answer back. NotFound if no document's beginning on this page is in doubt.
         """
-        doubt = next((doubt for doubt in self.boundary_doubts if doubt.page == page), None)
-        if doubt is None:
+        if all(doubt.page != page for doubt in self.boundary_doubts):
             raise NotFound("no boundary is in doubt on this page", code="BOUNDARY-UNKNOWN", remedy="Reload the page.")
+        draft = self.restore_boundary(draft, page) if begins is None else self._draw_boundary(draft, page, begins)
+        for issue in self.packet.open_issues:
+            if issue.code in BOUNDARY_CODES and issue.page == page:
+                effect = get_issue_answers(issue).effect
+                is_changed = effect == "decide_boundary" or begins == (effect == "begin_document")
+                verdict: Literal["confirmed", "dismissed"] = "confirmed" if is_changed else "dismissed"
+                draft = draft.set_issue_verdict(issue.issue_id, None if begins is None else verdict)
+                draft = draft.show_issue_and_mark_seen(issue.issue_id)
+        return draft
+
+    def restore_boundary(self, draft: Draft, page: int) -> Draft:
+        """Draw the documents around a page's beginning as the program did, undecided."""
+        begins = any(page == segment.start_page for segment in self._agent_draft.segments)
+        draft = self._draw_boundary(draft, page, begins)
         seam = self._seams_by_page.get(page)
+        undecided = {page, seam.next_start} if seam else {page}
+        decided = [decided for decided in draft.boundaries_decided if decided not in undecided]
+        return draft.model_copy(update={"boundaries_decided": tuple(decided)})
+
+    def _draw_boundary(self, draft: Draft, page: int, begins: bool) -> Draft:
+        """Decide a boundary; the document that begins there has the type that the program gave it."""
+        seam, starts = self._seams_by_page.get(page), [segment.start_page for segment in draft.segments]
         draft = draft.decide_boundary(
             page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
         )
-        if doubt.issue_id is None:
+        programs = next((segment for segment in self._agent_draft.segments if segment.start_page == page), None)
+        if not begins or programs is None or page in starts:
             return draft
-        issue = next(issue for issue in self.packet.issues if issue.issue_id == doubt.issue_id)
-        is_changed = doubt.is_disputed or begins == (get_issue_answers(issue).effect == "begin_document")
-        return draft.set_issue_verdict(
-            doubt.issue_id, "confirmed" if is_changed else "dismissed"
-        ).show_issue_and_mark_seen(doubt.issue_id)
+        position = [segment.start_page for segment in draft.segments].index(page)
+        return draft.set_segment_type(position, programs.dominant_type)
 
     @cached_property
     def _seams_by_page(self) -> dict[int, DisputedSeam]:
@@ -326,7 +343,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @override
     def describe_record(self, draft: Draft) -> tuple[RecordLine, ...]:
-        return tuple(self._iterate_record_lines(draft))
+        return tuple(dict.fromkeys(self._iterate_record_lines(draft)))
 
     def _iterate_record_lines(self, draft: Draft) -> Iterator[RecordLine]:
         for segment in draft.segments:
@@ -338,8 +355,10 @@ class ClassificationReviewCase(ReviewCase):
             yield from (RecordLine(text, "quote") for text in answers.describe_struck_quotes())
         for quote in answers.quotes:
             yield RecordLine(f"Added from page {quote.page}: “{quote.snippet or 'the marked place'}”", "quote")
+        quote_words = ""
         if self._classification_after_repair and not self.is_blind and "segments" not in changed_parts:
-            yield from _describe_evidence(self._classification_after_repair, answers)
+            lines, quote_words = _describe_evidence(self._classification_after_repair, answers)
+            yield from lines
         yield from (RecordLine(sentence, "change") for sentence in self.describe_changes(draft))
         is_corrected = self.is_blind or bool(changed_parts)
         parts = (
@@ -347,7 +366,8 @@ class ClassificationReviewCase(ReviewCase):
             if is_corrected
             else self._choose_vouched_parts(draft)
         )
-        yield RecordLine(f"You vouch for {join_with_and([_PART_WORDS[part] for part in parts])}", "vouch")
+        part_words = ", ".join(_PART_WORDS[part] for part in parts) or "nothing"
+        yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
         """Get what the draft says about the agent's answer; a type that is not there is removed."""
@@ -498,17 +518,18 @@ class ClassificationReviewCase(ReviewCase):
         return bool(self._get_answers(draft).removed_types) and self._unvalidatable_reason is None
 
 
-def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> Iterator[RecordLine]:
-    """Describe what is left of an answer's types and quotes after the expert's answers."""
+def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> tuple[list[RecordLine], str]:
+    """Describe types that lose all quotes or are removed, and how many quotes the expert vouches for."""
     after = answers.apply_to(before)
+    lines: list[RecordLine] = []
     for segment_before, segment in zip(before.segments, after.segments, strict=True):
         for presence_before, presence in zip(
             segment_before.segment_composition, segment.segment_composition, strict=True
         ):
             if presence.evidence:
-                yield RecordLine(f"{_format_pages(segment)}: no quote shows {presence.document_type}", "quote")
+                lines.append(RecordLine(f"{_format_pages(segment)}: no quote shows {presence.document_type}", "quote"))
             elif presence_before.presence_level is not presence.presence_level is NO_EVIDENCE:
-                yield RecordLine(f"{_format_pages(segment)}: no {presence.document_type} there", "change")
+                lines.append(RecordLine(f"{_format_pages(segment)}: no {presence.document_type} there", "change"))
     quotes = [
         evidence
         for segment in after.segments
@@ -516,8 +537,7 @@ def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> 
         for evidence in presence.top_evidence
     ]
     vouched_count = sum(quote.vouched is True for quote in quotes)
-    if quotes:
-        yield RecordLine(f"You vouch for {vouched_count} of {len(quotes)} quote{'s' * (len(quotes) > 1)}", "vouch")
+    return lines, f"; {vouched_count} of {len(quotes)} quote{'s' * (len(quotes) > 1)}" if quotes else ""
 
 
 def _list_type_quotes(draft: Draft) -> tuple[ExpertQuote, ...]:

@@ -4,49 +4,92 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from places import open_folder, open_index
+import pytest
+from places import open_folder
 from system.browser.screen import Screen
 from system.browser.server import Served
+from system.browser.small_cases import wait_until
 
+from evalkit.evaluation.export import export_ground_truth
 from evalkit.issue import Issue
 from evalkit.review.case_files import read_packet
 
 Login = Callable[..., Screen]
 
 
-def test_each_demo_quote_case_needs_three_keys_at_most(review_server: Served, login: Login, shots: Path | None) -> None:
-    """From the open case to a truth without the false quote: the answers, then submit."""
-    screen = login()
-    files, index = open_folder(review_server.output), open_index(review_server.output)
-    for case_id in [row["case_id"] for row in index.list_cases_worst_first("pending", "in_review")]:
-        packet = read_packet(files, case_id)
-        quotes = {issue.issue_id: issue.quote for issue in packet.open_issues if is_false_quote(issue)}
-        if packet.kind != "classification" or not quotes:
-            continue
-        screen.open(case_id)
-        keys = 0
-        required = [name for name in (issue.issue_id for issue in packet.open_issues) if name in quotes]
-        for name in required[:2]:
-            screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"] .ek-seen')
-            screen.page.keyboard.press("c")
-            screen.settle()
-            keys += 1
-        screen.page.wait_for_selector(".ek-record li:has-text('Struck')")
-        screen.shot(shots, f"struck-{case_id}-1440")
-        for thumb in screen.page.query_selector_all(".ek-thumb"):  # looked at, as for any validation
-            screen.turn_to(int(thumb.get_attribute("data-page")))
-            screen.page.wait_for_selector(f'.ek-pane[data-painted$=":{thumb.get_attribute("data-page")}"]')
-        screen.page.wait_for_selector("[data-key=v]:enabled")
-        screen.page.keyboard.press("v")
-        keys += 1
-        screen.page.wait_for_selector(f".ek-notice:has-text('{case_id}.pdf validated')")
-        truth = (review_server.output / f"ground_truth/gt_{case_id}.json").read_text()
-        assert json.loads(truth)["ground_truth_source"] == "SME_VALIDATED"
-        assert [quote for quote in quotes.values() if quote in truth] == []
-        assert keys <= 3
-        screen.rest()
-        print(f"\n{case_id}: {keys} keys")
-    index.close()
+@pytest.mark.parametrize("case_id", ["fabricated_quote", "altered_quotes"])
+def test_each_demo_quote_case_needs_three_keys_at_most(
+    case_id: str, review_server: Served, login: Login, tmp_path: Path, shots: Path | None
+) -> None:
+    """From the open case to a truth and an export without the false quote: keys only, page turns counted."""
+    packet = read_packet(open_folder(review_server.output), case_id)
+    quotes = {issue.issue_id: issue.quote for issue in packet.open_issues if is_false_quote(issue)}
+    screen, pressed = login(), ""
+    screen.open(case_id)
+    for name in quotes:
+        screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"] .ek-seen')
+        assert is_mark_in_sight(screen)
+        screen.shot(shots, f"asked-{case_id}-{name}-1440")
+        screen.page.keyboard.press("c")
+        pressed += "c"
+        screen.settle()
+    struck = screen.page.locator(".ek-record .ek-line-quote", has_text="Struck")
+    struck.first.wait_for()
+    screen.page.wait_for_selector("[data-key=v]:enabled")
+    assert are_all_lines_in_sight(screen)
+    screen.shot(shots, f"struck-{case_id}-1440")
+    screen.page.set_viewport_size({"width": 1280, "height": 720})
+    screen.shot(shots, f"struck-{case_id}-720")
+    screen.page.set_viewport_size({"width": 1440, "height": 900})
+    screen.page.keyboard.press("v")
+    pressed += "v"
+    screen.page.wait_for_selector(f".ek-notice:has-text('{case_id}.pdf validated')")
+    truth = (review_server.output / f"ground_truth/gt_{case_id}.json").read_text()
+    assert json.loads(truth)["ground_truth_source"] == "SME_VALIDATED"
+    export_ground_truth(review_server.output, tmp_path / "export.jsonl")
+    exported = (tmp_path / "export.jsonl").read_text()
+    assert case_id in exported
+    assert [quote for quote in quotes.values() if quote in truth or quote in exported] == []
+    assert len(pressed) <= 3
+    screen.rest()
+
+
+def test_a_contradiction_is_asked_once_with_two_buttons(review_server: Served, login: Login) -> None:
+    """The program's type is denied and validated: look again leads back, the second press records both."""
+    screen, case_id = login(), "quest_genomic"
+    screen.open(case_id)
+    screen.see_everything()
+    screen.page.locator('.ek-issue[data-issue="V3-0001"] .ek-message').click()
+    screen.settle()
+    screen.page.keyboard.press("c")
+    screen.settle()
+    screen.page.keyboard.press("v")
+    question = screen.page.get_by_role("alert").filter(has=screen.button("Look again"))
+    question.wait_for()
+    assert question.locator("p").inner_text().endswith("?")
+    screen.button("Look again").click()
+    question.wait_for(state="detached")
+    assert not (review_server.output / f"reviews/{case_id}").exists()
+    screen.settle()
+    screen.page.keyboard.press("v")
+    screen.button("Yes, record both").click()
+    wait_until(screen, (review_server.output / f"reviews/{case_id}/0001.json").exists, "submitted")
+    screen.rest()
+
+
+def is_mark_in_sight(screen: Screen) -> bool:
+    """True unless the selected question's passage has a marked word outside its window."""
+    return screen.page.evaluate(
+        """() => [...document.querySelectorAll(".ek-selected .ek-window")].every((passage) => {
+            const mark = passage.querySelector("mark")?.getClientRects()[0], around = passage.getBoundingClientRect();
+            return !mark || (mark.top >= around.top - 1 && mark.bottom <= around.bottom + 1);
+        })"""
+    )
+
+
+def are_all_lines_in_sight(screen: Screen) -> bool:
+    """True if no line of the record needs scrolling."""
+    return screen.page.locator(".ek-record ul").evaluate("(list) => list.scrollHeight <= list.clientHeight + 1")
 
 
 def is_false_quote(issue: Issue) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from builders import GENOMIC, NOTE, OTHER, PATHOLOGY, RADIOLOGY, TYPES, answer, compose_single_type, evidence, segment
 from documents.drawing import lines, pdf
 from places import open_folder, open_index
+from playwright.sync_api import expect
 from system.browser.screen import Screen
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
@@ -28,6 +29,7 @@ QUOTE = "Sheet number {}"
 DOUBTS = {3: "y", 4: "n", 8: "n", 9: "y", 11: "y", 13: "y", 14: "n", 15: "y"}
 #: What the program says of the packet with doubts: joined, split and right boundaries.
 DOUBTED = [(1, 4), (5, 6), (7, 7), (8, 10), (11, 14), (15, 24)]
+STARTS = [start for start, _ in DOUBTED]
 
 
 def _draw() -> bytes:
@@ -73,7 +75,12 @@ def review_server(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Ite
         if name == "doubted":
             issues = tuple(
                 Issue.create(
-                    "V2", "V2-BOUNDARY-DOUBT", IssueSeverity.MAJOR, "unsure", page=page, facts={"doubt": "stated"}
+                    "V2",
+                    "V2-BOUNDARY-DOUBT",
+                    IssueSeverity.MAJOR,
+                    "unsure",
+                    page=page,
+                    facts={"doubt": "stated" if page in STARTS else "stated against"},
                 ).model_copy(update={"issue_id": f"V2-{page:04}"})
                 for page in DOUBTS
             )
@@ -109,8 +116,8 @@ def test_eight_doubts_are_answered_in_eight_keys(
     assert draft is not None
     assert {*draft["boundaries_decided"]} >= {*DOUBTS}
     assert {*draft["evidence_seen"]} == {f"V2-{page:04}" for page in DOUBTS}
-    # stored as issue_answers.toml says: the program's own doubt is confirmed by "It goes on"
-    changed = {f"V2-{page:04}" for page, key in DOUBTS.items() if key == "n"}
+    # stored as issue_answers.toml says: confirmed is what changes the program's answer
+    changed = {f"V2-{page:04}" for page, key in DOUBTS.items() if (key == "y") != (page in STARTS)}
     verdicts = {one["issue_id"]: one["verdict"] for one in draft["issue_verdicts"]}
     assert {issue_id for issue_id, verdict in verdicts.items() if verdict == "confirmed"} == changed
     screen.page.keyboard.press("Control+Enter")
@@ -133,3 +140,41 @@ def test_a_broken_seam_costs_one_key_and_no_document(
     screen.page.keyboard.press("Control+Enter")
     wait_until(screen, lambda: case_queue.outcomes("broken") == ["corrected"], "submitted")
     assert _ranges(review_server.output / "ground_truth/gt_broken.json") == TRUTH
+
+
+def test_documents_show_type_pages_and_what_was_seen(login: Callable[..., Screen], review_server: Served) -> None:
+    screen = login()
+    screen.open("whole")
+    document = screen.page.locator(".ek-documents .ek-segment header").nth(1)
+    expect(document).to_contain_text("Pathology Report")
+    expect(document).to_contain_text("3–4")
+    expect(document).to_contain_text("not seen yet")
+    for page, words in ((3, "1 of 2 seen"), (4, "✓ seen")):
+        screen.turn_to(page)
+        expect(document).to_contain_text(words)
+
+
+def test_pages_selected_with_shift_get_a_type_in_the_truth(
+    login: Callable[..., Screen], review_server: Served, case_queue: CaseQueue, shots: Path | None
+) -> None:
+    screen = login()
+    screen.open("whole")
+    screen.page.keyboard.press("g")
+    screen.page.wait_for_selector(".ek-card:focus")
+    for key in ("Home", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight"):
+        screen.page.keyboard.press(key)
+    screen.page.wait_for_selector('.ek-card[data-page="5"][aria-pressed=true]:focus')
+    assert screen.page.locator(".ek-card[aria-pressed=true]").count() == 3
+    screen.page.keyboard.press("5")  # pages 3 to 5 are one document of this type
+    screen.page.wait_for_selector('.ek-contact-head:has-text("pages 3–5")')
+    screen.shot(shots, "all-pages-1440")
+    screen.page.keyboard.press("End")
+    screen.page.keyboard.press("s")  # a document begins on page 24
+    screen.page.wait_for_selector('.ek-contact-head:has-text("page 24")')
+    screen.page.keyboard.press("Escape")
+    screen.page.wait_for_selector(".ek-pane[data-painted]")  # before, a decision is dropped
+    screen.settle()
+    screen.page.keyboard.press("Control+Enter")
+    wait_until(screen, lambda: case_queue.outcomes("whole") == ["corrected"], "submitted")
+    expected = [TRUTH[0], (3, 5, OTHER), (6, 6, KINDS[2]), *TRUTH[3:-1], (23, 23, KINDS[11]), (24, 24, KINDS[11])]
+    assert _ranges(review_server.output / "ground_truth/gt_whole.json") == expected
