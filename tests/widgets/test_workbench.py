@@ -470,3 +470,20 @@ def test_another_patients_pages_become_documents_and_can_be_undone(
     screen.dispatch_message({"action": "undo", "token": screen.page_pane.version})
     screen.dispatch_message({"action": "undo", "token": screen.page_pane.version})
     assert (screen.draft.segments, screen.draft.flags) == (before.segments, ())
+
+
+def test_a_document_that_names_only_another_patient_stays_whole(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranges: list[tuple[tuple[int, int], ...]] = [((1, 1),)]
+    monkeypatch.setattr("widgets.kinds.classification.list_page_ranges_by_person", lambda _: ranges)
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
+    before = screen.draft.segments
+    last = before[-1]
+    assert last.start_page < last.end_page
+    ranges[:] = [((1, last.start_page - 1),), ((last.start_page, last.start_page),)]  # its later pages name nobody
+    screen.dispatch_message(
+        {"action": "separate", "token": screen.page_pane.version, "page": last.start_page, "rest": False}
+    )
+    assert screen.draft.segments == before
+    assert [(flag.start_page, flag.flag) for flag in screen.draft.flags] == [(last.start_page, "other_patient")]

@@ -245,8 +245,17 @@ class ClassificationController(CaseController):
         page, draft = int(message["page"]), self.draft
         for first, last in self._find_patient_ranges(page):
             if message.get("rest") or first <= page <= last:
-                draft = draft.split_off_flagged_pages(first, last, "other_patient")
+                draft = draft.split_off_flagged_pages(*self._extend_to_document(first, last), "other_patient")
         return draft
+
+    def _extend_to_document(self, first: int, last: int) -> PageRange:
+        """Extend a patient's pages to their whole document if it names nobody else."""
+        others = [pages for ranges in self._page_ranges_by_person for pages in ranges if pages != (first, last)]
+        for segment in self.draft.segments:
+            start, end = segment.start_page, segment.end_page
+            if start <= first and last <= end and not any(begin <= end and start <= stop for begin, stop in others):
+                return start, end
+        return first, last
 
     @cached_property
     def _page_ranges_by_person(self) -> list[tuple[PageRange, ...]]:

@@ -239,8 +239,8 @@ class ClassificationReviewCase(ReviewCase):
         violations = self._find_violations_after_repair(DEFAULT_VOUCHED_PARTS)
         if not violations:
             return None
-        more = f" ({len(violations) - 1} more problems)" if len(violations) > 1 else ""
-        return f"The program's answer cannot be right as it is, so it can only be corrected: {violations[0].message}{more}."
+        more = f" ({len(violations) - 1} more)" if len(violations) > 1 else ""
+        return f"The program's answer cannot be right as it is, so it can only be corrected: {describe_issue(violations[0])}{more}"
 
     @cached_property
     @override
