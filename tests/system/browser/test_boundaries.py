@@ -176,5 +176,6 @@ def test_pages_selected_with_shift_get_a_type_in_the_truth(
     screen.settle()
     screen.page.keyboard.press("Control+Enter")
     wait_until(screen, lambda: case_queue.outcomes("whole") == ["corrected"], "submitted")
+    screen.page.wait_for_selector(".ek-crumbs:not(:has-text('whole.pdf'))")  # the case has left the screen
     expected = [TRUTH[0], (3, 5, OTHER), (6, 6, KINDS[2]), *TRUTH[3:-1], (23, 23, KINDS[11]), (24, 24, KINDS[11])]
     assert _ranges(review_server.output / "ground_truth/gt_whole.json") == expected
