@@ -137,7 +137,7 @@ def _check(folder: Folder, told: Told, count: int) -> None:
 def test_four_processes_decide_each_case_once(tmp_path: Path) -> None:
     told = review(tmp_path / "output", 4, 3.0, 0.05)
     print(f"\n{told}")
-    assert len(told.submitted) >= 10
+    assert len(told.submitted) >= 5
     assert told.refused.keys() <= {"CaseTaken", "ReviewConflict", "ReviewRefused"}
 
 

@@ -51,7 +51,7 @@ def test_a_second_tab_is_told(review_server: Served, login: Login) -> None:
     first = login("dr_lee")
     first.open("fabricated_quote")
     second = first.second_tab()
-    assert "open by dr_lee since" in second.row("fabricated_quote").inner_text()
+    assert "open in another of your tabs since" in second.row("fabricated_quote").inner_text()
     second.page.close()
     first.queue()
 
@@ -124,7 +124,7 @@ def test_a_duplicated_tab_is_another_tab(login: Login, case_queue: CaseQueue) ->
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
     twin = opened.value
     twin.wait_for_selector(".ek-queue-head")
-    assert "open by dr_lee since" in twin.locator('.ek-case[data-case="fabricated_quote"]').inner_text()
+    assert "open in another of your tabs since" in twin.locator('.ek-case[data-case="fabricated_quote"]').inner_text()
     names = [page.evaluate("sessionStorage.getItem('evalkit-tab')") for page in (first.page, twin)]
     assert len(set(names)) == 2
     twin.close()

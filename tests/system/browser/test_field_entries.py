@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from documents.drawing import lines, pdf
+from playwright.sync_api import expect
 from system.browser.screen import Screen
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
@@ -97,7 +98,7 @@ def test_entries_are_renamed_deleted_and_restored(report: Callable[[str], Form],
     one.press("Enter")
     wait_until(one.screen, lambda: PROGESTERONE in one.draft()["fields"], "deleted")
     assert one.draft()["fields"][PROGESTERONE]["removed"] == "of the control slide"
-    assert "deleted: of the control slide" in one.row(PROGESTERONE).inner_text()
+    expect(one.row(PROGESTERONE)).to_contain_text("deleted: of the control slide")
     one.screen.shot(shots, "fields-deleted-1440")
     one.press("y")
     wait_until(one.screen, lambda: one.draft()["fields"] == {}, "restored")

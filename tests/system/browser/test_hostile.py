@@ -80,7 +80,7 @@ def test_hostile_text_is_shown_and_never_runs(hostile: Served, chromium: Browser
         screen.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()  # found anew: cards are redrawn
         screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"]')
     screen.page.get_by_text("What the program claims").click()
-    screen.page.get_by_label("notes").fill(PAYLOAD)
+    screen.note(PAYLOAD)
     screen.page.wait_for_timeout(800)
     assert MARK in screen.page.locator(".ek-case-panel").inner_text()
     screen.shot(shots, "hostile-1440")

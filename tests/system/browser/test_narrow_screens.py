@@ -76,7 +76,7 @@ def test_one_pane_by_tabs_and_decisions_at_the_foot(start: Callable[..., Screen]
 def test_keys_work_in_every_tab(start: Callable[..., Screen]) -> None:
     screen = start("n_keys", 480)
     screen.page.keyboard.press("c")  # its button is in the tab behind, which comes to the front
-    expect(screen.page.locator(".ek-issue.ek-selected .ek-on")).to_be_visible()
+    expect(screen.page.locator(".ek-issue .ek-answered")).to_be_visible()
     assert front_tab(screen) == "Case"
     screen.page.keyboard.press("u")
     screen.settle()
