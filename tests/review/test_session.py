@@ -423,7 +423,7 @@ def test_case_that_cannot_be_validated_can_be_corrected(
     workspace.publish(broken(build) if has_answer else None, [build.issue()], bundle)
     lee = open_tab("dr_lee")
     case = lee.open_and_claim_case("doc2_6")
-    said = "Segments 1 and 2 both claim page 5" if has_answer else "nothing to validate"
+    said = "Two listed documents both include page 5" if has_answer else "nothing to validate"
     assert said in case.explain_permanent_validation_block()
     drawn = [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments]
     assert drawn == ([(1, 4, GENOMIC), (5, 8, NOTE)] if has_answer else [(1, 8, None)])
