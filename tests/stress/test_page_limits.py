@@ -58,7 +58,7 @@ def test_oversized_page_is_closed_with_reason_and_draft_kept(chromium: Browser, 
         screen = Screen(chromium, server.address, 1440, 900)
         screen.log_in(server.codes["dr_lee"])
         screen.open("large_page")
-        screen.page.get_by_label("notes for the record").fill("the dose is another")
+        screen.note("the dose is another")
         screen.page.keyboard.press("Escape")
         waiting = CaseQueue(output)
         assert eventually(lambda: (waiting.draft("large_page") or {}).get("notes") == "the dose is another")

@@ -57,7 +57,7 @@ class Race:
         holder, other = self._who_opened(case_id)
         self.told.opened[holder] += 1
         words = f"words of {holder} on {case_id}"
-        self._screens[holder].page.get_by_label("notes").fill(words)
+        self._screens[holder].note(words)
         self._seen(holder, case_id, words)
         take_over = self._screens[other].row(case_id).get_by_role("button", name="Take over")
         press(self._screens[holder].button("Validate and next"), take_over)

@@ -49,9 +49,10 @@ def test_a_colleague_is_told_and_keeps_the_draft(
 
 def test_a_second_tab_is_told(review_server: Served, login: Login) -> None:
     first = login("dr_lee")
-    first.open("fabricated_quote")
+    first.row("fabricated_quote").get_by_role("button").click()  # a test before this one may have left it open
+    first.wait_for_case()
     second = first.second_tab()
-    assert "open in another of your tabs since" in second.row("fabricated_quote").inner_text()
+    expect(second.row("fabricated_quote")).to_contain_text("open in another of your tabs since")
     second.page.close()
     first.queue()
 
@@ -124,7 +125,7 @@ def test_a_duplicated_tab_is_another_tab(login: Login, case_queue: CaseQueue) ->
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
     twin = opened.value
     twin.wait_for_selector(".ek-queue-head")
-    assert "open in another of your tabs since" in twin.locator('.ek-case[data-case="fabricated_quote"]').inner_text()
+    expect(twin.locator('.ek-case[data-case="fabricated_quote"]')).to_contain_text("open in another of your tabs since")
     names = [page.evaluate("sessionStorage.getItem('evalkit-tab')") for page in (first.page, twin)]
     assert len(set(names)) == 2
     twin.close()
