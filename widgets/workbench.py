@@ -537,8 +537,7 @@ class Workbench:
             for opinion in self.case.opinions
             if opinion.label == message["opinion"] and opinion.outcome != "undeterminable"
         )
-        adopted_fields = {name: getattr(adopted_draft, name) for name in _ADOPTED_FIELDS}
-        return self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True})
+        return self.draft.adopt_answer(adopted_draft)
 
     def undo_last_change_or_submission(self, _: Message) -> None:
         """Undo the last change; without changes, reopen the case that was submitted last."""
@@ -795,8 +794,6 @@ _VIEWING_FIELDS = (
     "mixture_seen",
     "notes",
 )
-#: The fields of a draft that are copied when the expert takes over a colleague's answer.
-_ADOPTED_FIELDS = ("segments", "dominant_type", "flags", "mixture", "fields", "template", "unmet_sums")
 
 
 def _strip_lone_surrogates(content: Any) -> Any:

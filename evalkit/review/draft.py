@@ -29,6 +29,11 @@ FLAG_KINDS: tuple[FlagKind, ...] = get_args(FlagKind)
 MAX_QUOTES, MAX_QUOTE_LENGTH, MAX_QUOTE_BOXES = 200, 4000, 200
 
 _NoteKey = TypeVar("_NoteKey", int, str)
+#: The fields of a draft that are taken over with a colleague's answer.
+_ADOPTED_FIELDS = (
+    *("segments", "dominant_type", "flags", "mixture", "fields", "template", "unmet_sums"),
+    *("evidence", "issue_verdicts", "boundaries_decided"),
+)
 #: The type of each segment, by the segment's first page.
 _TypesByStart = dict[int, DocumentType | None]
 
@@ -421,6 +426,21 @@ class Draft(StrictRecord):
         else:
             note_lines += self.segment_notes.values()
         return new_draft._replace_fields(**carried_fields, notes=self._join_notes(*note_lines))
+
+    def adopt_answer(self, answer: Draft) -> Draft:
+        """Replace the answer by a colleague's; what was seen and the own notes stay.
+
+        A note on a document that the colleague's answer does not have is appended to the notes on the case.
+        """
+        first_pages = {segment.start_page for segment in answer.segments}
+        lost_notes = [text for page, text in self.segment_notes.items() if page not in first_pages]
+        return self._replace_fields(
+            **{name: getattr(answer, name) for name in _ADOPTED_FIELDS},
+            is_redrawn=True,
+            is_type_chosen=True,
+            segment_notes={page: text for page, text in self.segment_notes.items() if page in first_pages},
+            notes=self._join_notes(*lost_notes),
+        )
 
     def _join_notes(self, *note_lines: str) -> str:
         return "\n".join(filter(None, (self.notes, *note_lines)))

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
+    Evidence,
     PresenceLevel,
     ReviewedClassification,
     ReviewedEvidence,
@@ -31,8 +32,8 @@ from evalkit.review.plain_sentences import describe_issue
 
 _Verdict = Literal["confirmed", "dismissed"]
 _TypeInSegment = tuple[int | None, str | None]
-#: Number of the segment, type and words of a quote; spacing does not count.
-_QuoteKey = tuple[int | None, str | None, str]
+#: Number of the segment, type, words and page of a quote; spacing does not count.
+_QuoteKey = tuple[int | None, str | None, str, int | None]
 NO_EVIDENCE = PresenceLevel.NO_EVIDENCE
 
 
@@ -80,28 +81,36 @@ class ExpertAnswers:
 
     @cached_property
     def _verdict_by_quote(self) -> dict[_QuoteKey, _Verdict]:
-        """Segment, type and words of each judged quote → verdict; one confirmation strikes."""
+        """Segment, type, words and page of each judged quote → verdict.
+
+        The entry without page is for pages about which nothing was said; there, one confirmation strikes.
+        """
         confirmed_last = sorted(self.judged_issues, key=lambda judged_issue: judged_issue.verdict == "confirmed")
         return {
-            _build_quote_key(issue.segment_index, issue.document_type, issue.quote): verdict
+            _build_quote_key(issue.segment_index, issue.document_type, issue.quote, page): verdict
             for issue, verdict, effect in confirmed_last
             if effect == "strike_quote"
+            for page in (issue.page, None)
         }
+
+    def _find_quote_verdict(self, segment: Segment, document_type: str, evidence: Evidence) -> _Verdict | None:
+        pages = (evidence.page, None)
+        keys = (_build_quote_key(segment.segment_index, document_type, evidence.snippet, page) for page in pages)
+        return next((self._verdict_by_quote[key] for key in keys if key in self._verdict_by_quote), None)
 
     @property
     def refuted(self) -> tuple[RefutedQuote, ...]:
         """The struck quotes, in the order of the agent's answer."""
-        struck = {quote for quote, verdict in self._verdict_by_quote.items() if verdict == "confirmed"}
         quotes = (
             (segment.segment_index, presence.document_type, evidence.snippet)
             for segment in (self.agent_answer.segments if self.agent_answer else ())
             for presence in segment.segment_composition
             for evidence in presence.top_evidence
+            if self._find_quote_verdict(segment, presence.document_type, evidence) == "confirmed"
         )
         return tuple(
             RefutedQuote(segment=index, document_type=document_type, snippet=snippet)
             for index, document_type, snippet in dict.fromkeys(quotes)
-            if _build_quote_key(index, document_type, snippet) in struck
         )
 
     @cached_property
@@ -136,8 +145,10 @@ class ExpertAnswers:
                     if start_page <= source.end_page and end_page >= source.start_page
                 ]
                 if own_ranges:  # the expert may have divided the document of the question
-                    part = f"segment:{own_ranges[0][0]}"
-                    is_changed = any(document_type is not source.dominant_type for _, document_type in own_ranges)
+                    changed = [
+                        number for number, document_type in own_ranges if document_type is not source.dominant_type
+                    ]
+                    part, is_changed = f"segment:{(changed or [own_ranges[0][0]])[0]}", bool(changed)
             elif judged.effect == "choose_type" and issue.document_type:
                 is_changed = all(document_type != issue.document_type for *_, document_type in typed_page_ranges)
             elif judged.effect == "remove_type":
@@ -151,20 +162,22 @@ class ExpertAnswers:
 
         Empty if there is none.
         """
-        for judged, _, agrees in self.compare_with_record(typed_page_ranges):
-            if judged.verdict == "confirmed" and not agrees:
+        for judged, part, agrees in self.compare_with_record(typed_page_ranges):
+            is_change, answers = judged.verdict == "confirmed", get_issue_answers(judged.issue)
+            # Other documents of the file may be another patient's, also if these pages are not.
+            if not agrees and (is_change or part != "patients"):
                 return (
-                    f"You answered “{get_issue_answers(judged.issue).change}” to “{describe_issue(judged.issue)}”, "
-                    "but the answer is unchanged there. Is it to be recorded as it is?"
+                    f"You answered “{answers.change if is_change else answers.keep}” to “{describe_issue(judged.issue)}”, "
+                    f"but the answer is {'unchanged' if is_change else 'changed'} there. Is it to be recorded as it is?"
                 )
         return ""
 
     def describe_struck_quotes(self) -> Iterator[str]:
         """Describe for the clinician what each confirmed issue about a quote strikes."""
-        struck = {_build_quote_key(quote.segment, quote.document_type, quote.snippet) for quote in self.refuted}
+        struck = {_build_quote_key(quote.segment, quote.document_type, quote.snippet, None) for quote in self.refuted}
         for issue, verdict, effect in self.judged_issues:
             if effect == "strike_quote" and verdict == "confirmed":
-                is_struck = _build_quote_key(issue.segment_index, issue.document_type, issue.quote) in struck
+                is_struck = _build_quote_key(issue.segment_index, issue.document_type, issue.quote, None) in struck
                 yield f"Struck: “{issue.quote}”" if is_struck else f"Not in the answer, so not struck: “{issue.quote}”"
 
     def choose_vouched_parts(
@@ -232,7 +245,7 @@ class ExpertAnswers:
         document_type, is_main_type = presence.document_type, presence.document_type is segment.dominant_type
         verdicts = [
             {
-                self._verdict_by_quote.get(_build_quote_key(source.segment_index, document_type, evidence.snippet))
+                self._find_quote_verdict(source, document_type, evidence)
                 for source in sources
                 if any(
                     (quote.snippet, quote.page) == (evidence.snippet, evidence.page)
@@ -302,5 +315,7 @@ class ExpertAnswers:
                         yield f"{label}, {presence.document_type}: expert's quote added: {evidence.snippet or 'a marked place'}"
 
 
-def _build_quote_key(segment_index: int | None, document_type: str | None, words: str | None) -> _QuoteKey:
-    return segment_index, document_type, " ".join((words or "").split())
+def _build_quote_key(
+    segment_index: int | None, document_type: str | None, words: str | None, page: int | None
+) -> _QuoteKey:
+    return segment_index, document_type, " ".join((words or "").split()), page

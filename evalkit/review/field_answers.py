@@ -313,7 +313,7 @@ def apply_and_locate_field_answers(
         corrected_values = {
             field_name: _build_corrected_value(answers[field_name], form, field_name, bundle, locator)
             if field_name in answers
-            else form.fields[field_name]
+            else form.fields.get(field_name, NOT_PRESENT_VALUE)
             for field_name in _list_corrected_field_names(form, answers)
         }
         corrected_forms.append(form.model_copy(update={"fields": corrected_values}))
@@ -323,7 +323,8 @@ def apply_and_locate_field_answers(
 def _list_corrected_field_names(form: ExtractedFields, answers: Mapping[str, FieldAnswer]) -> list[str]:
     """List the names of a form's fields with entries added and removed.
 
-    A repeated field without entries is listed by its own name, which its first entry replaces.
+    A repeated field without entries is listed by its own name, which its first entry replaces; so is one whose last entry
+    was removed.
     """
     names = list(dict.fromkeys([*form.fields, *answers]))
     base_names = list(dict.fromkeys(map(get_base_field_name, names)))
@@ -331,14 +332,15 @@ def _list_corrected_field_names(form: ExtractedFields, answers: Mapping[str, Fie
     kept_names = [
         name for name in names if name not in replaced_names and not (name in answers and answers[name].removed)
     ]
-    return sorted(kept_names, key=lambda name: base_names.index(get_base_field_name(name)))
+    emptied_names = set(base_names) - set(map(get_base_field_name, kept_names))
+    return sorted((*kept_names, *emptied_names), key=lambda name: base_names.index(get_base_field_name(name)))
 
 
 def _build_corrected_value(
     answer: FieldAnswer, form: ExtractedFields, field_name: str, bundle: DocumentBundle, locator: QuoteLocator
 ) -> FieldValue:
     agent_value = form.fields.get(field_name, NOT_PRESENT_VALUE)
-    if is_same_as_agent(answer, agent_value):
+    if is_same_as_agent(answer, agent_value) and not answer.page:
         return agent_value
     if answer.value is None:
         return FieldValue(status=answer.status, confidence=1.0)

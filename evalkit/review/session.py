@@ -352,7 +352,7 @@ class ReviewSession:
 
         A closed case is opened only for reading, without a claim, and so is every case for a reviewer who may only read.
         With ``look_again``, the reviewer's own blind answer is opened to be changed, beside the agent's; until it is
-        submitted again, the case stays closed.
+        submitted again, the case stays closed. So is a case whose second look has a draft.
         CaseTaken if the case is open elsewhere and ``take_over`` is False; ReviewRefused if the case needs another expert or
         an adjudicator; NotFound if there is no such case; StoreError if its files cannot be read.
         """
@@ -367,10 +367,19 @@ class ReviewSession:
             opinions.require_not_excluded(case_id, self._holder.reviewer)
             opinions.require_reading_permission(case_id, self._holder.reviewer)
             closing_review = opinions.find_closing_review(case_id, self._holder.reviewer)
-            is_own_blind_answer = (
-                closing_review and closing_review.reviewer == self._holder.reviewer and not closing_review.shown.agent
+            own_blind_answer = (
+                closing_review
+                if closing_review
+                and closing_review.reviewer == self._holder.reviewer
+                and not closing_review.shown.agent
+                else None
             )
-            is_looking_again = bool(look_again and is_own_blind_answer)
+            stored_draft = self._index.drafts.find_newest_draft(case_id, self._holder.reviewer, self._holder.tab_id)
+            # Submitting removes the draft, so a newer one belongs to a second look.
+            has_begun_second_look = bool(
+                own_blind_answer and stored_draft and stored_draft.saved_at >= own_blind_answer.submitted_at
+            )
+            is_looking_again = bool((look_again or has_begun_second_look) and own_blind_answer)
             is_completed = opinions.get_status(case_id) == "completed" and not is_looking_again
             permissions = self._permissions
             claim = None
@@ -395,7 +404,7 @@ class ReviewSession:
         self._opened_cases[case_id] = opened_case
         draft, saved_at = (
             (opinions.reconstruct_draft(closing_review), None)
-            if closing_review
+            if closing_review and not has_begun_second_look
             else self._load_draft_and_saved_at(packet, opened_case)
         )
         return CASE_KINDS[packet.kind].case_class(

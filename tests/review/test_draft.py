@@ -565,3 +565,21 @@ def test_a_blank_draft_says_nothing() -> None:
     draft = Draft.create_blank(3)
     assert (shape(draft), draft.dominant_type, draft.is_redrawn) == ([(1, 3, None)], None, False)
     assert draft.set_segment_type(0, OTHER).dominant_type is OTHER
+
+
+# --- a colleague's answer --------------------------------------------------------------------------------------------
+
+
+def test_an_adopted_answer_brings_its_verdicts_and_quotes() -> None:
+    theirs = drawn((1, 8, NOTE), dominant=NOTE).add_quote(ExpertQuote(page=2, snippet="their words"))
+    theirs = theirs.set_issue_verdict("V4-0001", "confirmed")
+    adopted = THREE.adopt_answer(theirs)
+    assert (shape(adopted), adopted.evidence) == ([(1, 8, NOTE)], theirs.evidence)
+    assert [(one.issue_id, one.verdict) for one in adopted.issue_verdicts] == [("V4-0001", "confirmed")]
+
+
+def test_an_adopted_answer_loses_no_note_and_stays_readable() -> None:
+    own = THREE.set_segment_note(0, "of the first").set_segment_note(1, "of the second").set_notes("of all")
+    adopted = own.adopt_answer(drawn((1, 8, NOTE), dominant=NOTE))
+    assert (adopted.segment_notes, adopted.notes) == ({1: "of the first"}, "of all\nof the second")
+    assert Draft.model_validate_json(adopted.model_dump_json()) == adopted

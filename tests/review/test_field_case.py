@@ -812,3 +812,23 @@ def build_once(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_who_is_for_a_person_is_the_decision_alone() -> None:
     assert is_extraction_review_required(w2(decision="ESCALATE_TO_SME"))
     assert not is_extraction_review_required(w2(issue(severity="MINOR"), decision="AUTO_ACCEPT"))
+
+
+def test_another_place_of_the_same_value_is_recorded(office: Office, open_tab: Any) -> None:
+    office.extracted(pathology_report())
+    lee = open_tab()
+    case = lee.open_and_claim_case(CASE)
+    agent = case.get_agent_value("1.grade")
+    place = {"page": 1, "boxes": ((1, 0.5, 0.5, 0.6, 0.6),)}
+    draft = case.set_field_answer(case.draft, "1.grade", {"status": "found", "value": agent.value, **place})
+    lee.submit_review(CASE, draft)
+    recorded = value_of(office.truth(), "grade")
+    assert (recorded["value"], recorded["page"]) == (agent.value, 1)
+    assert [tuple(box) for box in recorded["boxes"]] == [(1, 0.5, 0.5, 0.6, 0.6)]
+
+
+def test_a_field_without_its_last_entry_is_not_present(office: Office) -> None:
+    office.extracted(pathology_report(fields={"ihcMarkers.PR": found("3+", "3+"), "grade": found("2", "2")}))
+    removal = {"status": "not_present", "removed": "of the control slide"}
+    office.desk.helper().save_review(CASE, corrected_fields={"ihcMarkers.PR": removal})
+    assert value_of(office.truth(), "ihcMarkers")["status"] == "not_present"

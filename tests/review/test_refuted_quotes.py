@@ -12,6 +12,8 @@ from evalkit.classification.schema import DocumentType
 from evalkit.classification.v2_consistency import EXPERT_QUESTION_CODES
 from evalkit.errors import ReviewRefused
 from evalkit.review import ExpertQuote
+from evalkit.review.expert_answers import ExpertAnswers
+from evalkit.review.ground_truth import IssueVerdict
 
 CASES = read_cases("open")
 
@@ -262,3 +264,43 @@ def test_the_record_of_a_blind_case_shows_only_own_words(build: Any, workspace: 
         "Pages 1–2: Radiology Report",
         "You vouch for: file type, document pages and types",
     ]
+
+
+def answers_about(build: Any, answer: Any, *judged: tuple[Any, str]) -> ExpertAnswers:
+    verdicts = [IssueVerdict(issue_id=issue.issue_id, verdict=verdict) for issue, verdict in judged]  # type: ignore[arg-type]
+    return ExpertAnswers(answer, [issue for issue, _ in judged], verdicts)
+
+
+def test_a_quote_upheld_on_another_page_stays(build: Any) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 3, GENOMIC, {GENOMIC: 1.0}, [(TRUE, 1), (TRUE, 3)])], {GENOMIC: 1.0}, GENOMIC
+    )
+    wrong, right = (
+        build.issue(
+            f"V4-{page:04d}", code="V4-QUOTE-WRONG-PAGE", segment_index=1, document_type=GENOMIC, quote=TRUE, page=page
+        )
+        for page in (1, 3)
+    )
+    revised = answers_about(build, answer, (wrong, "confirmed"), (right, "dismissed")).apply_to(answer)
+    (primary,) = (row for row in revised.segments[0].segment_composition if row.document_type == GENOMIC)
+    assert [(quote.page, quote.vouched) for quote in primary.top_evidence] == [(3, True)]
+    assert primary.evidence is None
+    for_all = answers_about(build, answer, (wrong, "confirmed")).apply_to(answer)
+    assert all(not row.top_evidence for row in for_all.segments[0].segment_composition)
+
+
+def test_only_the_changed_part_of_a_denied_document_is_vouched_for(build: Any) -> None:
+    answer = build.answer([build.segment(1, 1, 4, PATHOLOGY)], {PATHOLOGY: 1.0}, PATHOLOGY)
+    doubt_of_type = build.issue("V2-0001", code="V2-UNSURE", segment_index=1, document_type=PATHOLOGY)
+    denied = answers_about(build, answer, (doubt_of_type, "confirmed"))
+    halves = [(1, 2, DocumentType(PATHOLOGY)), (3, 4, DocumentType(RADIOLOGY))]
+    assert [(part, agrees) for _, part, agrees in denied.compare_with_record(halves)] == [("segment:2", True)]
+    assert denied.find_contradiction(halves) == ""
+
+
+def test_an_upheld_type_that_is_changed_is_asked_about(build: Any) -> None:
+    answer = build.answer([build.segment(1, 1, 4, PATHOLOGY)], {PATHOLOGY: 1.0}, PATHOLOGY)
+    doubt_of_type = build.issue("V2-0001", code="V2-UNSURE", segment_index=1, document_type=PATHOLOGY)
+    upheld = answers_about(build, answer, (doubt_of_type, "dismissed"))
+    assert upheld.find_contradiction([(1, 4, DocumentType(PATHOLOGY))]) == ""
+    assert upheld.find_contradiction([(1, 4, DocumentType(RADIOLOGY))]).endswith("?")

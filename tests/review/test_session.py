@@ -573,3 +573,19 @@ def test_reopened_case_waits_and_continues_its_revisions(plain: Any, workspace: 
     case = lee.open_and_claim_case("doc2_6")
     assert (case.revision, [one.outcome for one in case.reviews]) == (2, ["corrected", "reopened"])
     assert lee.submit_review("doc2_6", seen_all(case), validate=True).revision == 3
+
+
+def test_a_reopened_case_has_the_whole_answer(build: Any, workspace: Any, open_tab: Any) -> None:
+    workspace.publish(build.single("Genomic Report", 3), [build.issue("V3-0001")], build.bundle([["a"], ["b"], ["c"]]))
+    lee = open_tab("dr_lee")
+    shares = {GENOMIC: 0.6, PATHOLOGY: 0.4}
+    draft = lee.open_and_claim_case("doc2_6").draft.set_mixture(shares).set_segment_note(0, "stamp unreadable")
+    for page in (1, 2, 3):
+        draft = draft.show_page_and_mark_seen(page)
+    first = lee.submit_review("doc2_6", draft).review
+    lee.reopen_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
+    assert {kind: share for kind, share in (case.draft.mixture or {}).items() if share} == shares
+    assert case.draft.segment_notes == {1: "stamp unreadable"}
+    second = lee.submit_review("doc2_6", case.draft).review
+    assert (second.after, second.vouched, second.segment_flags) == (first.after, first.vouched, first.segment_flags)

@@ -403,3 +403,14 @@ def test_a_colleagues_later_answer_is_not_unblinded(audit: Any, workspace: Any, 
     workspace.helper().reopen("doc2_6", "a boundary is wrong")
     review = workspace.helper("dr_kim").save_review("doc2_6", corrected_dominant_type="Other")
     assert not review.unblinded
+
+
+def test_a_second_look_goes_on_after_a_reload(audit: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
+    lee.submit_review("doc2_6", drawn(lee.open_and_claim_case("doc2_6").draft, at=5))
+    assert lee.open_and_claim_case("doc2_6").is_locked
+    case = lee.open_and_claim_case("doc2_6", look_again=True)
+    lee.save_draft_and_get_time("doc2_6", case.draft.set_segment_type(0, OTHER))
+    again = lee.open_and_claim_case("doc2_6")
+    assert (again.is_locked, again.draft.segments[0].dominant_type) == (False, OTHER)
+    assert open_tab("dr_kim").open_and_claim_case("doc2_6").is_locked

@@ -1,15 +1,20 @@
 """Answers to questions on the screen: what follows at once, and how it is taken back."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from places import open_folder, open_index
 
+from evalkit.classification.schema import DocumentType
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review import publish_packet_unless_frozen
 from evalkit.review.case_files import read_packet
+from evalkit.review.draft import Draft
 from evalkit.review.issue_answers import get_issue_answers
+from widgets.kinds.classification import ClassificationController
 from widgets.workbench import Workbench
 
 
@@ -163,3 +168,45 @@ def test_overlap_card_offers_the_boundary_answers(broken: Workbench) -> None:
     send(broken, "verdict", issue_id=issue.issue_id, verdict=None)
     assert broken.page_pane.segments == before
     assert not any(row["is_decided"] for row in broken.page_pane.doubts if row["page"] == page)
+
+
+def control(screen: Workbench, draft: Draft, issue: Issue) -> ClassificationController:
+    """The controller of the open case, which has this issue alone and this draft."""
+    packet = screen.case.packet.model_copy(update={"issues": (issue,)})
+    case = replace(screen.case, packet=packet, draft=draft)
+    return ClassificationController(screen, case, screen.panels["classification"])
+
+
+def build_issue(code: str, **fields: object) -> Issue:
+    known = {"severity": IssueSeverity.MAJOR, "agent": code[:2], "ig_id": "IG-2", "location": "", "suggested_fix": ""}
+    return Issue(**{"issue_id": f"{code[:2]}-0001", "code": code, "message": "", "page": 1, **known, **fields})
+
+
+@pytest.mark.parametrize("verdict", ["dismissed", None])
+def test_an_answer_about_a_second_type_leaves_the_document_alone(screen: Workbench, verdict: Any) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
+    segment = screen.case.packet.classification.segments[0]
+    other = next(kind for kind in DocumentType if kind not in (segment.dominant_type, DocumentType.OTHER))
+    issue = build_issue("V3-TRAP-VENDOR", segment_index=1, document_type=other)
+    controller = control(screen, screen.draft.set_segment_type(0, DocumentType.OTHER), issue)
+    assert controller.answer_issue(issue.issue_id, verdict).segments[0].dominant_type is DocumentType.OTHER
+
+
+@pytest.mark.parametrize("verdict", ["dismissed", None])
+def test_the_same_patient_leaves_own_boundaries_alone(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch, verdict: Any
+) -> None:
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
+    total = screen.draft.total_pages
+    ranges = [((1, total - 1),), ((total, total),)]
+    monkeypatch.setattr("widgets.kinds.classification.list_page_ranges_by_person", lambda _: ranges)
+    issue = build_issue("V2-PATIENT-MIXED", page=total)
+    own = screen.draft if screen.draft.segments[-1].start_page == total else screen.draft.toggle_boundary(total)
+    controller = control(screen, own, issue)
+    assert controller.answer_issue(issue.issue_id, verdict).segments == own.segments
+    controller.draft = screen.draft
+    flagged = controller.answer_issue(issue.issue_id, "confirmed")
+    assert [flag.flag for flag in flagged.flags] == ["other_patient"]
+    controller.draft = flagged
+    taken_back = controller.answer_issue(issue.issue_id, verdict)
+    assert (taken_back.segments, taken_back.flags) == (screen.draft.segments, ())

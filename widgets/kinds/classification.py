@@ -13,6 +13,7 @@ from evalkit.errors import UsageError
 from evalkit.review.case import BoundaryDoubt, HighlightedPlace
 from evalkit.review.draft import Draft, ExpertQuote
 from evalkit.review.issue_answers import get_issue_answers
+from evalkit.review.issue_context import IssueContext
 from evalkit.review.kinds.classification import BOUNDARY_CODES, ClassificationReviewCase
 from widgets.boundary_strip import render_boundary_doubt
 from widgets.case_panel import PRESENCE_WORDS, CasePanel, choose_highlight_style, render_case, render_issue_context
@@ -174,7 +175,7 @@ class ClassificationController(CaseController):
         if any(page == doubt.page for doubt in self.case.boundary_doubts) and context.issue.code in BOUNDARY_CODES:
             begins = None if verdict is None else is_confirmed != (effect == "join_document")
             return self.case.answer_boundary(self.draft, page, begins=begins)
-        if effect == "choose_type" and context.segment and not is_confirmed:
+        if _asks_for_document_type(context) and context.segment and not is_confirmed:
             return self._restore_type(draft, context.segment.start_page)
         if effect == "other_patient":
             return self._flag_patient_pages(draft, page, is_other=is_confirmed)
@@ -207,13 +208,15 @@ class ClassificationController(CaseController):
 
     def _flag_patient_pages(self, draft: Draft, page: int, *, is_other: bool) -> Draft:
         """Separate and flag the pages of the patient of a page, or join and unflag them."""
-        ranges = self._find_patient_ranges(page)
-        for first, last in ranges:
-            draft = draft.split_off_flagged_pages(first, last, "other_patient")
-        for first, last in () if is_other else ranges:
-            for position in range(_find_segment_position(draft, first), _find_segment_position(draft, last) + 1):
-                draft = draft.toggle_segment_flag(position, "other_patient")
-            for boundary in (first, last + 1):
+        for first, last in [self._extend_to_document(*pages) for pages in self._find_patient_ranges(page)]:
+            if is_other:
+                draft = draft.split_off_flagged_pages(first, last, "other_patient")
+                continue
+            # Boundaries that the expert drew without calling the pages another patient's are left alone.
+            flagged_starts = [flag.start_page for flag in draft.flags if flag.flag == "other_patient"]
+            for start in (start for start in flagged_starts if first <= start <= last):
+                draft = draft.toggle_segment_flag(_find_segment_position(draft, start), "other_patient")
+            for boundary in (first, last + 1) if first in flagged_starts else ():
                 if boundary <= draft.total_pages:
                     draft = self.case.restore_boundary(draft, boundary)
         return draft
@@ -229,11 +232,9 @@ class ClassificationController(CaseController):
         page, document_type = int(message["page"]), DocumentType(message["type"])
         draft = self.draft.set_segment_type(self.find_segment_index(message), document_type)
         context = self.case.get_issue_context(self.panel.selected) if self.panel.selected else None
-        if not context or not context.segment or get_issue_answers(context.issue).effect != "choose_type":
+        if not context or not context.segment or not _asks_for_document_type(context):
             return draft
         segment = context.segment
-        if context.issue.document_type not in (None, segment.dominant_type):
-            return draft
         is_same_document = segment.start_page <= page <= segment.end_page
         verdict: Literal["confirmed", "dismissed"] = (
             "dismissed" if document_type is segment.dominant_type else "confirmed"
@@ -362,3 +363,9 @@ def _index_confidence(classification: ClassificationOutput | None) -> dict[_Segm
                 "presence": PRESENCE_WORDS[presence.presence_level],
             }
     return confidence_by_segment
+
+
+def _asks_for_document_type(context: IssueContext) -> bool:
+    """Return True if an issue asks for its document's own type, not for a second one."""
+    own_types = (None, context.segment.dominant_type if context.segment else context.issue.document_type)
+    return get_issue_answers(context.issue).effect == "choose_type" and context.issue.document_type in own_types

@@ -650,7 +650,15 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
     def reconstruct_draft(
         self, packet: ClassificationPacket, review: Review, answer: ReviewedClassification | None
     ) -> Draft:
-        draft = Draft.from_packet(packet.model_copy(update={"classification": answer}))
+        draft, agent_draft = (
+            Draft.from_packet(packet.model_copy(update={"classification": classification}))
+            for classification in (answer, packet.classification)
+        )
+        own_shares = (
+            {entry.document_type: entry.overall_share for entry in answer.document_mixture}
+            if answer and review.outcome == "corrected" and "mixture" in review.vouched
+            else None
+        )
         quotes = (
             ExpertQuote(
                 **evidence.model_dump(include={"page", "snippet", "boxes"}), document_type=presence.document_type
@@ -666,7 +674,23 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
             for flag_row in review.segment_flags
             if "flag" in flag_row and flag_row["start_page"] in first_pages
         )
-        return draft.model_copy(update={"flags": flags, "evidence": tuple(quotes)})
+        return draft.model_copy(
+            update={
+                "flags": flags,
+                "evidence": tuple(quotes),
+                "is_redrawn": draft.segments != agent_draft.segments,
+                "is_type_chosen": draft.dominant_type is not agent_draft.dominant_type,
+                "mixture": own_shares,
+                "segment_notes": {
+                    flag_row["start_page"]: flag_row["note"]
+                    for flag_row in review.segment_flags
+                    if "note" in flag_row and flag_row["start_page"] in first_pages
+                },
+                "boundaries_decided": tuple(
+                    sorted(int(part.partition(":")[2]) for part in review.vouched if part.startswith("boundary:"))
+                ),
+            }
+        )
 
     @override
     def build_review_fields(

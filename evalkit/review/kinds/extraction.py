@@ -292,7 +292,11 @@ class FieldReviewCase(ReviewCase):
             raise ReviewRefused(
                 f"the document has no page {expert_answer.page}", code="REVIEW-FIELD", remedy="Select the value again."
             )
-        is_unchanged = is_same_as_agent(expert_answer, agent_value) and not expert_answer.removed
+        is_moved = expert_answer.page is not None and (expert_answer.page, expert_answer.boxes) != (
+            agent_value.page,
+            agent_value.boxes,
+        )
+        is_unchanged = is_same_as_agent(expert_answer, agent_value) and not expert_answer.removed and not is_moved
         return draft.set_field_answer(field_key, None if is_unchanged else expert_answer)
 
     def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
@@ -452,7 +456,9 @@ class ExtractionKind(CaseKind[ExtractionPacket, tuple[ExtractedFields, ...]]):
         self, packet: ExtractionPacket, review: Review, answer: tuple[ExtractedFields, ...] | None
     ) -> Draft:
         changed_fields = find_changed_fields(packet.extracted_fields, answer) if answer else {}
-        return Draft.from_packet(packet).model_copy(update={"fields": changed_fields})
+        return Draft.from_packet(packet).model_copy(
+            update={"fields": changed_fields, "fields_seen": tuple(review.vouched)}
+        )
 
     @override
     def build_review_fields(
