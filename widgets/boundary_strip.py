@@ -1,4 +1,4 @@
-"""Boundary strip: what the foot of one page and the head of the next say in common."""
+"""Boundary strip: the foot of one page above the head of the next."""
 
 from __future__ import annotations
 

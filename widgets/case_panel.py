@@ -253,7 +253,7 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
 
 
 def render_issue_context(context: IssueContext) -> dict[str, Any]:
-    """Build ``CasePanel.context``: the passages that an issue is about, with the match and what differs marked.
+    """Build ``CasePanel.context``: an issue's passages, with match and difference.
 
     A passage is ``{label, paragraphs}``. Without a match there is none, but for a boundary: the text on both sides.
     """

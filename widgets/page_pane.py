@@ -195,7 +195,7 @@ class PagePane(PressCounter):
 
 
 def render_text_lines(page: Page) -> list[list[list[str | int]]]:
-    """Render a page's lines in reading order: ``[text, x0, y0, x1, y1]`` for each word.
+    """Render a page's lines in order: ``[text, x0, y0, x1, y1]`` for each word.
 
     The edges are in ten-thousandths of the page.
     """

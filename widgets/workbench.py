@@ -382,7 +382,7 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ a case
 
     def look_again_at_blind_answer(self, _: Message) -> None:
-        """Open the blind case that was just answered, to be changed beside the program's answer."""
+        """Open the blind case just answered, beside the program's answer."""
         self._open_and_show_case(self.case.packet.case_id, look_again=True)
 
     def _open_and_show_case(self, case_id: str, **options: bool) -> None:
@@ -523,7 +523,7 @@ class Workbench:
         return self.case.is_locked or bool(self._pages_unavailable_reason)
 
     def answer_issue(self, message: Message) -> Draft:
-        """Record an answer to an issue with what follows from it, and show what to answer next."""
+        """Record an answer to an issue with its effect; show what to answer next."""
         issue_id = self.require_known_issue_id(message["issue_id"])
         self.controller.draft = self.controller.answer_issue(issue_id, message["verdict"])
         if place := self.controller.choose_next_place(issue_id):
@@ -625,7 +625,7 @@ class Workbench:
         self._open_next_or_show_queue()
 
     def reply_to_colleague(self, message: Message) -> None:
-        """Reply to the question of the colleague who deferred the case or asks for an opinion."""
+        """Reply to the colleague who deferred the case or asks for an opinion."""
         self.review_session.reply_to_colleague(self.case.packet.case_id, str(message["reason"]))
         self.bar.notice = "Your reply is saved; your colleague sees it in the queue."
 
@@ -639,7 +639,7 @@ class Workbench:
         )
 
     def submit_review_or_ask(self, message: Message, *, validate: bool) -> None:
-        """Submit a validation or the expert's answer; with ``anyway``, although an own verdict denies a part of it."""
+        """Submit a validation or answer; ``anyway``: although an own verdict denies it."""
         question = "" if message.get("anyway") else self.case.find_contradiction(self.draft)
         if question:
             self.segment_editor.question = question

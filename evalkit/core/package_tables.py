@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def load_package_table(package: str, file_name: str) -> dict[str, Any]:
-    """Load a TOML file of a package, unchecked; cached, so do not change what it returns.
+    """Load a package's TOML file, unchecked; cached, so do not change the result.
 
     ``package``: dotted name, such as ``evalkit.grounding``.
     """

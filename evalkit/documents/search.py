@@ -60,7 +60,7 @@ def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, 
 
 
 def group_words_into_lines(words: Iterable[WordPosition]) -> list[list[WordPosition]]:
-    """Group a page's words, in reading order, into the lines in which they are printed."""
+    """Group a page's words, in reading order, into printed lines."""
     lines: list[list[WordPosition]] = []
     for word in words:
         if lines and _is_on_line(enclose_boxes(line_word[2:] for line_word in lines[-1]), word):

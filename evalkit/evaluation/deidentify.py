@@ -54,7 +54,7 @@ _FORMS = {
 
 
 def _expand_forms(pattern: str | Sequence[str]) -> str:
-    """Join the lines of a pattern, and replace each ``(?&name)`` by the form of that name."""
+    """Join a pattern's lines, and replace each ``(?&name)`` by that form."""
     return re.sub(r"\(\?&(\w+)\)", lambda reference: _expand_forms(_FORMS[reference[1]]), "".join(pattern))
 
 

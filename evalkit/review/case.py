@@ -244,7 +244,7 @@ class ReviewCase(ABC):
         return ()
 
     def describe_disagreement(self, draft: Draft) -> dict[str, str]:
-        """Describe how a blind answer differs from the agent's: ``you``, ``program``, ``because``.
+        """Describe how a blind answer differs: ``you``, ``program``, ``because``.
 
         ``because`` is the agent's evidence or reasoning; empty if it gave none. The result is empty if both answers agree.
         """

@@ -1,4 +1,4 @@
-"""What follows from the expert's answers: quotes struck and added, parts vouched for, contradictions.
+"""Effects of the expert's answers: quotes, parts vouched for, contradictions.
 
 Pure functions. Source: contract, rulings 26 and 38.
 """
@@ -47,7 +47,7 @@ class JudgedIssue(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpertAnswers:
-    """An expert's answers to the questions about the agent's answer, and the expert's own quotes."""
+    """An expert's answers about the agent's answer, with the expert's own quotes."""
 
     agent_answer: ClassificationOutput | None
     issues: Sequence[Issue]
@@ -125,7 +125,7 @@ class ExpertAnswers:
     def compare_with_record(
         self, typed_page_ranges: Sequence[tuple[int, int, DocumentType | None]]
     ) -> Iterator[tuple[JudgedIssue, str, bool]]:
-        """Compare the expert's answers about boundaries, types and patients with an answer's segments.
+        """Compare the expert's answers with the segments of an answer.
 
         Each row is an issue, the part that its question is about (``boundary:3``, ``segment:2``, ``patients``, or empty) and
         True if the segments agree with the expert's answer.
@@ -199,7 +199,7 @@ class ExpertAnswers:
         )
 
     def apply_to(self, answer: ClassificationOutput, *, keeps_mixture: bool = False) -> ReviewedClassification:
-        """Strike, add and mark the evidence of an answer that has all types in each segment.
+        """Strike, add and mark evidence in an answer with all types in each segment.
 
         A type whose quotes are all struck is no longer present, and the shares of the others are divided by their sum. The
         type of a segment stays: its evidence is marked as refuted. If a share changes, so does the mixture, unless

@@ -392,7 +392,7 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 def find_changed_fields(
     forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
-    """Find the fields whose status or value changed, and entries that were added or removed.
+    """Find changed fields, and entries that were added or removed.
 
     Returns them as new answers by field key. A value without words of the page has the place that the expert selected.
     """

@@ -1,4 +1,4 @@
-"""The house's own guidelines for reviewers: ``guidelines.md`` in the output folder."""
+"""The house's guidelines for reviewers: ``guidelines.md`` in the output folder."""
 
 from __future__ import annotations
 

@@ -148,13 +148,13 @@ def build_issue_context(
 
 
 def _find_boundary_page(issue: Issue, bundle: DocumentBundle) -> int | None:
-    """Return the page on which a document may begin; None if the issue does not ask this."""
+    """Return the page on which a document may begin; None if this is not asked."""
     is_boundary = get_issue_answers(issue).effect in ("begin_document", "join_document", "decide_boundary")
     return issue.page if is_boundary and issue.page and 2 <= issue.page <= bundle.total_pages else None
 
 
 def _choose_boxes(issue: Issue, bundle: DocumentBundle, boundary_page: int | None) -> tuple[PageBox, ...]:
-    """Choose the boxes to show without a passage: the issue's; for a boundary, the text on both sides."""
+    """Choose the boxes without a passage: the issue's, or both sides of a boundary."""
     if boundary_page is None:
         return () if issue.quote else issue.boxes
     edges = ((boundary_page - 1, slice(-1, None)), (boundary_page, slice(1)))
@@ -176,7 +176,7 @@ def _read_hidden_text(issue: Issue, bundle: DocumentBundle) -> str:
 
 
 def _find_words(text: str, words: str, near: tuple[int, int] = (0, 0)) -> tuple[int, int] | None:
-    """Find some words in a text, as near to a span as possible; None if they are not there."""
+    """Find words in a text, as near to a span as possible; None if absent."""
     pattern = r"\s+".join(map(re.escape, words.split()))
     spans = [match.span() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE) if pattern]
     return min(spans, key=lambda span: max(near[0] - span[1], span[0] - near[1], 0), default=None)

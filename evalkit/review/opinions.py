@@ -243,12 +243,12 @@ class CaseOpinions:
         return review if review in self.list_readable_reviews(deciding_case_id, reviewer) else None
 
     def has_blind_answer(self, case_id: str, reviewer: str) -> bool:
-        """Return True if the reviewer has answered the case before the agent's answer was shown."""
+        """Return True if the reviewer answered before the agent's answer was shown."""
         reviews = (review for _, review in self.numbered_reviews_by_case_id[case_id] if review.reviewer == reviewer)
         return any(review.after and not review.shown.agent for review in reviews)
 
     def compare_with_agent(self, review: Review) -> tuple[Opinion, Opinion]:
-        """Return a reviewer's own answer and the agent's, for a second look after a blind case."""
+        """Return a reviewer's blind answer and the agent's, for a second look."""
         agent_draft = Draft.from_packet(self.base_packet)
         return (
             Opinion("Your answer", self.reconstruct_draft(review), review.outcome, review.correction_notes),

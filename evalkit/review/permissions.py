@@ -17,7 +17,7 @@ ReviewerRole = Literal["expert", "adjudicator", "analyst"]
 
 
 def parse_tasks(text: str) -> tuple[ReviewTask, ...]:
-    """Parse names of tasks, separated by commas. UsageError for an unknown name or none."""
+    """Parse names of tasks, separated by commas; UsageError if one is unknown."""
     names = [name.strip() for name in text.split(",")]
     if not set(names) <= set(get_args(ReviewTask)):
         raise UsageError(

@@ -341,7 +341,7 @@ class QueueList:
         return [build_queue_row(row, self._holder, self._now, self._permissions) for row in page_rows]
 
     def find_next_case_id(self) -> str | None:
-        """Find the first case from the reviewer's place on, or from the top, that the reviewer may decide."""
+        """Find the next case that the reviewer may decide, from the place or the top on."""
         for start, end in ((self.place, self.waiting), (0, min(self.place, self.waiting))):
             for position in range(start, end, _ROWS_PER_PAGE):
                 for row in self.load_rows(position, min(_ROWS_PER_PAGE, end - position)):

@@ -116,7 +116,7 @@ class RecentCase:
 
 
 def compute_case_address(case_id: str) -> str:
-    """Compute the part of a case's URL: 12 hex digits, because a case_id may hold a patient's name."""
+    """Compute a case's address: 12 hex digits, as a case_id may hold a name."""
     return hashlib.sha256(case_id.encode(errors="replace")).hexdigest()[:12]
 
 
@@ -196,7 +196,7 @@ class ReviewSession:
 
     @property
     def queue_query(self) -> QueueQuery:
-        """The filters, order and page of the list, as the reviewer left them in any session."""
+        """Filters, order and page of the list, as the reviewer left them."""
         return QueueQuery.from_message(json.loads(self._place.query))
 
     def choose_queue_query(self, query: QueueQuery) -> None:
@@ -278,14 +278,14 @@ class ReviewSession:
         )
 
     def choose_next_case_id(self) -> str | None:
-        """Choose the next case of the reviewer's list, after the case that the reviewer finished last; None if there is none.
+        """Choose the case after the one finished last in the reviewer's list; or None.
 
         None also for a reviewer who may only read cases.
         """
         return None if self._permissions.is_read_only else self._load_queue_list(self.queue_query).find_next_case_id()
 
     def find_case_id(self, address: str) -> str | None:
-        """Find the case of an address, see ``compute_case_address``; None if there is none."""
+        """Find the case of an address (``compute_case_address``); None if unknown."""
         return next(
             (case_id for case_id in self._index.list_case_ids() if compute_case_address(case_id) == address), None
         )
@@ -308,7 +308,7 @@ class ReviewSession:
         return recent_cases
 
     def reopen_case(self, case_id: str) -> None:
-        """Reopen one of the reviewer's last cases, with the answer that was submitted as the draft.
+        """Reopen one of the reviewer's last cases; the submitted answer is the draft.
 
         ReviewRefused if the case is not among the ten that the reviewer finished last, or cannot be reopened.
         """
@@ -326,7 +326,7 @@ class ReviewSession:
         )
 
     def reply_to_colleague(self, case_id: str, sentence: str) -> None:
-        """Reply to the colleague who deferred the open case, or who asks for this second opinion.
+        """Reply to the colleague who deferred the case or asks for an opinion.
 
         ReviewRefused without a sentence, or if no colleague has asked.
         """

@@ -1,4 +1,4 @@
-"""Typed values: a text is taken whole, or refused with the words that would be lost.
+"""Typed values: taken whole, or refused with the words that would be lost.
 
 A format's normal form keeps only what it knows. A word is accounted for if the normal form changes without it, if it is
 the field's own name, or if it is a filler of the format. Every other word (a negation, a doubt, a second result, another
@@ -169,7 +169,7 @@ _MIN_MISSPELT_LETTERS = 6
 
 
 def parse_typed_text(field: TemplateField, text: str) -> tuple[str | None, str]:
-    """Return a typed text's value, None if it has none, and the words that would be lost, with commas.
+    """Return a typed text's value or None, and the words that would be lost.
 
     The value is the normal form if it accounts for every word; a text with further facts that its format allows is its own
     value. With words that would be lost, there is no value.

@@ -255,7 +255,7 @@ class CaseList:
         facet_values: Mapping[str, str],
         order: str,
     ) -> int:
-        """Count the waiting, not drawn cases before ``case_id`` in a list, even if it is finished.
+        """Count the waiting, not drawn cases before a case, even a finished one.
 
         0 for an unknown case. The list is that of ``list_queue_page`` with the same arguments.
         """
@@ -305,7 +305,7 @@ def _build_task_conditions(tasks: Sequence[str]) -> list[sa.ColumnElement[bool]]
 
 
 def _build_ascending_columns(row: Any, order: str) -> list[sa.ColumnElement[Any]]:
-    """Build the columns of an order so that all ascend; only the first of ``newest`` descends."""
+    """Build an order's columns, all ascending but the first of ``newest``."""
     first_columns = {
         "oldest": [sa.func.coalesce(row.created_at, "~")],
         "newest": [sa.func.coalesce(row.created_at, "")],

@@ -1,4 +1,4 @@
-"""Location of an output folder, a local path or a bucket URL: parse it, open the folder."""
+"""Location of an output folder, a local path or bucket URL: parsing, opening."""
 
 from __future__ import annotations
 

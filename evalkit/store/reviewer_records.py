@@ -1,4 +1,4 @@
-"""What is kept for one reviewer: the place in the list of cases, and replies to questions."""
+"""Records of one reviewer: the place in the list, replies to questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of quotes that an expert refutes: cases by an author who has not read the code.
+"""Quotes that an expert refutes: cases by an author who has not read the code.
 
 From ``tests``: ``python -m benchmarks.refuted_quotes [--half open|sealed]``. Each case is an answer, what an expert does on
 the screen, and the truth that must follow. The words of the cases are translated to the session's calls here: a type that

@@ -1,4 +1,4 @@
-"""What becomes of a typed value: ``python -m benchmarks.typed_values [--half open|sealed]`` (from tests/).
+"""Typed values: ``python -m benchmarks.typed_values [--half open|sealed]``.
 
 The rows are by another author, who has not read the rule: a text typed into a field, and whether it must be taken whole or
 refused. A text wrongly kept loses facts (the grave error); one wrongly refused costs keys. A whole text counts as kept only
@@ -31,7 +31,7 @@ _MONTHS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one typed text."""
+    """Outcome of one typed text."""
 
     row: dict[str, Any]
     value: str | None

@@ -1,4 +1,4 @@
-"""What of a run was slow is measured, and its log tells programs who it was about without telling who that is."""
+"""Times of a run are measured, and its log names no patient."""
 
 from __future__ import annotations
 

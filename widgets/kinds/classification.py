@@ -106,7 +106,7 @@ class ClassificationController(CaseController):
         return self.draft
 
     def add_quote(self, message: Message) -> Draft:
-        """Add a passage that the expert selected or drew as a quote of its document's type."""
+        """Add a selected or drawn passage as a quote of its document's type."""
         try:
             return self.draft.add_quote(
                 ExpertQuote(
@@ -142,7 +142,7 @@ class ClassificationController(CaseController):
         return draft
 
     def decide_boundary(self, message: Message) -> None:
-        """Record whether a document begins on a page in doubt; show the next undecided one."""
+        """Record if a document begins on a page in doubt; show the next doubt."""
         page = int(message["page"])
         self.draft = self.case.answer_boundary(self.draft, page, begins=bool(message["begins"]))
         undecided = [doubt for doubt in self.case.boundary_doubts if not self._is_decided(doubt)]
@@ -183,7 +183,7 @@ class ClassificationController(CaseController):
 
     @override
     def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:
-        """Choose the next required question, or else the first required page that was not seen yet."""
+        """Choose the next required question, else the first required page not yet seen."""
         verdict_by_id = {listed.issue_id: listed.verdict for listed in self.draft.issue_verdicts}
         is_type_open = get_issue_answers(self.case.get_issue_context(issue_id).issue).effect == "choose_type"
         if issue_id not in verdict_by_id or (is_type_open and verdict_by_id[issue_id] == "confirmed"):
@@ -228,7 +228,7 @@ class ClassificationController(CaseController):
         return ()
 
     def set_type_as_answer(self, message: Message) -> Draft:
-        """Set a document's type; it also answers the selected issue if that asks for this type."""
+        """Set a document's type, and answer the selected issue if it asks for it."""
         page, document_type = int(message["page"]), DocumentType(message["type"])
         draft = self.draft.set_segment_type(self.find_segment_index(message), document_type)
         context = self.case.get_issue_context(self.panel.selected) if self.panel.selected else None

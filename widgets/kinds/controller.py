@@ -94,7 +94,7 @@ class CaseController(Protocol):
         """Return the draft with a page, and the target painted with it, recorded as seen."""
 
     def answer_issue(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None) -> Draft:
-        """Return the draft with a verdict on an issue and its effect; None takes both back."""
+        """Return the draft with a verdict and its effect; None takes both back."""
         return self.draft.set_issue_verdict(issue_id, verdict)
 
     def choose_next_place(self, issue_id: str) -> tuple[int, str] | None:

@@ -1,4 +1,4 @@
-"""Selection of documents to purge (by age, by patient, restored), or to keep out of runs."""
+"""Selection of documents to purge or to keep out of runs."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ class ClassificationReviewCase(ReviewCase):
     @cached_property
     @override
     def boundary_doubts(self) -> tuple[BoundaryDoubt, ...]:
-        """The pages with an issue about a boundary, and those where the page ranges do not fit; none in a blind case."""
+        """Pages where a boundary is in doubt or ranges do not fit; none if blind."""
         if self.is_blind:
             return ()
         issue_ids = {
@@ -257,7 +257,7 @@ class ClassificationReviewCase(ReviewCase):
         return tuple(BoundaryDoubt(page, issue_ids.get(page), page in self._seams_by_page) for page in pages)
 
     def answer_boundary(self, draft: Draft, page: int, *, begins: bool | None) -> Draft:
-        """Record the expert's answer to a doubt: boundary, verdicts, and that its issues were seen.
+        """Record the answer to a boundary doubt: boundary, verdicts, issues seen.
 
         None takes the answer back. NotFound if no document's beginning on this page is in doubt.
         """
@@ -283,7 +283,7 @@ class ClassificationReviewCase(ReviewCase):
         return draft.model_copy(update={"boundaries_decided": tuple(decided)})
 
     def _draw_boundary(self, draft: Draft, page: int, begins: bool) -> Draft:
-        """Decide a boundary; the document that begins there has the type that the program gave it."""
+        """Decide a boundary; a document that begins there has the program's type."""
         seam, starts = self._seams_by_page.get(page), [segment.start_page for segment in draft.segments]
         draft = draft.decide_boundary(
             page, begins=begins, next_start=seam.next_start if seam and seam.next_start > page else None
@@ -370,7 +370,7 @@ class ClassificationReviewCase(ReviewCase):
         yield RecordLine(f"You vouch for: {part_words}{quote_words}", "vouch")
 
     def _get_answers(self, draft: Draft) -> ExpertAnswers:
-        """Get what the draft says about the agent's answer; a type that is not there is removed."""
+        """Get the draft's answers about the agent's answer; denied types are removed."""
         return ExpertAnswers(
             self.packet.classification,
             self.packet.issues,
@@ -454,7 +454,7 @@ class ClassificationReviewCase(ReviewCase):
 
     @cached_property
     def _is_refitted(self) -> bool:
-        """True if the program's page ranges did not fit the file, so that no answer equals the program's."""
+        """True if the program's page ranges did not fit the file."""
         answer = self.packet.classification
         segments = sorted(answer.segments if answer else (), key=lambda segment: segment.start_page)
         return bool(fit_segments_to_file(segments, self.packet.total_pages)[0]) and not is_gapless(
@@ -514,12 +514,12 @@ class ClassificationReviewCase(ReviewCase):
         return parts | {"dominant_type"} if not parts or "segments" in parts else parts
 
     def _corrects_only_evidence(self, draft: Draft) -> bool:
-        """Return True if the expert says that a type is not there, in an answer that can be validated."""
+        """Return True if an answer that can be validated has a type that is denied."""
         return bool(self._get_answers(draft).removed_types) and self._unvalidatable_reason is None
 
 
 def _describe_evidence(before: ClassificationOutput, answers: ExpertAnswers) -> tuple[list[RecordLine], str]:
-    """Describe types that lose all quotes or are removed, and how many quotes the expert vouches for."""
+    """Describe types without quotes or removed, and the quotes vouched for."""
     after = answers.apply_to(before)
     lines: list[RecordLine] = []
     for segment_before, segment in zip(before.segments, after.segments, strict=True):
