@@ -79,7 +79,9 @@ def p95(values: list[float]) -> float:
 
 def kernel_memory(server: int) -> float:
     kernels = [
-        one for one in psutil.Process(server).children(recursive=True) if "evalkit.serving.kernel" in one.cmdline()
+        one
+        for one in psutil.Process(server).children(recursive=True)
+        if one.status() != psutil.STATUS_ZOMBIE and "evalkit.serving.kernel" in one.cmdline()
     ]
     return max(one.memory_full_info().pss for one in kernels) / 2**20
 
