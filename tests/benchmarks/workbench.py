@@ -110,7 +110,7 @@ def workbench(table: Table) -> None:
                 name = issues[(turn + 1) % len(issues)]
                 began = time.perf_counter()
                 screen.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()
-                screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"] .ek-context')
+                screen.page.wait_for_selector(f'.ek-selected[data-issue="{name}"] .ek-context', state="attached")
                 turns.append(1000 * (time.perf_counter() - began))
             screen.close()
         browser.close()
