@@ -109,7 +109,7 @@ class V2ConsistencyChecker:
         """Return the issues of V2's rules, numbered from V2-0001."""
         stated_doubts = get_stated_beginning_probabilities(classification.self_evaluation)
         issues = [
-            *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
+            *find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
             *_check_doubted_boundaries(classification, bundle),
             *(issue for issue in find_boundary_issues(classification, bundle) if issue.page not in stated_doubts),
             *find_page_order_issues(classification, bundle),
@@ -142,7 +142,10 @@ def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
     yield from _check_share_sum(answer, answer.document_mixture, None)
 
 
-def _find_consistency_issues(answer: ClassificationOutput, total_pages: int, min_confidence: float) -> Iterator[Issue]:
+def find_consistency_issues(
+    answer: ClassificationOutput, total_pages: int, min_confidence: float = MIN_CONFIDENCE
+) -> Iterator[Issue]:
+    """Raise the issues for which no page has to be read: page ranges, types and shares."""
     yield from find_share_sum_issues(answer)
     for segment in answer.segments:
         yield from _check_segment_dominant_type(segment)

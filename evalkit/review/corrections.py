@@ -29,8 +29,8 @@ from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import (
     EXPERT_QUESTION_CODES,
     TIE_TOLERANCE,
-    V2ConsistencyChecker,
     choose_tie_winner,
+    find_consistency_issues,
 )
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
@@ -263,7 +263,9 @@ def find_rule_violations(
     vouched_set = frozenset(vouched_parts)
     issues = [
         *V1SchemaValidator().validate(classification, bundle),
-        *V2ConsistencyChecker().validate(classification, bundle),
+        *find_consistency_issues(
+            classification, bundle.total_pages
+        ),  # what the pages ask, the expert answers (ruling 37)
     ]
     return [
         issue

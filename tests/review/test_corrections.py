@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -381,3 +382,12 @@ def test_a_tie_goes_to_the_report_with_as_many_pages(build: Any) -> None:
         None, four, segments=[(1, 2, "Other"), (3, 4, "Radiology Report")], vouched_parts=CLASSIFICATION_PARTS
     )
     assert after.dominant_type_overall == "Radiology Report"
+
+
+def test_rules_of_truth_read_no_page(build: Any) -> None:
+    """Opening a case of 500 pages must not read them all: what pages ask, the expert answers."""
+    answer = build.answer(
+        [build.segment(1, 1, 400, "Other"), build.segment(2, 402, 500, "Other")], {"Other": 1.0}, "Other"
+    )
+    pages_unread: Any = SimpleNamespace(total_pages=500)
+    assert [issue.code for issue in find_rule_violations(answer, pages_unread, CLASSIFICATION_PARTS)] == ["V2-PAGE-GAP"]
