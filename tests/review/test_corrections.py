@@ -124,7 +124,7 @@ def test_a_question_to_the_expert_refuses_no_validation(
     answer = build.single("Other", pages=5)
     for raised, is_refused in ((code, False), ("V2-ANOTHER", True)):
         issue = Issue.create("V2", raised, IssueSeverity.BLOCKER, "a question", segment_index=1, page=1)
-        monkeypatch.setattr(V2ConsistencyChecker, "validate", lambda *_, raised=issue: [raised])
+        monkeypatch.setattr("evalkit.review.corrections.find_consistency_issues", lambda *_, raised=issue: [raised])
         assert bool(find_rule_violations(answer, five, CLASSIFICATION_PARTS)) is is_refused
         if is_refused:
             with pytest.raises(ReviewRefused, match=raised):
