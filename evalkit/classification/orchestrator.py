@@ -202,7 +202,8 @@ class RetryOrchestrator:
                     fingerprint=hash_repairable_parts(answer),
                     issues=tuple(issue.issue_id for issue in raised_issues),
                     repairs=tuple(repairs),
-                    normalised=() if attempts else tuple(question_cache.changes),
+                    # Sorted: the verifiers answer side by side, in any order.
+                    normalised=() if attempts else tuple(sorted(question_cache.changes)),
                 )
             )
             if verdict.decision is not Decision.AUTO_RETRY:

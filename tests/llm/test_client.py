@@ -316,7 +316,7 @@ def test_harmless_spellings_of_models_are_read_and_listed() -> None:
         first, again = (asyncio.run(evaluated(asked(server, ledger=Ledger(journal)))) for _ in range(2))
         assert len(server.calls) == 4
     assert first.verdict.decision == "AUTO_ACCEPT"
-    assert sorted(first.attempts[0].normalised) == [
+    assert list(first.attempts[0].normalised) == [
         "V2: a bare list read as findings",
         "V3: a bare list read as findings",
         "V3: text around the JSON left out",

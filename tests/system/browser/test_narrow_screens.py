@@ -12,12 +12,14 @@ from system.browser.small_cases import CaseQueue
 
 Login = Callable[..., Screen]
 
-SLOW_PICTURES = """() => {
+# Set before the case is opened: the pane fetches pages ahead, and a page that it holds is painted at once.
+SLOW_LAST_PAGE = """() => {
     const decode = HTMLImageElement.prototype.decode;
-    const arrived = new Promise((resolve) => {
-        window.arrive = () => { HTMLImageElement.prototype.decode = decode; resolve(); };
-    });
-    HTMLImageElement.prototype.decode = async function () { await arrived; return decode.call(this); };
+    const arrived = new Promise((resolve) => { window.arrive = resolve; });
+    HTMLImageElement.prototype.decode = async function () {
+        if (this.alt === "page 3") await arrived;
+        return decode.call(this);
+    };
 }"""
 ARRIVE = "window.arrive()"
 TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((node) =>
@@ -29,16 +31,21 @@ TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((node) =>
 def resize(screen: Screen, width: int) -> None:
     screen.page.set_viewport_size({"width": width, "height": 800})
     screen.page.wait_for_function("width => document.documentElement.clientWidth === width", arg=width)
+    # The scripts and container styles answer to the new width a frame later.
+    screen.page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+    )
 
 
 @pytest.fixture
 def start(login: Login, case_queue: CaseQueue, small_run_output: Path) -> Callable[..., Screen]:
     """Gives the screen of a small case of that name, three pages of one document, at a width."""
 
-    def begin(name: str, width: int = 1440) -> Screen:
+    def begin(name: str, width: int = 1440, before_opening: str = "() => {}") -> Screen:
         case_queue.put(small_run_output, "one_document", name)
         screen = login()
         screen.button("Refresh").click()
+        screen.page.evaluate(before_opening)
         screen.open(name)
         screen.page.wait_for_selector(".ek-pane[data-painted]")
         resize(screen, width)
@@ -138,8 +145,7 @@ def test_rare_keys_work_while_more_is_closed(start: Callable[..., Screen]) -> No
 
 
 def test_a_deciding_key_waits_for_the_page(start: Callable[..., Screen]) -> None:
-    screen = start("n_waits")
-    screen.page.evaluate(SLOW_PICTURES)
+    screen = start("n_waits", before_opening=SLOW_LAST_PAGE)
     screen.page.keyboard.press("End")
     screen.page.keyboard.press("2")
     screen.page.wait_for_timeout(500)
@@ -150,8 +156,7 @@ def test_a_deciding_key_waits_for_the_page(start: Callable[..., Screen]) -> None
 
 
 def test_a_deciding_key_without_page_says_so(start: Callable[..., Screen]) -> None:
-    screen = start("n_drops")
-    screen.page.evaluate(SLOW_PICTURES)
+    screen = start("n_drops", before_opening=SLOW_LAST_PAGE)
     screen.page.keyboard.press("End")
     screen.page.keyboard.press("2")
     expect(screen.page.locator(".ek-slow")).to_have_text("The page was still loading: press again.")
