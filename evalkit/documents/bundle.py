@@ -11,11 +11,12 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, pairwise
+from operator import not_
 from sys import intern
 from typing import Any, Literal, Self, TypeVar, overload
 
-from pydantic import GetCoreSchemaHandler, model_validator
+from pydantic import Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
 from evalkit.core.records import StrictRecord
@@ -213,6 +214,11 @@ class Page(StrictRecord):
     """Position of each word of ``text`` whose place on the page is known."""
     confidences: tuple[int, ...] = ()
     """OCR's confidence in each word of ``words``, 0..100; empty without OCR."""
+    doubtful: tuple[int, ...] = Field(default=(), exclude_if=not_)
+    """Positions in ``words``, ascending, of words whose reading is in doubt: a second OCR engine read them differently,
+    or there is no second reading and the first engine was not sure."""
+    second_readings: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """What the second engine read for each of ``doubtful``; empty where it read nothing or was not asked."""
     quality: float | None = None
     """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
     problems: tuple[str, ...] = ()
@@ -222,6 +228,16 @@ class Page(StrictRecord):
     is no such picture."""
     identifiers: tuple[Identifier, ...] = ()
     """Patient facts and the date of the page, from the top of the page down: at most one of each kind and issuer."""
+
+    @model_validator(mode="after")
+    def _check_doubtful_words(self) -> Self:
+        if not self.doubtful and not self.second_readings:
+            return self
+        if len(self.doubtful) != len(self.second_readings):
+            raise ValueError("doubtful and second_readings must have the same length")
+        if not all(low < high for low, high in pairwise((-1, *self.doubtful, len(self.words)))):
+            raise ValueError("doubtful must be ascending positions in words")
+        return self
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:

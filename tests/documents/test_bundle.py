@@ -5,13 +5,13 @@ import pickle
 from typing import Any
 
 import pytest
-from builders import document
+from builders import document, page
 from hypothesis import given
 from hypothesis import strategies as st
 from places import open_folder
 from pydantic import ValidationError
 
-from evalkit.documents.bundle import DocumentBundle, PackedWords, compact_page_json_in_place
+from evalkit.documents.bundle import DocumentBundle, PackedWords, Page, compact_page_json_in_place
 from evalkit.errors import StoreError
 from evalkit.review.loaders import read_bundle
 from evalkit.store import OutputFolder, bundle_file_name
@@ -96,3 +96,29 @@ def test_only_words_are_packed() -> None:
     }
     assert compact_page_json_in_place({"text": "words"}) == {"text": "words"}
     assert compact_page_json_in_place({"words": [[0, 1]]}) == {"words": [[0, 1]]}
+
+
+@pytest.mark.parametrize(
+    ("doubtful", "second_readings", "is_valid"),
+    [
+        ((), (), True),
+        ((0, 2), ("5.2", ""), True),
+        ((0,), (), False),
+        ((), ("5.2",), False),
+        ((2, 0), ("a", "b"), False),
+        ((1, 1), ("a", "b"), False),
+        ((3,), ("a",), False),
+        ((-1,), ("a",), False),
+    ],
+)
+def test_doubtful_words_are_ascending_and_on_the_page(
+    doubtful: tuple[int, ...], second_readings: tuple[str, ...], is_valid: bool
+) -> None:
+    fields = page(1, "Size 5.2 cm").model_dump() | {"doubtful": doubtful, "second_readings": second_readings}
+    if is_valid:
+        checked = Page.model_validate(fields)
+        assert ("doubtful" in checked.model_dump()) == bool(doubtful)
+        assert Page.model_validate_json(checked.model_dump_json()) == checked
+    else:
+        with pytest.raises(ValidationError):
+            Page.model_validate(fields)
