@@ -706,7 +706,7 @@ def test_time_begins_anew_with_each_slice(server: DocumentAiServer) -> None:
     ("data", "code"),
     [
         (b"", "READER-EMPTY"),
-        (b"<!doctype html><p>Carcinoma</p>", "READER-NOT-PDF"),
+        (b"PK\3\4" + bytes(50), "READER-NOT-PDF"),
         (locked("o", "secret"), "READER-ENCRYPTED"),
         (ONE[:400], "READER-DAMAGED"),
         (tree(2_000_000_000, "3 0 R"), "READER-TOO-MANY-PAGES"),
