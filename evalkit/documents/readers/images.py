@@ -53,7 +53,7 @@ def convert_picture(content: bytes, name: str) -> ConvertedFile:
 
 
 FORMAT = define_converted_format(
-    "TIFF, JPEG or PNG",
+    "TIFF, JPEG, PNG",
     (".tif", ".tiff", ".jpg", ".jpeg", ".png"),
     lambda content: content.startswith(_SIGNATURES),
     convert_picture,

@@ -20,7 +20,7 @@ from evalkit.documents.html_layout import lay_out_html
 _MAX_CHARACTERS = 3_000_000
 _DETECTION_BYTES = 65_536
 #: Characters that no text has, and the beginnings of formats that look like text but whose commands are no words.
-_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]|%PDF-")
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]|%PDF-|\bendobj\b")
 _MARKUP_BEGINNINGS = ("{\\rtf", "<?xml", "<ClinicalDocument", "%!PS")
 #: Columns of a line, with a step of the tabulator of eight, and the most columns of a page.
 _TAB_SIZE, _MAX_COLUMNS = 8, 132
