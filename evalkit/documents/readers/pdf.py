@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 #: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
 #: bundle.
-LAYOUT_VERSION = 11
+LAYOUT_VERSION = 12
 #: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.
@@ -49,7 +49,7 @@ _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 def get_local_reader_version(engine_version: str | None = None) -> str:
     """Return name and version of the local reader, with those of its OCR engine.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``engine_version`` is the OCR engine's name and
+    For example ``pymupdf 1.28.2 layout 12, tesseract 5.3.0 eng``. ``engine_version`` is the OCR engine's name and
     version; None without OCR. Does not load PyMuPDF.
     """
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
