@@ -335,7 +335,7 @@ def ole(streams: dict[str, bytes]) -> bytes:
 def mail(head: str, body: str | bytes = "") -> bytes:
     """Write a mail with network line ends."""
     top = head.strip().replace("\n", "\r\n").encode("utf-8") + b"\r\nMIME-Version: 1.0\r\n"
-    return top + (body if isinstance(body, bytes) else body.replace("\n", "\r\n").encode("utf-8"))
+    return top + (body if isinstance(body, bytes) else body.replace("\r\n", "\n").replace("\n", "\r\n").encode("utf-8"))
 
 
 def part(kind: str, content: bytes, *more: str) -> str:
