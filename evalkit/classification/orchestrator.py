@@ -442,8 +442,19 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise READER issues: unreadable or blank pages, pictures, a repaired file."""
-    if unreadable_pages := bundle.unreadable_pages:
+    """Raise READER issues: unreadable or blank pages, pictures, a slow or repaired file."""
+    if bundle.is_too_slow:
+        yield Issue.create(
+            "reader",
+            "READER-TOO-SLOW",
+            IssueSeverity.MAJOR,
+            f"The file takes too long to read: none of its {bundle.total_pages} pages was read",
+            location="document",
+            suggested_fix="Read the pages yourself, or print the file to a new PDF and run that",
+            page=1,
+            facts={"total": bundle.total_pages},
+        )
+    elif unreadable_pages := bundle.unreadable_pages:
         problems = dict.fromkeys(
             problem for page_number in unreadable_pages for problem in bundle.page(page_number).problems
         )

@@ -258,6 +258,8 @@ class DocumentBundle(StrictRecord):
     """Names and versions of all readers of the run, joined by commas."""
     is_repaired: bool = False
     """True if the file was damaged and could be opened only after a repair: content may be missing."""
+    is_too_slow: bool = Field(False, exclude_if=not_)
+    """True if the file could not be read within the time limits, so that no page was read."""
     total_pages: int
     processing_timestamp: str
     """Time at which the file was read (ISO 8601, UTC)."""

