@@ -23,7 +23,10 @@ _PAGE_WIDTH, _PAGE_HEIGHT, _MARGIN = 595, 842, 45
 _MAX_PAGE_WIDTH = 14_400
 _STYLE = (
     "body{font-family:sans-serif;font-size:10pt;line-height:1.3}"
-    "p,li,td,th,div{overflow-wrap:break-word}"
+    "p,li,div{overflow-wrap:break-word}"
+    "td *,th *{overflow-wrap:normal}"  # else columns become narrower than their words
+    ".unbroken{white-space:nowrap}"
+    ".page-break{page-break-before:always}"
     "table{border-collapse:collapse}"
     "td,th{border:1px solid #777;padding:2px 5px;text-align:left;vertical-align:top}"
     "pre{font-family:monospace;white-space:pre-wrap;overflow-wrap:break-word}"
@@ -57,6 +60,7 @@ _HIDING_STYLE = re.compile(
 _CSS_COMMENT_OR_MEDIA = re.compile(r"(?s)/\*.*?\*/|@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 _CSS_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
 _CSS_DISPLAY = re.compile(r"(?i)(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)")
+_TAG_OR_BREAKABLE_WORD = re.compile(r"(<[^>]*>)|(?<![^\s>])([^\s<>/-]{1,30}[/-][^\s<>]{1,30})(?![^\s<])")
 #: Deeper elements are laid out as if they were at this depth, because MuPDF shows nothing of them.
 _MAX_DEPTH = 60
 #: A smaller share of the characters than this on the pages means that the layout lost some.
@@ -87,8 +91,9 @@ def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
     """
     if not root.text_content().strip() and root.find(".//img") is None:
         raise build_empty_error(name)
-    # MuPDF decodes entities twice.
+    # MuPDF decodes entities twice, and breaks lines after slashes and hyphens, where units and numbers must be whole.
     markup = lxml.html.tostring(root, encoding="unicode").replace("&amp;", "&amp;amp;")
+    markup = _TAG_OR_BREAKABLE_WORD.sub(lambda m: m[1] or f'<span class="unbroken">{m[2]}</span>', markup)
     document, needed_width = _draw_pages(markup, styles, name, _PAGE_WIDTH)
     if needed_width > _PAGE_WIDTH + 1:
         if needed_width > _MAX_PAGE_WIDTH:
