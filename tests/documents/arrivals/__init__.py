@@ -1,0 +1,1 @@
+"""Files as they arrive at hospitals, sound and nasty, with what must become of each."""
