@@ -35,6 +35,7 @@ _MAX_FILE_BYTES = 16 * 1024**2
 #: The five document types; ``classification/types.toml`` defines them.
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
 _ModelName = Annotated[str, Field(min_length=1)]
+_LanguageCode = Annotated[str, Field(pattern="^[a-z]{2}$")]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -308,21 +309,25 @@ class Settings(BaseSettings):
     """The PostgreSQL database of open cases, drafts, stored model answers and the index:
     ``postgresql://USER@HOST/NAME``. None: ``evalkit.sqlite`` in the output folder."""
     workers: int = Field(0, ge=0, le=256)
-    """Number of processes that read PDFs; 0: one per processor core."""
+    """Number of processes that read PDFs, or of pages of one PDF that are recognised at a time; 0: one per processor
+    core."""
     executor: Annotated[str, AfterValidator(_validate_executor)] = LOCAL_EXECUTOR
     """The machines that read PDFs: ``local`` (this machine), or the workers of a Dask scheduler,
     ``dask://HOST:PORT``."""
     log_format: Literal["text", "json"] = "text"
     """The format of the log of the command line; ``json``: one JSON object in each line."""
     read_seconds: int = Field(300, ge=1, le=86_400)
-    """Seconds that reading one PDF may take; with OCR, the limit applies from each recognised page to the next."""
+    """Seconds of processor time that reading one PDF may take; with OCR, from each recognised page to the next."""
     read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
     """Megabytes of address space that the process reading one PDF may use; 0: no limit."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
     """The OCR engine for scanned pages; ``auto``: tesseract, or RapidOCR if tesseract is not installed; ``none``: no
     OCR."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
-    """Seconds that OCR of one page may take each time that the page is recognised."""
+    """Seconds of processor time that OCR of one page may take each time that the page is recognised."""
+    languages: tuple[_LanguageCode, ...] = Field(("en",), min_length=1)
+    """ISO 639-1 codes of the languages that documents may be in; a person decides each document with a page in another
+    language. evalkit's rules know English only."""
     reader: Literal["local", "documentai"] = "local"
     """The reader of PDFs: ``local`` (evalkit's own reader) or ``documentai`` (Google Document AI)."""
     documentai_processor: str | None = None

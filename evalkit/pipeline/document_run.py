@@ -29,11 +29,12 @@ from evalkit.pipeline.audit.sampling import get_inclusion_probability, is_drawn_
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
+    create_and_save_unread_bundle,
     load_bundle_if_current,
     log_and_wrap_unexpected_error,
     read_document_and_save_bundle,
 )
-from evalkit.pipeline.executor.protocol import Executor, ReaderConfig
+from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor, ReaderConfig
 from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import FieldExtractionPipeline, load_or_extract_and_publish_fields
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
@@ -74,7 +75,7 @@ log = logging.getLogger(__name__)
 
 #: Codes of errors that may not occur again when the document is processed again.
 _TRANSIENT_ERROR_CODES = frozenset(
-    {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
+    {"READER-CRASHED", "READER-MEMORY", "READER-TIMEOUT", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
 ) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
 
 
@@ -316,7 +317,7 @@ class _DocumentRun:
         seconds_by_step: dict[str, float] = {}
         bundle = await run_uninterrupted_storage_operation(self._output_folder, self._load_earlier_bundle, source)
         if bundle is None:
-            read_outcome = await read_document_and_save_bundle(self._output_folder, source, executor, started_at)
+            read_outcome = await self._read_or_give_up_and_save(source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
@@ -340,6 +341,29 @@ class _DocumentRun:
         usage = self._model_session.ledger.get_usage_in_this_run(bundle.sha256)
         return summarise_result(
             result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
+        )
+
+    async def _read_or_give_up_and_save(
+        self, source: SourceDocument, executor: Executor, started_at: str
+    ) -> BundleWithTimings:
+        """Read a document and save its bundle, which has unread pages if reading takes too long.
+
+        If only the clock ran out, the next run tries once more, before a person gets the document. DocumentError as
+        ``read_document_and_save_bundle``.
+        """
+        try:
+            return await read_document_and_save_bundle(self._output_folder, source, executor, started_at)
+        except DocumentError as error:
+            earlier_result = load_if_intact(read_result, self._output_folder, source.doc_id)
+            is_second_timeout = (
+                error.code == "READER-TIMEOUT"
+                and isinstance(earlier_result, DocumentFailure)
+                and (earlier_result.error.code, earlier_result.sha256) == (error.code, source.sha256)
+            )
+            if error.code != "READER-TOO-SLOW" and not is_second_timeout:
+                raise
+        return await create_and_save_unread_bundle(
+            self._output_folder, source, executor, started_at, self._reader_config.reader_version
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:

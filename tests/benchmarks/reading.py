@@ -166,7 +166,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
     """Wall time of one reading process and of two, on the same files."""
 
     def wall(workers: int) -> float:
-        with ReaderPool(workers, ReaderConfig(timeout_seconds=600)) as readers:
+        with ReaderPool(workers, ReaderConfig(processor_seconds=600)) as readers:
 
             async def each(chosen: Sequence[Path]) -> None:
                 await asyncio.gather(

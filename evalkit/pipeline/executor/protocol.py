@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.readers import resolve_reader_version
+from evalkit.errors import ExecutorError
 
 if TYPE_CHECKING:
     from evalkit.documents.ocr import OcrEngineName
@@ -17,20 +18,29 @@ ArgumentT = TypeVar("ArgumentT")
 OutcomeT = TypeVar("OutcomeT")
 
 
+class InterruptedReadError(ExecutorError):
+    """Reading a document broke off: the process died, or a limit was reached.
+
+    The document is read again, alone, when all others are read.
+    """
+
+
 class ReaderConfig(NamedTuple):
     """Configuration of the PDF reader: its engine and its limits."""
 
-    timeout_seconds: int
-    """Time limit in seconds for one file; it starts again with each page that OCR recognises and each part sent to
-    Document AI."""
+    processor_seconds: int
+    """Seconds of processor time that the reading process may take for one file; they start again with each page that
+    OCR recognises and each part sent to Document AI."""
     ocr_engine: OcrEngineName = "none"
     """The OCR engine for scanned pages."""
     ocr_page_seconds: int = 30
-    """Time limit in seconds for one attempt to recognise a page."""
+    """Seconds of processor time that one attempt to recognise a page may take."""
     documentai: DocumentAiReader | None = None
     """The Document AI reader that reads instead of this machine; None to read here."""
     memory_limit_mb: int = 0
     """Megabytes of address space that reading one file may take; 0: no limit."""
+    hang_factor: int = 10
+    """A file hangs if it takes this many times ``processor_seconds`` by the clock."""
 
     @property
     def reader_version(self) -> str:
@@ -55,12 +65,23 @@ class Executor(Protocol):
     No language model is asked in these steps, except on this machine.
     """
 
+    reads_alone: bool
+    """True if nothing else is being read: what breaks off now is an error of the document."""
+
     @property
     def max_in_flight(self) -> int:
         """Number of documents to process at once so that no worker is idle; it may change."""
 
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
-        """Read a PDF. DocumentError if the PDF cannot be read, or crashes the reader."""
+        """Read a document. DocumentError if it cannot be read, or crashes the reader.
+
+        READER-TOO-SLOW if it takes more processor time than allowed, READER-TIMEOUT if only the clock ran out, which is
+        the machine's fault. Unless ``reads_alone``, InterruptedReadError instead of these two and of READER-CRASHED and
+        READER-MEMORY.
+        """
+
+    async def count_pages(self, path: Path) -> int:
+        """Return the number of a PDF's pages; 1 if they cannot be counted."""
 
     async def run_step(
         self,

@@ -1,10 +1,11 @@
-"""Pool of processes that read PDFs: MuPDF is not thread-safe, and can crash."""
+"""Pool of processes that read documents: MuPDF is not thread-safe, and can crash."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -20,9 +21,17 @@ from loky.process_executor import BrokenProcessPool
 from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.readers import read_document
 from evalkit.errors import DocumentError
-from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig
+from evalkit.pipeline.executor.protocol import (
+    ArgumentT,
+    BundleWithTimings,
+    Executor,
+    InterruptedReadError,
+    OutcomeT,
+    ReaderConfig,
+)
 from evalkit.pipeline.executor.resource_limits import limit_process_resources
 
 if TYPE_CHECKING:
@@ -38,20 +47,74 @@ T = TypeVar("T")
 _IN_FLIGHT_PER_WORKER = 3
 #: Seconds between a worker's checks that the run is still alive.
 _PARENT_POLL_SECONDS = 2
-_MEMORY_ERROR_CODE = "READER-MEMORY"
+#: Seconds between checks of a dead process's exit code, and the most checks: on a busy machine the system is slow, too.
+_EXIT_POLL_SECONDS, _MAX_EXIT_POLLS = 0.05, 200
+_MEMORY_ERROR_CODE, _TIMEOUT_ERROR_CODE = "READER-MEMORY", "READER-TIMEOUT"
+_DeathReason = tuple[str, str, str]
+#: Code, message and remedy by the signal that ended a reading process: those of its two timers.
+_TIMER_DEATHS: dict[int | None, _DeathReason] = {
+    -signal.SIGPROF: (
+        "READER-TOO-SLOW",
+        "{file} takes more than {seconds} s of processor time to read",
+        "Print the file to a new PDF, and run the new PDF; or raise the setting read_seconds.",
+    ),
+    -signal.SIGALRM: (
+        "READER-TIMEOUT",
+        "{file} was not read within {clock_seconds} s: this machine hangs or has too much to do",
+        "Run the file again when the machine has less to do.",
+    ),
+}
+_CRASH: _DeathReason = (
+    "READER-CRASHED",
+    "{file} crashed the process that read it",
+    "Print the file to a new PDF, and run the new PDF.",
+)
+
+
+class WorkerDeathError(Exception):
+    """The process that ran a function died.
+
+    ``exit_code`` is negative if a signal ended it; None if unknown.
+    """
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(exit_code)
+        self.exit_code = exit_code
+
+
+class WorkerShare(NamedTuple):
+    """Share of a document in the workers of its pool."""
+
+    busy_count_path: str
+    """File with the number of documents that the pool is reading: its processes share nothing else."""
+    worker_count: int
+
+    def count_workers(self) -> int:
+        """Return the number of workers that the document may use now: at least its own."""
+        return max(self.worker_count // int(Path(self.busy_count_path).read_bytes() or 1), 1)
 
 
 class ReaderPool(Executor):
     """Executor with a pool of reading processes on this machine.
 
-    The processes end with the pool, and with the run if the run is killed.
+    Each document has a process of its own while it is read, so that a crash concerns this document only. The processes
+    end with the pool, and with the run if the run is killed.
     """
 
-    def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
-        """Create a pool of ``worker_count`` processes."""
+    def __init__(self, worker_count: int, reader_config: ReaderConfig, *, page_worker_count: int = 0) -> None:
+        """Create a pool of ``worker_count`` processes; each starts with the first document that needs it.
+
+        ``page_worker_count`` pages, if more than ``worker_count``, are recognised at a time when fewer documents are
+        being read.
+        """
+        self.reads_alone = True
         self._worker_count = worker_count
         self._reader_config = reader_config
-        self._process_pool = create_process_pool(worker_count)
+        self._free_workers = asyncio.Semaphore(worker_count)
+        self._idle_pools: list[ProcessPoolExecutor] = []
+        self._busy_pools: set[ProcessPoolExecutor] = set()
+        self._busy_count_file = tempfile.NamedTemporaryFile(prefix="evalkit-", buffering=0)  # noqa: SIM115 - closed with the pool
+        self._worker_share = WorkerShare(self._busy_count_file.name, max(page_worker_count, worker_count))
 
     @property
     @override
@@ -60,11 +123,17 @@ class ReaderPool(Executor):
 
     @override
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
-        return await await_read_result(
-            self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, processing_timestamp),
-            path.name,
-            self._reader_config.timeout_seconds,
-        )
+        if self.reads_alone:
+            self._end_idle_processes()  # memory may be left over from earlier files
+        pending_read = self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, processing_timestamp)
+        return await await_read_result(pending_read, path.name, self._reader_config, reads_alone=self.reads_alone)
+
+    @override
+    async def count_pages(self, path: Path) -> int:
+        try:
+            return await self.run_in_worker(_count_pages_with_limits, self._reader_config, path)
+        except (WorkerDeathError, DocumentError, OSError, MemoryError):
+            return 1
 
     @override
     async def run_step(
@@ -78,33 +147,47 @@ class ReaderPool(Executor):
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run a function in one of the processes, and return its outcome.
+        """Run a function in a process of its own, and return its outcome.
 
-        BrokenProcessPool if the function crashes its process twice.
+        WorkerDeathError if the process dies.
         """
-        process_pool = self._process_pool
-        try:
-            return await _submit_to_pool(process_pool, function, *arguments)
-        except BrokenProcessPool:
-            if self._process_pool is process_pool:
-                self._process_pool = create_process_pool(self._worker_count)
-        except DocumentError as error:
-            if error.code != _MEMORY_ERROR_CODE:
+        async with self._free_workers:
+            process_pool = self._idle_pools.pop() if self._idle_pools else create_process_pool(1)
+            self._busy_pools.add(process_pool)
+            self._write_busy_count()
+            is_reusable = False
+            try:
+                future = process_pool.submit(_run_function, self._worker_share, function, *arguments)
+                processes = list(process_pool._processes.values())  # noqa: SLF001 - the errors of loky name no exit code
+                outcome: T = await asyncio.wrap_future(future)
+                is_reusable = True
+                return outcome
+            except BrokenProcessPool:
+                raise WorkerDeathError(await _await_exit_code(processes)) from None
+            except Exception as error:
+                is_reusable = getattr(error, "code", None) != _MEMORY_ERROR_CODE
                 raise
-            # Memory may be left over from earlier files: retry in a fresh process, and give the next file one too.
-            if self._process_pool is process_pool:
-                self._process_pool = create_process_pool(self._worker_count)
-                process_pool.shutdown(wait=False)  # the old pool finishes the files that it is reading
-        # A crash fails all running reads; read alone, only the file that crashed the process fails again.
-        single_process_pool = create_process_pool(1)
-        try:
-            return await _submit_to_pool(single_process_pool, function, *arguments)
-        finally:
-            single_process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait for it
+            finally:
+                self._busy_pools.discard(process_pool)
+                self._write_busy_count()
+                if is_reusable:
+                    self._idle_pools.append(process_pool)
+                else:
+                    process_pool.shutdown(kill_workers=True)  # an interrupted run does not wait for it
+
+    def _write_busy_count(self) -> None:
+        os.pwrite(self._busy_count_file.fileno(), b"%4d" % max(len(self._busy_pools), 1), 0)
+
+    def _end_idle_processes(self) -> None:
+        while self._idle_pools:
+            self._idle_pools.pop().shutdown(kill_workers=True)
 
     def close(self) -> None:
         """End the processes without waiting for the files that they are reading."""
-        self._process_pool.shutdown(kill_workers=True)
+        self._end_idle_processes()
+        for process_pool in tuple(self._busy_pools):
+            process_pool.shutdown(kill_workers=True)
+        self._busy_count_file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -122,22 +205,36 @@ class WorkerReadResult(NamedTuple):
     total_seconds: float
     """Seconds from the start to the end of reading."""
     ocr_seconds: float
-    """Seconds that the OCR engine took, which are part of ``total_seconds``."""
+    """Seconds during which the OCR engine was running, which are part of ``total_seconds``."""
+    has_slow_pages: bool = False
+    """True if the OCR engine reached its time limit on a page: read alone, it may not."""
 
 
 async def await_read_result(
-    pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
+    pending_read: Awaitable[WorkerReadResult], file_name: str, reader_config: ReaderConfig, *, reads_alone: bool
 ) -> BundleWithTimings:
-    """Await a worker's result, and add timings; a crash becomes a DocumentError."""
+    """Await a worker's result, and add timings.
+
+    Errors as ``Executor.read``.
+    """
     monotonic_start = time.monotonic()
     try:
         worker_result = await pending_read
-    except BrokenProcessPool as error:
-        raise DocumentError(
-            f"{file_name} crashed the process that read it, or took longer than {timeout_seconds} s",
-            code="READER-CRASHED",
-            remedy="Print the file to a new PDF, and run the new PDF.",
-        ) from error
+        if reads_alone or not worker_result.has_slow_pages:
+            return _add_timings(worker_result, monotonic_start)
+        error = _build_death_error(file_name, -signal.SIGPROF, reader_config)
+    except WorkerDeathError as death:
+        error = _build_death_error(file_name, death.exit_code, reader_config)
+    except DocumentError as document_error:
+        if document_error.code not in (_MEMORY_ERROR_CODE, _TIMEOUT_ERROR_CODE):
+            raise
+        error = document_error
+    if reads_alone:
+        raise error
+    raise InterruptedReadError(error.message, code=error.code, remedy=error.remedy)
+
+
+def _add_timings(worker_result: WorkerReadResult, monotonic_start: float) -> BundleWithTimings:
     # The clocks of two machines differ, but agree on durations.
     waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
     seconds_by_step = {
@@ -150,6 +247,25 @@ async def await_read_result(
     )
 
 
+def _build_death_error(file_name: str, exit_code: int | None, reader_config: ReaderConfig) -> DocumentError:
+    code, message, remedy = _TIMER_DEATHS.get(exit_code, _CRASH)
+    clock_seconds = reader_config.hang_factor * reader_config.processor_seconds
+    return DocumentError(
+        message.format(file=file_name, seconds=reader_config.processor_seconds, clock_seconds=clock_seconds),
+        code=code,
+        remedy=remedy,
+    )
+
+
+async def _await_exit_code(processes: list[Any]) -> int | None:
+    for _ in range(_MAX_EXIT_POLLS):
+        for process in processes:
+            if process.exitcode is not None:
+                return int(process.exitcode)
+        await asyncio.sleep(_EXIT_POLL_SECONDS)
+    return None
+
+
 def run_async_step(
     function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
     bundle: DocumentBundle,
@@ -159,17 +275,18 @@ def run_async_step(
     return asyncio.run(function(bundle, argument))
 
 
-async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
-    outcome: T = await asyncio.wrap_future(process_pool.submit(_call_without_error_context, function, *arguments))
-    return outcome
+#: Share of the document that this process is reading in the workers of its pool; None in other processes.
+_worker_share: WorkerShare | None = None
 
 
-def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function; errors that it raises lose their cause and context.
+def _run_function(worker_share: WorkerShare, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in a worker process; errors that it raises lose their cause and context.
 
     Cause and context may quote the document, and not all of them can be pickled. Dask, if loaded, would try all the
     same; when that fails, the process ends and prints all of it to the log.
     """
+    global _worker_share  # noqa: PLW0603 - a document's reader is created deep in the function
+    _worker_share = worker_share
     try:
         return function(*arguments)
     except Exception as error:
@@ -179,11 +296,11 @@ def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> 
 
 def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
     """Create a pool of worker processes that end when this process ends."""
-    return ProcessPoolExecutor(max_workers=worker_count, initializer=_exit_with_parent, initargs=(os.getpid(),))
+    return ProcessPoolExecutor(max_workers=worker_count, initializer=_prepare_worker_process, initargs=(os.getpid(),))
 
 
-def _exit_with_parent(parent_pid: int) -> None:
-    """Watch the run's process in a thread, and end this process when the run is gone."""
+def _prepare_worker_process(parent_pid: int) -> None:
+    """End this process when the run is gone, which a thread watches, or a timer is up."""
 
     def watch_parent() -> None:
         while os.getppid() == parent_pid:
@@ -191,6 +308,8 @@ def _exit_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch_parent, name="parent-watch", daemon=True).start()
+    for timer_signal in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(timer_signal, signal.SIG_DFL)
 
 
 def read_with_limits(
@@ -198,20 +317,17 @@ def read_with_limits(
 ) -> WorkerReadResult:
     """Read a document in this process, with limits of time and memory.
 
-    Past the time limit the system kills the process, whatever library is busy. ``file_bytes`` is the file's content if
-    the file is on another machine. DocumentError if the memory is used up.
+    Past a time limit the system kills the process, whatever library is busy. ``file_bytes`` is the file's content if
+    the file is on another machine. DocumentError if the memory is used up, or if a page's OCR hangs.
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(reader_config.timeout_seconds)
+    restart_kill_timers = partial(_restart_kill_timers, reader_config)
     try:
-        restart_kill_timer = partial(_restart_kill_timer, reader_config.timeout_seconds)
-        documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_kill_timer)
+        restart_kill_timers()
+        documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_kill_timers)
         engine = None if documentai else _create_ocr_engine(reader_config)
-        recogniser = (
-            _create_page_ocr_settings(engine, reader_config.ocr_page_seconds, restart_kill_timer) if engine else None
-        )
+        recogniser = _create_page_ocr_settings(engine, reader_config, restart_kill_timers) if engine else None
         with limit_process_resources(reader_config.memory_limit_mb) as effective_limit_mb:
             bundle = read_document(
                 path,
@@ -231,9 +347,23 @@ def read_with_limits(
             code=_MEMORY_ERROR_CODE,
             remedy=f"Print the file to a new PDF, and run that; if the file has to be so large, raise {limit_source}.",
         ) from None
+    except TimeoutError:
+        raise _build_death_error(path.name, -signal.SIGALRM, reader_config) from None
     finally:
-        signal.alarm(0)
-    return WorkerReadResult(bundle, time.monotonic() - monotonic_start, engine.seconds_used if engine else 0.0)
+        _stop_kill_timers()
+    seconds = time.monotonic() - monotonic_start
+    return WorkerReadResult(bundle, seconds, *((engine.seconds_used, engine.has_slow_pages) if engine else (0.0,)))
+
+
+def _count_pages_with_limits(reader_config: ReaderConfig, path: Path) -> int:
+    try:
+        _restart_kill_timers(reader_config)
+        with limit_process_resources(reader_config.memory_limit_mb):
+            opened_pdf = open_pdf(path, path.name)
+            with opened_pdf.document:
+                return opened_pdf.total_pages
+    finally:
+        _stop_kill_timers()
 
 
 def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
@@ -246,18 +376,28 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
 
 
 def _create_page_ocr_settings(
-    engine: _TimedOcrEngine, max_page_seconds: int, restart_kill_timer: Callable[[], None]
+    engine: _TimedOcrEngine, reader_config: ReaderConfig, restart_kill_timers: Callable[[], None]
 ) -> PageOcrSettings:
-    """Create OCR settings; each recognised page restarts the file's time limit."""
+    """Create OCR settings; each recognised page restarts the file's time limits."""
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-    return PageOcrSettings(engine, max_page_seconds, restart_kill_timer)
+    settings = PageOcrSettings(engine, reader_config.ocr_page_seconds, restart_kill_timers)
+    return replace(settings, count_workers=_worker_share.count_workers) if _worker_share else settings
 
 
 @dataclass
 class _TimedOcrEngine:
+    """OCR engine that measures its time, and notes if it reached a time limit.
+
+    Pages may be recognised side by side: the time is that during which any page was.
+    """
+
     engine: OcrEngine
     seconds_used: float = field(default=0.0, init=False)
+    has_slow_pages: bool = field(default=False, init=False)
+    _running_count: int = field(default=0, init=False)
+    _monotonic_start: float = field(default=0.0, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
     def name_and_version(self) -> str:
@@ -273,12 +413,30 @@ class _TimedOcrEngine:
 
     @contextmanager
     def _measure_time(self) -> Iterator[None]:
-        monotonic_start = time.monotonic()
+        with self._lock:
+            self._monotonic_start = self._monotonic_start if self._running_count else time.monotonic()
+            self._running_count += 1
         try:
             yield
+        except DocumentError as error:
+            self.has_slow_pages |= error.code == "OCR-TIMEOUT"
+            raise
         finally:
-            self.seconds_used += time.monotonic() - monotonic_start
+            with self._lock:
+                self._running_count -= 1
+                if not self._running_count:
+                    self.seconds_used += time.monotonic() - self._monotonic_start
 
 
-def _restart_kill_timer(seconds: int) -> None:
-    signal.alarm(seconds)
+def _restart_kill_timers(reader_config: ReaderConfig) -> None:
+    """Let the system kill this process at its limits of processor time and of the clock.
+
+    A busy machine gives a process little processor time, which is no fault of the document.
+    """
+    signal.setitimer(signal.ITIMER_PROF, reader_config.processor_seconds)
+    signal.alarm(reader_config.hang_factor * reader_config.processor_seconds)
+
+
+def _stop_kill_timers() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.alarm(0)

@@ -48,7 +48,9 @@ async def open_executor(
     if the cluster is lost meanwhile.
     """
     if settings.executor == LOCAL_EXECUTOR:
-        with ReaderPool(choose_worker_count(paths, _get_max_workers(settings)), reader_config) as reader_pool:
+        max_workers = _get_max_workers(settings)
+        worker_count = choose_worker_count(paths, max_workers)
+        with ReaderPool(worker_count, reader_config, page_worker_count=max_workers) as reader_pool:
             yield reader_pool
         return
     async with create_cluster(settings, reader_config, decides_on_workers=decides_on_workers) as cluster:

@@ -45,7 +45,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 90)))
 
     async def both() -> tuple[DocumentError, int]:
-        with ReaderPool(1, ReaderConfig(timeout_seconds=60, memory_limit_mb=1200)) as readers:
+        with ReaderPool(1, ReaderConfig(processor_seconds=60, memory_limit_mb=1200)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", processing_timestamp="t")
             after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", processing_timestamp="t")
@@ -71,7 +71,7 @@ def test_the_limit_that_holds_is_the_one_that_is_named(
     try:
         with pytest.raises(DocumentError) as refused:
             reader_pool.read_with_limits(
-                ReaderConfig(timeout_seconds=60, memory_limit_mb=memory_mb), tmp_path / "a.pdf", "a", "t"
+                ReaderConfig(processor_seconds=60, memory_limit_mb=memory_mb), tmp_path / "a.pdf", "a", "t"
             )
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
