@@ -11,12 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from statistics import median
-from typing import Annotated, NamedTuple
-
-from pydantic import BeforeValidator
+from typing import NamedTuple
 
 from evalkit.core.package_tables import load_package_table
-from evalkit.core.records import StrictRecord
 from evalkit.documents.page_content import PageLine, PageToken
 
 TextRow = list[PageLine]
@@ -42,7 +39,8 @@ _VALUE_START = re.compile(r"[\d<>≤≥$€£]")
 
 _Cell = tuple[PageToken, ...]
 _Span = tuple[float, float]
-"""Left and right x."""
+#: A gap of the header between the headings left and right of it: outer left, left, right, outer right x.
+_Gutter = tuple[float, float, float, float]
 
 
 class AlignedTable(NamedTuple):
@@ -59,37 +57,28 @@ class _Row(NamedTuple):
 
     lines: TextRow
     cells: list[_Cell]
+    text: str
     bottom: float
     font_size: float
 
-    @property
-    def text(self) -> str:
-        return "  ".join(line.text for line in self.lines)
-
-
-class _Gutter(NamedTuple):
-    """A gap of the header, and the outer edges of the headings left and right of it."""
-
-    outer_left: float
-    left: float
-    right: float
-    outer_right: float
-
-
-class _HeaderTable(StrictRecord):
-    header_words: Annotated[frozenset[str], BeforeValidator(lambda words: frozenset(words.split()))]
-    header_with_digits: Annotated[re.Pattern[str], BeforeValidator(lambda pattern: re.compile(pattern, re.IGNORECASE))]
-
 
 @cache
-def _load_header_table() -> _HeaderTable:
-    return _HeaderTable.model_validate(load_package_table("evalkit.documents", "aligned_tables.toml"))
+def _load_header_table() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Load the words of headings, and the pattern of headings with digits."""
+    table = load_package_table("evalkit.documents", "aligned_tables.toml")
+    return frozenset(table["header_words"].split()), re.compile(table["header_with_digits"], re.IGNORECASE)
 
 
 def find_aligned_tables(text_rows: Sequence[TextRow]) -> Iterator[AlignedTable]:
     """Find the tables without rules in rows of text, from the top down."""
     rows = [
-        _Row(row, _split_into_cells(row), median(line.y1 for line in row), median(line.font_size for line in row))
+        _Row(
+            row,
+            _split_into_cells(row),
+            "  ".join(line.text for line in row),
+            median(line.y1 for line in row),
+            median(line.font_size for line in row),
+        )
         for row in text_rows
     ]
     index = 0
@@ -145,9 +134,7 @@ def _find_extent(rows: Sequence[_Row], first: int) -> tuple[int, list[_Span]]:
     """
     font_size = rows[first].font_size
     spans = _merge_spans(_measure_spans(rows[first]), 0.1 * font_size)
-    gutters = [
-        _Gutter(*left, *right) for left, right in pairwise(spans) if right[0] - left[1] >= _MIN_GUTTER * font_size
-    ]
+    gutters = [(*left, *right) for left, right in pairwise(spans) if right[0] - left[1] >= _MIN_GUTTER * font_size]
     end, step_limit = first + 1, _MAX_HEADER_STEP * font_size
     for index in range(first + 1, len(rows) if gutters else 0):
         row, step = rows[index], rows[index].bottom - rows[index - 1].bottom
@@ -209,7 +196,7 @@ def _clip_span(span: _Span, gutters: Sequence[_Gutter]) -> _Span:
 
 def _keeps_open(gutters: Sequence[_Gutter], spans: Sequence[_Span]) -> bool:
     gaps = [(left[1], right[0]) for left, right in pairwise(spans)]
-    return all(any(start < gutter.right and end > gutter.left for start, end in gaps) for gutter in gutters)
+    return all(any(start < right and end > left for start, end in gaps) for _, left, right, _ in gutters)
 
 
 def _find_header_end(rows: Sequence[_Row], first: int, end: int, label_right: float) -> int:
@@ -237,10 +224,7 @@ def _join_columns(spans: Sequence[_Span], header: Sequence[_Row], body: Sequence
     """
     columns: list[tuple[_Span, bool, bool]] = []
     for span in spans:
-        column = (
-            span,
-            *(any(_covers(span, cell) for row in part for cell in _measure_spans(row)) for part in (header, body)),
-        )
+        column = (span, _has_cell(span, header), _has_cell(span, body))
         if columns:
             left_span, has_heading, has_cells = columns[-1]
             is_narrow = span[0] - left_span[1] < _MIN_GUTTER * header[0].font_size
@@ -251,6 +235,10 @@ def _join_columns(spans: Sequence[_Span], header: Sequence[_Row], body: Sequence
                 column = ((left_span[0], span[1]), has_heading or column[1], has_cells or column[2])
         columns.append(column)
     return [column[0] for column in columns]
+
+
+def _has_cell(span: _Span, rows: Sequence[_Row]) -> bool:
+    return any(_covers(span, cell) for row in rows for cell in _measure_spans(row))
 
 
 def _covers(span: _Span, other_span: _Span) -> bool:
@@ -326,26 +314,20 @@ def _has_header(texts: Sequence[Sequence[str]], *, is_bold: bool) -> bool:
 
 def _weigh_heading(heading: str, cells: Sequence[str]) -> int:
     """Return 1 if a text is the heading of the cells below, -1 if it is like them."""
-    has_digit = any(map(str.isdigit, heading))
-    if has_digit and _mask_words(heading) in map(_mask_words, cells):
-        return -1
-    if _names_column(heading):
+    if _names_column(heading) and heading not in cells:
         return 1
     number_count = sum(any(map(str.isdigit, cell)) for cell in cells)
-    return -1 if _VALUE_START.match(heading) else int(not has_digit and number_count >= max(2, 0.8 * len(cells)))
+    is_text = not any(map(str.isdigit, heading))
+    return -1 if _VALUE_START.match(heading) else int(is_text and number_count >= max(2, 0.8 * len(cells)))
 
 
 def _names_column(text: str) -> bool:
     """Return True if at least half of a cell's words are usual in headings of columns."""
-    table = _load_header_table()
+    header_words, header_with_digits = _load_header_table()
     words = re.findall(r"[^\W\d_]+", text.casefold())
-    return bool(table.header_with_digits.fullmatch(text)) or (
-        2 * sum(word in table.header_words for word in words) >= max(len(words), 1)
+    return bool(header_with_digits.fullmatch(text)) or 2 * sum(word in header_words for word in words) >= max(
+        len(words), 1
     )
-
-
-def _mask_words(text: str) -> str:
-    return re.sub(r"\d+", "9", re.sub(r"[^\W\d_]+", "a", text))
 
 
 def _join_text(cell: Sequence[PageToken]) -> str:
