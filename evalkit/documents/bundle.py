@@ -260,6 +260,8 @@ class DocumentBundle(StrictRecord):
     """True if the file was damaged and could be opened only after a repair: content may be missing."""
     is_too_slow: bool = Field(False, exclude_if=not_)
     """True if the file could not be read within the time limits, so that no page was read."""
+    is_converted: bool = Field(False, exclude_if=not_)
+    """True if the pages are those of a PDF made from the file or attached to it, which the output folder has."""
     total_pages: int
     processing_timestamp: str
     """Time at which the file was read (ISO 8601, UTC)."""

@@ -26,6 +26,7 @@ from evalkit.store import (
     OutputFolder,
     OutputIndex,
     bundle_file_name,
+    converted_file_name,
     extraction_file_name,
     ground_truth_file_name,
     packet_file_name,
@@ -159,7 +160,8 @@ class FolderContents:
             for revision in list_revisions(self.output_folder, case_id)
         )
         yield from map(ground_truth_file_name, all_case_ids)
-        yield from (extraction_file_name(doc_id), result_file_name(doc_id), bundle_file_name(doc_id))
+        yield from (converted_file_name(doc_id), extraction_file_name(doc_id))
+        yield from (result_file_name(doc_id), bundle_file_name(doc_id))
         if sha256 is not None:
             yield from self.template_review_files_by_sha256.get(sha256, ())
 
