@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
+from evalkit.documents.mupdf import find_unread_format
 from evalkit.documents.readers import FORMATS, SUFFIXES
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import DocumentError, UsageError
@@ -83,7 +84,7 @@ def list_attached_files(path: Path, on_skipped: Callable[[SkippedFile], None], d
             yield attached_path
             yield from list_attached_files(attached_path, on_skipped, depth + 1)
         else:
-            on_skipped(SkippedFile(str(attached_path), _describe_unread_format(attached_path)))
+            on_skipped(_build_skipped_file(attached_path, attachment))
 
 
 def _is_input_file(name: str, content: bytes) -> bool:
@@ -96,9 +97,9 @@ def _is_input_file(name: str, content: bytes) -> bool:
     )
 
 
-def _describe_unread_format(path: Path) -> str:
-    kind = f"files with the ending {path.suffix}" if path.suffix else "files without an ending"
-    return f"evalkit does not read {kind}: print or export it as PDF"
+def _build_skipped_file(path: Path, first_bytes: bytes) -> SkippedFile:
+    unread_format = find_unread_format(first_bytes)
+    return SkippedFile(str(path), f"{unread_format['name']}. {unread_format['remedy']}")
 
 
 def _walk_folder(
@@ -127,27 +128,33 @@ def _walk_folder(
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         visible_names = sorted(name for name in file_names if not name.startswith("."))
         for file in (Path(current_folder, name) for name in visible_names):
-            if not file.is_file():
-                if file.exists():
-                    on_problem(
-                        _build_file_skipped_error(
-                            f"{file} is a pipe or device, not a file", "Save the document to a file first."
-                        )
-                    )
-                elif file.is_symlink():
-                    on_problem(_build_file_skipped_error(f"the link {file} leads nowhere"))
-            elif not file.resolve().is_relative_to(real_root):
-                on_problem(_build_outside_link_error(file))
-            elif file.name.lower().endswith(SUFFIXES) or _begins_like_pdf(file):
+            is_named_like_input = file.name.lower().endswith(SUFFIXES)
+            if problem := _find_link_problem(file, real_root):
+                if is_named_like_input:
+                    on_problem(problem)
+                else:
+                    on_skipped(SkippedFile(str(file), problem.message))
+            elif is_named_like_input or FORMATS["pdf"].has_signature(_read_first_bytes(file)):
                 yield file
             else:
-                on_skipped(SkippedFile(str(file), _describe_unread_format(file)))
+                on_skipped(_build_skipped_file(file, _read_first_bytes(file)))
 
 
-def _begins_like_pdf(file: Path) -> bool:
+def _find_link_problem(file: Path, real_root: Path) -> UsageError | None:
+    """Return why an entry of a folder is no file to read; None for a file or a link to a file in the folder."""
+    if not file.is_file():
+        if file.exists():
+            return _build_file_skipped_error(
+                f"{file} is a pipe or device, not a file", "Save the document to a file first."
+            )
+        return _build_file_skipped_error(f"the link {file} leads nowhere")
+    return None if file.resolve().is_relative_to(real_root) else _build_outside_link_error(file)
+
+
+def _read_first_bytes(file: Path) -> bytes:
     with suppress(OSError), file.open("rb") as stream:
-        return FORMATS["pdf"].has_signature(stream.read(_DETECTION_BYTES))
-    return False
+        return stream.read(_DETECTION_BYTES)
+    return b""
 
 
 def _build_outside_link_error(link: Path) -> UsageError:

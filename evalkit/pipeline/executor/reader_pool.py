@@ -206,9 +206,9 @@ class WorkerReadResult(NamedTuple):
     """Seconds from the start to the end of reading."""
     ocr_seconds: float
     """Seconds during which the OCR engine was running, which are part of ``total_seconds``."""
-    has_slow_pages: bool
+    has_slow_pages: bool = False
     """True if the OCR engine reached its time limit on a page: read alone, it may not."""
-    shown_pdf: bytes | None
+    shown_pdf: bytes | None = None
     """As in ``BundleWithTimings``."""
 
 

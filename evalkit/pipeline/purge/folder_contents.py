@@ -131,6 +131,24 @@ class FolderContents:
             )
         )
 
+    def add_attached_doc_ids(self, doc_ids: Iterable[str]) -> list[str]:
+        """List the doc_ids, each followed by those of the files attached to it if it is a mail."""
+        path_by_doc_id = {doc_id: str(row["file_path"]) for doc_id, row in self.row_by_doc_id.items()}
+        return list(
+            dict.fromkeys(
+                found_id
+                for doc_id in doc_ids
+                for found_id in (
+                    doc_id,
+                    *(
+                        other_id
+                        for other_id, path in path_by_doc_id.items()
+                        if doc_id in path_by_doc_id and path.startswith(f"{path_by_doc_id[doc_id]}/")
+                    ),
+                )
+            )
+        )
+
     def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """Return ``list_possible_case_ids``. NotFound if nothing of the document exists."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
