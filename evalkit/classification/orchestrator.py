@@ -46,6 +46,7 @@ from evalkit.classification.verifiers import (
     run_step_or_build_failure,
 )
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.page_damage import build_damage_issues
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
@@ -442,7 +443,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise READER issues: unreadable or blank pages, pictures, a slow or repaired file."""
+    """Raise READER issues: unreadable, blank or damaged pages, pictures, a slow or repaired file."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -497,6 +498,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
             page=picture_pages[0],
             facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
         )
+    yield from build_damage_issues(bundle.pages)
     if bundle.is_repaired:
         yield Issue.create(
             "reader",

