@@ -8,6 +8,7 @@ blank and unreadable pages too, and is looked up by its number. Boxes are fracti
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -204,6 +205,9 @@ class Page(StrictRecord):
     page_num: int
     """Number of the page in the file, from 1."""
     status: PageStatus
+    language: str = Field(default="", exclude_if=not_)
+    """ISO 639-1 code of the language that the page is written in; empty if that is not known, or there is too little
+    text."""
     text: str
     """All ``paragraphs``, joined by line breaks."""
     paragraphs: tuple[str, ...]
@@ -285,6 +289,15 @@ class DocumentBundle(StrictRecord):
         Page numbers that the file does not have are ignored.
         """
         return iter(self.pages[max(start_page, 1) - 1 : max(end_page, 0)])
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of the file's language; empty if it is not known.
+
+        If some pages are in English and others are not, the language of most of the others.
+        """
+        counts = Counter(page.language for page in self.pages if page.language)
+        return max(counts, key=lambda code: (code != "en", counts[code]), default="")
 
     @property
     def unreadable_pages(self) -> list[int]:

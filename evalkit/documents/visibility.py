@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import dropwhile
 from typing import Any, NamedTuple
@@ -112,12 +113,17 @@ class PageVisibilityInspector:
         return words
 
     @cached_property
+    def _fonts(self) -> list[tuple[Any, ...]]:
+        fonts: list[tuple[Any, ...]] = self._page.get_fonts()
+        return fonts
+
+    @cached_property
     def font_xrefs_by_name(self) -> dict[str, int]:
         """PDF object number of each font, by the font's name; 0 if a name is ambiguous.
 
         Empty if no font of the page is embedded in the file.
         """
-        fonts = self._page.get_fonts()
+        fonts = self._fonts
         # Type 3 fonts have no font file, but their glyphs are drawn by the PDF itself.
         if all(extension == "n/a" and kind != "Type3" for _, extension, kind, *_ in fonts):
             return {}
@@ -136,13 +142,13 @@ class PageVisibilityInspector:
         """True if the page's text has characters that a font falsely gives to glyphs."""
         misleading_characters = {
             character
-            for font_xref, *_ in self._page.get_fonts()
+            for font_xref, *_ in self._fonts
             if font_xref
             for character in find_misleading_characters(self._page.parent, font_xref)
         }
         return bool(misleading_characters) and not misleading_characters.isdisjoint(self._text_page.extractText())
 
-    @property
+    @cached_property
     def image_areas(self) -> list[Rect]:
         """Area of each image, clipped to the page."""
         return [self._clip_to_page(area) for area in self._recorder.image_areas]
@@ -153,6 +159,9 @@ class PageVisibilityInspector:
         Counted are an image, and an area with later words on it.
         """
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        areas = (*self.image_areas, *(area for _, area in self._vectors_by_band.get(int(y // _BAND_HEIGHT), ())))
+        if not any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in areas):
+            return False
         nearby_paint = self._paint_by_band.get(int(y // _BAND_HEIGHT), ())
         paint_kinds = "".join([kind for kind, (x0, y0, x1, y1) in nearby_paint if x0 <= x <= x1 and y0 <= y <= y1])
         _, _, later_kinds = paint_kinds.partition(_TEXT_PAINT)
@@ -204,6 +213,26 @@ class PageVisibilityInspector:
         """The page's picture without its text; None as for ``_raster``."""
         return self._rasterise(with_text=False)
 
+    @cached_property
+    def _ink(self) -> bytes:
+        """1 where the page's text is visible, 0 elsewhere, as for ``_mark_text_ink``."""
+        return self._mark_text_ink(_MIN_CONTRAST)
+
+    @cached_property
+    def _strong_ink(self) -> bytes:
+        """1 where the page's text is as visible as dark print, 0 elsewhere."""
+        return self._mark_text_ink(_MIN_PRINT_CONTRAST)
+
+    def _mark_text_ink(self, min_contrast: int) -> bytes:
+        """Compare the pictures with and without text: 1 or 0 for each colour of each pixel.
+
+        Empty if the page has no picture.
+        """
+        if self._raster is None or self._textless_raster is None:
+            return b""
+        ink = ImageChops.difference(self._raster.channels, self._textless_raster.channels)
+        return ink.point([0] * min_contrast + [1] * (256 - min_contrast)).tobytes()
+
     def _rasterise(self, *, with_text: bool) -> _PageRaster | None:
         scale = min(1.0, math.sqrt(_MAX_RASTER_PIXELS / max(self.width * self.height, 1)))
         if scale < _MIN_SCALE:
@@ -222,7 +251,7 @@ class PageVisibilityInspector:
             samples = self._pymupdf.Pixmap("raw", pixmap).samples
         except Exception:  # noqa: BLE001 - MuPDF's errors share no base; the page's text can still be read
             return None
-        return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
+        return _PageRaster(samples, width, height, scale)
 
     def has_visible_contrast(self, box: Rect) -> bool:
         """Return True if the page's picture shows anything in the box.
@@ -237,13 +266,8 @@ class PageVisibilityInspector:
 
         False if the page has no picture. With ``needs_strong_contrast``, more than traces of dark print must be visible.
         """
-        pixels = self._raster and self._raster.crop(box)
-        textless_pixels = self._textless_raster and self._textless_raster.crop(box)
-        if pixels is None or textless_pixels is None:
-            return False
-        ink = ImageChops.difference(pixels, textless_pixels)
-        min_contrast = _MIN_PRINT_CONTRAST if needs_strong_contrast else _MIN_CONTRAST
-        return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
+        ink = self._strong_ink if needs_strong_contrast else self._ink
+        return self._raster is not None and bool(ink) and self._raster.has_mark(ink, box)
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
         """Return True if a line was drawn through the words in ``box``.
@@ -301,17 +325,40 @@ class PageVisibilityInspector:
         return x0, y0, max(min(area[2], self.width), x0), max(min(area[3], self.height), y0)
 
 
-class _PageRaster(NamedTuple):
-    """Picture of a page (RGB), with its scale in pixels per point."""
+@dataclass(frozen=True)
+class _PageRaster:
+    """Picture of a page: red, green and blue of each pixel, with its scale in pixels per point."""
 
-    image: Image.Image
+    samples: bytes
+    width: int
+    height: int
     scale: float
+
+    @cached_property
+    def image(self) -> Image.Image:
+        """The picture in colours."""
+        return Image.frombytes("RGB", (self.width, self.height), self.samples)
+
+    @property
+    def channels(self) -> Image.Image:
+        """The picture as grey pixels, three for each pixel; it is made without copying."""
+        return Image.frombuffer("L", (3 * self.width, self.height), self.samples, "raw", "L", 0, 1)
 
     def crop(self, box: Rect) -> Image.Image | None:
         """Return the part of the picture in ``box`` (points); None if it has no pixel."""
-        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.image.width)
-        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.image.height)
+        left, top, right, bottom = self._find_pixels(box)
         return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
+
+    def has_mark(self, marks: bytes, box: Rect) -> bool:
+        """Return True if ``marks``, a byte for each colour of each pixel, has a 1 in ``box``."""
+        left, top, right, bottom = self._find_pixels(box)
+        row_starts = range(3 * top * self.width, 3 * bottom * self.width, 3 * self.width)
+        return any(marks.find(1, start + 3 * left, start + 3 * right) >= 0 for start in row_starts)
+
+    def _find_pixels(self, box: Rect) -> tuple[int, int, int, int]:
+        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
+        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
+        return left, top, right, bottom
 
 
 def _measure_contrast(image: Image.Image) -> int:

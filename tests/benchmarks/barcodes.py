@@ -93,8 +93,8 @@ def measure_costs() -> None:
         inspector, content, made = PageVisibilityInspector(page), read_page_content(page), read(document)
         measure(f"{name}: look for areas", lambda i=inspector: find_barcode_areas(i.blocks, i.image_areas))
         if content.barcode_areas:
-            measure(f"{name}: draw and decode", lambda p=page, c=content: read_page_barcodes(p, c.barcode_areas))
-        barcodes = read_page_barcodes(page, content.barcode_areas)
+            measure(f"{name}: draw and decode", lambda p=page, c=content: read_page_barcodes(p, c.barcode_areas, {}))
+        barcodes = read_page_barcodes(page, content.barcode_areas, {})
         measure(f"{name}: identity of {len(barcodes)} codes", lambda m=made, b=barcodes: add_barcode_identifiers(m, b))
     picture = draw_picture(fax.send(sticker, "FROM {page}/{pages}", random.Random(1), gray=False)).convert("RGB")
     measure("fax of 200 dpi: decode", lambda: read_barcodes(picture))

@@ -90,24 +90,31 @@ def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
             yield from row
 
 
-def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
+def read_page_barcodes(
+    page: Any, areas: Iterable[Rect], seen_pictures: dict[tuple[object, ...], tuple[Barcode, ...]]
+) -> tuple[Barcode, ...]:
     """Read the bar codes in some areas of a ``pymupdf.Page``.
 
-    Empty if the page cannot be drawn, or has a picture too large to be decoded.
+    ``seen_pictures`` has the bar codes of pictures on the file's earlier pages, by hash and place, and is extended: a
+    letter's logo is on every page. Empty if the page cannot be drawn, or has a picture too large to be decoded.
     """
     barcodes: list[Barcode] = []
     pymupdf = load_pymupdf()
     try:
         if any(image[2] * image[3] > _MAX_SOURCE_PIXELS for image in page.get_images()):
             return ()
-        for area in areas:
+        display_list = page.get_displaylist()
+        for area in dict.fromkeys(areas):  # some programs draw each picture twice
             clip = pymupdf.Rect(area) + _QUIET_ZONE
             scale = min(_DPI / 72, math.sqrt(_MAX_PIXELS / clip.get_area()))
             matrix = pymupdf.Matrix(scale, scale)
-            pixmap = page.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY, alpha=False)
-            image = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
+            pixmap = display_list.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY)
             page_size = (scale * page.rect.width, scale * page.rect.height)
-            barcodes += read_barcodes(image, (pixmap.x, pixmap.y), page_size)
+            picture = (pixmap.digest, *pixmap.irect, *page_size)
+            if picture not in seen_pictures:
+                image = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
+                seen_pictures[picture] = read_barcodes(image, (pixmap.x, pixmap.y), page_size)
+            barcodes += seen_pictures[picture]
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the page's text has been read
         return ()
     return tuple(barcodes)

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
+from evalkit.documents.language import add_page_languages
 from evalkit.documents.source_file import read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-#: Input formats by the name of the file in this folder that defines them. A subfolder is another reader of PDFs.
+#: Input formats by the name of the file in this folder that defines them, PDF first. A subfolder is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
-    for module in iter_modules(__path__)
+    for module in sorted(iter_modules(__path__), key=lambda module: (module.name != "pdf", module.name))
     if not module.ispkg
 }
 #: File endings of all formats, in small letters, e.g. ``.pdf``.
@@ -58,7 +59,7 @@ def read_document(
         is_repaired=is_repaired,
         total_pages=len(pages),
         processing_timestamp=processing_timestamp,
-        pages=pages,
+        pages=add_page_languages(pages),
     )
 
 

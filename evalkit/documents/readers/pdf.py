@@ -106,13 +106,15 @@ def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> t
     verified_glyphs: VerifiedGlyphs = {}
     pages_needing_ocr: set[int] = set()
     barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
+    seen_pictures: dict[tuple[object, ...], tuple[Barcode, ...]] = {}
     for page_num in range(1, total_pages + 1):
         content = load_page_content_or_none(document, page_num - 1, verified_glyphs)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
         if content.barcode_areas and not (file_ocr and content.needs_ocr):
-            barcodes_by_page[page_num] = read_page_barcodes(document.load_page(page_num - 1), content.barcode_areas)
+            page = document.load_page(page_num - 1)
+            barcodes_by_page[page_num] = read_page_barcodes(page, content.barcode_areas, seen_pictures)
         if file_ocr:
             content = file_ocr.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
