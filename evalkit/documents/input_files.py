@@ -25,9 +25,9 @@ def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError]
             found_files = list(_walk_folder(path, on_problem or (lambda _: None)))
             if not found_files:
                 raise UsageError(
-                    f"no {' or '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
+                    f"no {', '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
                     code="READER-NO-PDFS",
-                    remedy=f"Name a folder with {' or '.join(SUFFIXES)} files, or the files themselves.",
+                    remedy=f"Name a folder with {', '.join(SUFFIXES)} files, or the files themselves.",
                 )
         elif path.is_file():
             found_files = [path]

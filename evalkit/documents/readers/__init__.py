@@ -18,10 +18,10 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-#: Input formats by the name of the file in this folder that defines them. A subfolder is another reader of PDFs.
+#: Input formats by the name of the file in this folder that defines them, PDF first. A subfolder is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
-    for module in iter_modules(__path__)
+    for module in sorted(iter_modules(__path__), key=lambda module: (module.name != "pdf", module.name))
     if not module.ispkg
 }
 #: File endings of all formats, in small letters, e.g. ``.pdf``.
