@@ -225,6 +225,8 @@ class Page(StrictRecord):
     """What the second engine read for each of ``doubtful``; empty where it read nothing or was not asked."""
     quality: float | None = None
     """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
+    damage: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Sentences for a clinician: what of the page is lost because the file is broken, or lies about its letters."""
     problems: tuple[str, ...] = ()
     """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
     unread: str | None = None
