@@ -35,6 +35,7 @@ _MAX_FILE_BYTES = 16 * 1024**2
 #: The five document types; ``classification/types.toml`` defines them.
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
 _ModelName = Annotated[str, Field(min_length=1)]
+_LanguageCode = Annotated[str, Field(pattern="^[a-z]{2}$")]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -324,6 +325,9 @@ class Settings(BaseSettings):
     OCR."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
     """Seconds of processor time that OCR of one page may take each time that the page is recognised."""
+    languages: tuple[_LanguageCode, ...] = Field(("en",), min_length=1)
+    """ISO 639-1 codes of the languages that documents may be in; a person decides each document with a page in another
+    language. evalkit's rules know English only."""
     reader: Literal["local", "documentai"] = "local"
     """The reader of PDFs: ``local`` (evalkit's own reader) or ``documentai`` (Google Document AI)."""
     documentai_processor: str | None = None

@@ -46,6 +46,8 @@ from evalkit.classification.verifiers import (
     run_step_or_build_failure,
 )
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.language import get_language_name
+from evalkit.documents.page_damage import build_damage_issues
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
@@ -100,6 +102,7 @@ class RetryOrchestrator:
         v3: V3TrapDetector | None = None,
         own_verifiers: Sequence[Verifier] = (),
         include_rule_findings: bool = True,
+        languages: Sequence[str] = ("en",),
     ) -> None:
         """Set up the verifiers and the model that they ask.
 
@@ -107,12 +110,13 @@ class RetryOrchestrator:
         one question each for V2, V3 and V4, "lean" one for all three. ``window_characters``: maximum size of the part of a
         document that one question is about; None: the whole document. ``own_verifiers``: a site's verifiers, which run after
         V4. ``include_rule_findings`` False: only models answer the verifiers' questions, so that mutation testing can measure
-        the models.
+        the models. ``languages``: ISO 639-1 codes of the languages that documents may be in.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
         self._window_characters = window_characters
         self._include_rule_findings = include_rule_findings
+        self._languages = languages
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._v3 = v3
@@ -130,7 +134,9 @@ class RetryOrchestrator:
         """
         question_cache = _QuestionCache(self._model)
         issue_numbering = _IssueNumbering()
-        prior_issues = issue_numbering.assign_ids(number_issues("reader", collect_reader_issues(bundle)))
+        prior_issues = issue_numbering.assign_ids(
+            number_issues("reader", collect_reader_issues(bundle, self._languages))
+        )
         if not bundle.has_text:
             return self._build_outcome(None, prior_issues, (), question_cache)
         answer, answer_issues = await self._obtain_classification(bundle, supplied, question_cache)
@@ -441,8 +447,8 @@ class _IssueNumbering:
         return numbered_issues
 
 
-def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
-    """Raise READER issues: unreadable or blank pages, pictures, a slow or repaired file."""
+def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
+    """Raise READER issues: unreadable or damaged pages, pictures, a slow file, languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -497,6 +503,7 @@ def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
             page=picture_pages[0],
             facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
         )
+    yield from build_damage_issues(bundle.pages)
     if bundle.is_repaired:
         yield Issue.create(
             "reader",
@@ -505,6 +512,20 @@ def collect_reader_issues(bundle: DocumentBundle) -> Iterator[Issue]:
             "The file was damaged and only opened after a repair; pages or text may be missing",
             location="document",
             suggested_fix="Compare with the original, or send the file again",
+        )
+    checked_languages = " and ".join(get_language_name(code) for code in languages)
+    for code in sorted({page.language for page in bundle.pages} - {"", *languages}):
+        language_pages = [page.page_num for page in bundle.pages if page.language == code]
+        page_numbers, language_name = _format_page_numbers(language_pages), get_language_name(code)
+        yield Issue.create(
+            "reader",
+            "READER-LANGUAGE",
+            IssueSeverity.MAJOR,
+            f"This document is in {language_name} (page {page_numbers}); evalkit checks {checked_languages} text only",
+            location="document",
+            suggested_fix="Have somebody read these pages who knows the language, or send a translation",
+            page=language_pages[0],
+            facts={"pages": page_numbers, "language": language_name, "checked": checked_languages},
         )
 
 

@@ -8,6 +8,7 @@ blank and unreadable pages too, and is looked up by its number. Boxes are fracti
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
@@ -204,6 +205,9 @@ class Page(StrictRecord):
     page_num: int
     """Number of the page in the file, from 1."""
     status: PageStatus
+    language: str = Field(default="", exclude_if=not_)
+    """ISO 639-1 code of the language that the page is written in; empty if that is not known, or there is too little
+    text."""
     text: str
     """All ``paragraphs``, joined by line breaks."""
     paragraphs: tuple[str, ...]
@@ -221,6 +225,8 @@ class Page(StrictRecord):
     """What the second engine read for each of ``doubtful``; empty where it read nothing or was not asked."""
     quality: float | None = None
     """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
+    damage: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Sentences for a clinician: what of the page is lost because the file is broken, or lies about its letters."""
     problems: tuple[str, ...] = ()
     """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
     unread: str | None = None
@@ -260,6 +266,8 @@ class DocumentBundle(StrictRecord):
     """True if the file was damaged and could be opened only after a repair: content may be missing."""
     is_too_slow: bool = Field(False, exclude_if=not_)
     """True if the file could not be read within the time limits, so that no page was read."""
+    is_converted: bool = Field(False, exclude_if=not_)
+    """True if the pages are those of a PDF made from the file or attached to it, which the output folder has."""
     total_pages: int
     processing_timestamp: str
     """Time at which the file was read (ISO 8601, UTC)."""
@@ -283,6 +291,15 @@ class DocumentBundle(StrictRecord):
         Page numbers that the file does not have are ignored.
         """
         return iter(self.pages[max(start_page, 1) - 1 : max(end_page, 0)])
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of the file's language; empty if it is not known.
+
+        If some pages are in English and others are not, the language of most of the others.
+        """
+        counts = Counter(page.language for page in self.pages if page.language)
+        return max(counts, key=lambda code: (code != "en", counts[code]), default="")
 
     @property
     def unreadable_pages(self) -> list[int]:

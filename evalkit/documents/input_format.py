@@ -31,7 +31,7 @@ class Reader(Protocol):
 
     @property
     def reader_version(self) -> str:
-        """Name and version of the reader, e.g. ``pymupdf 1.28.2 layout 11``.
+        """Name and version of the reader, e.g. ``pymupdf 1.28.2 layout 12``.
 
         UsageError if the version cannot be fetched. The versions of all readers of a run, joined by commas, are part of
         every fingerprint and bundle.

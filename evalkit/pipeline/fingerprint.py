@@ -31,6 +31,7 @@ _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
     ("evalkit.documents", "furniture.toml"),
+    ("evalkit.documents", "languages.toml"),
 )
 
 
@@ -88,6 +89,7 @@ def compute_fingerprint(
             "sha256": sha256,
             "reader": reader_version,
             "ocr_seconds": settings.ocr_seconds,
+            "languages": settings.languages,
             "profile": settings.profile,
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,

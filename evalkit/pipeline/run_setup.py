@@ -82,4 +82,5 @@ def create_orchestrator(
         v3=V3TrapDetector(load_shipped_and_site_traps(settings.traps_file)),
         own_verifiers=load_own_verifiers(settings.verifiers, settings.verifier_seconds),
         include_rule_findings=include_rule_findings,
+        languages=settings.languages,
     )

@@ -97,7 +97,7 @@ class DocumentAiReader:
     def reader_version(self) -> str:
         """Versions of the parser, of the rules for its response, and of the local reader.
 
-        For example ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 11``. Part
+        For example ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 12``. Part
         of every fingerprint. UsageError as ``fetch_processor_version_name``.
         """
         parser_version = self.fetch_processor_version_name.rpartition("/")[2]
