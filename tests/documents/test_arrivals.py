@@ -17,7 +17,9 @@ from documents.arrivals.judging import judge
 from evalkit.documents import PageStatus
 from evalkit.documents.input_format import PagesRead, ReaderOptions
 from evalkit.documents.readers import FORMATS
+from evalkit.documents.readers.pdf import LocalPdfReader
 
+OPTIONS = ReaderOptions(pdf_reader=LocalPdfReader(None))
 #: The formats of this page; mails have their own.
 OURS = ("TIFF", "JPEG", "PNG", "DOCX", "DOC", "HTML", "TXT", "RTF", "C-CDA", "ZIP", "PDF")
 
@@ -42,7 +44,7 @@ def test_files_are_read_or_named(folder: Path, name: str) -> None:
 
 
 def converted(content: bytes) -> bytes:
-    reader = next(row for row in FORMATS.values() if row.has_signature(content)).create_reader(ReaderOptions())
+    reader = next(row for row in FORMATS.values() if row.has_signature(content)).create_reader(OPTIONS)
     pdf = reader.read_pages(content, "letter").converted_pdf
     assert pdf
     return pdf
@@ -77,7 +79,7 @@ def read_fax(folder: Path, start: int, end: int, filling: bytes) -> PagesRead:
     assert arrivals(folder)
     content = bytearray((folder / "inbox-3-pages.tiff").read_bytes())
     content[start:end] = filling * (end - start)
-    return FORMATS["images"].create_reader(ReaderOptions()).read_pages(bytes(content), "fax.tif")
+    return FORMATS["images"].create_reader(OPTIONS).read_pages(bytes(content), "fax.tif")
 
 
 def test_a_lost_page_of_a_tiff_is_failed_and_the_others_stay(folder: Path) -> None:
