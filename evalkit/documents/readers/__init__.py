@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
 from evalkit.documents.language import add_page_languages
-from evalkit.documents.source_file import read_source_file
+from evalkit.documents.source_file import find_mail_path, read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
@@ -39,7 +39,30 @@ def read_document(
 ) -> DocumentBundle:
     """Read the file at ``path`` into a DocumentBundle: pages, text, patient facts.
 
-    Equal bytes give an equal bundle.
+    Arguments and errors as ``read_document_and_shown_pdf``.
+    """
+    return read_document_and_shown_pdf(
+        path,
+        doc_id=doc_id,
+        processing_timestamp=processing_timestamp,
+        ocr_settings=ocr_settings,
+        documentai=documentai,
+        file_bytes=file_bytes,
+    )[0]
+
+
+def read_document_and_shown_pdf(
+    path: Path,
+    *,
+    doc_id: str,
+    processing_timestamp: str,
+    ocr_settings: PageOcrSettings | None = None,
+    documentai: Reader | None = None,
+    file_bytes: bytes | None = None,
+) -> tuple[DocumentBundle, bytes | None]:
+    """Read a file into a DocumentBundle; also return the PDF that a person is shown.
+
+    Equal bytes give an equal bundle. The PDF is None if the file itself is shown: a PDF on the disk.
     ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If ``documentai`` is given, it reads PDFs;
     otherwise they are read on this machine, and without ``ocr_settings`` pages that are pictures stay without text. Pass
     ``file_bytes`` if the file is on another machine; ``path`` is then only a name. DocumentError (READER-…,
@@ -47,20 +70,23 @@ def read_document(
     """
     # The file is read once, so that hash and content are of the same bytes.
     content = read_source_file(path) if file_bytes is None else file_bytes
-    options = ReaderOptions(ocr_settings, documentai)
+    options = _complete_options(ReaderOptions(ocr_settings, documentai))
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
-    pages, is_repaired, _ = input_format.create_reader(options).read_pages(content, path.name)
-    return DocumentBundle(
+    pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
+    shown_pdf = content if converted_pdf is None and find_mail_path(path) else converted_pdf
+    bundle = DocumentBundle(
         doc_id=doc_id,
         file_path=str(path),
         sha256=hashlib.sha256(content).hexdigest(),
         reader=_join_reader_versions(options),
         is_repaired=is_repaired,
+        is_converted=shown_pdf is not None,
         total_pages=len(pages),
         processing_timestamp=processing_timestamp,
         pages=add_page_languages(pages),
     )
+    return bundle, shown_pdf
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:
@@ -71,12 +97,18 @@ def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None
     AI's processor cannot be fetched.
     """
     if documentai or engine_name == "none":
-        return _join_reader_versions(ReaderOptions(pdf_reader=documentai))
+        return _join_reader_versions(_complete_options(ReaderOptions(pdf_reader=documentai)))
     from evalkit.documents.ocr import resolve_ocr_engine
     from evalkit.documents.scanned_pages import PageOcrSettings
 
     ocr_engine = resolve_ocr_engine(engine_name)
-    return _join_reader_versions(ReaderOptions(PageOcrSettings(ocr_engine, 0) if ocr_engine else None))
+    ocr_settings = PageOcrSettings(ocr_engine, 0) if ocr_engine else None
+    return _join_reader_versions(_complete_options(ReaderOptions(ocr_settings)))
+
+
+def _complete_options(options: ReaderOptions) -> ReaderOptions:
+    """Add the PDF reader, which all formats need that are converted."""
+    return ReaderOptions(options.ocr_settings, FORMATS["pdf"].create_reader(options))
 
 
 def _join_reader_versions(options: ReaderOptions) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
-from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus
+from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
 from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
 from evalkit.documents.layout import (
@@ -21,9 +21,10 @@ from evalkit.documents.layout import (
     lay_out_blocks,
     measure_typography,
 )
-from evalkit.documents.mupdf import has_pdf_signature, load_pymupdf, open_pdf
-from evalkit.documents.page_builder import build_page, join_block_text
+from evalkit.documents.mupdf import has_pdf_signature, open_pdf
+from evalkit.documents.page_builder import build_page, create_failed_page, join_block_text
 from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
+from evalkit.documents.page_damage import find_losses, find_removed_content, take_warnings
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
@@ -161,20 +162,21 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
 
     ``verified_glyphs`` as for ``read_page_content``. MemoryError if memory runs out.
     """
-    pymupdf = load_pymupdf()
     try:
-        pymupdf.TOOLS.mupdf_warnings()  # reading the warnings of earlier files clears them
+        take_warnings()  # about earlier pages and files
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
+        warnings = take_warnings()
+        damage = (*find_losses(warnings), *find_removed_content(document, page.xref))
         # MuPDF returns a missing page, or a page whose content cannot be unpacked, as an empty page.
         page_keys = (document.xref_get_key(page.xref, key) for key in ("Type", "Parent", "MediaBox", "Contents"))
-        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or all(kind == "null" for kind, _ in page_keys)):
+        if content.is_blank and (warnings or damage or all(kind == "null" for kind, _ in page_keys)):
             return None
     except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and other pages may be intact
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # later pages would fail, too
         return None
-    return content if content.width > 0 and content.height > 0 else None
+    return replace(content, damage=damage) if content.width > 0 and content.height > 0 else None
 
 
 def _build_page_by_own_typography(
@@ -190,14 +192,6 @@ def _build_page_by_typography(
 ) -> Page:
     layout_blocks = lay_out_blocks(content, repeated_margin_keys, typography)
     return build_page(page_num, determine_page_status(content, layout_blocks), layout_blocks, content)
-
-
-def create_failed_page(page_num: int) -> Page:
-    """Create a page with status FAILED and no text, for a page that could not be read."""
-    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
-    return Page(
-        page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
-    )
 
 
 def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
