@@ -45,7 +45,7 @@ def _draw_fax(pdf: bytes) -> bytes:
     import pymupdf
 
     with pymupdf.open(stream=pdf, filetype="pdf") as document:  # type: ignore[no-untyped-call]
-        matrix = pymupdf.Matrix(*(dpi / 72 for dpi in _FAX_DPI))
+        matrix = pymupdf.Matrix(*(dpi / 72 for dpi in _FAX_DPI))  # type: ignore[no-untyped-call]
         pixmaps = [page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY) for page in document]
     images = [
         Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples).point(lambda grey: 255 * (grey > 160), "1")
