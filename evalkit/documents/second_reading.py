@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from typing import Protocol
@@ -17,6 +18,7 @@ from PIL import Image
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.quality import OcrWord
+from evalkit.errors import DocumentError
 
 #: Confidence (0..100) of a word that both engines read alike, unless the first engine's is below the minimum.
 _CONFIRMED_CONFIDENCE, _MIN_CONFIRMED_CONFIDENCE = 95, 75
@@ -57,11 +59,12 @@ def read_words_again(
     """
     checked_words, doubts = list(words), dict[int, str]()
     groups = list(_group_words_to_read_again(words))
-    second_texts = (
-        reader.read_cut_outs([_cut_out(image, [words[position] for position in group]) for group in groups])
-        if reader and groups
-        else [""] * len(groups)
-    )
+    second_texts = [""] * len(groups)
+    if reader and groups:
+        with suppress(DocumentError):  # without a second reading, the first one still counts
+            second_texts = reader.read_cut_outs(
+                [_cut_out(image, [words[position] for position in group]) for group in groups]
+            )
     for group, second_text in zip(groups, second_texts, strict=True):
         second_words = _SEPARATORS.split(_trim(second_text))
         if "".join(second_words) == "".join(_SEPARATORS.sub("", _trim(words[position].text)) for position in group):
