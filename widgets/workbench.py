@@ -20,10 +20,10 @@ import ipywidgets
 import traitlets
 
 from evalkit.classification.schema import DocumentType, load_type_definitions
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
-from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.case import HighlightedPlace
@@ -33,6 +33,7 @@ from evalkit.review.packet import get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
+from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import OutputFolder, open_output_folder
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import build_page_marks, render_closing
@@ -400,7 +401,7 @@ class Workbench:
         packet = case.packet
         panel = self.panels[packet.kind]
         self._controller = CONTROLLER_BY_KIND[packet.kind](self, case, panel)
-        self._page_images, self._pages_unavailable_reason = _open_page_images(packet.pdf_path, case.bundle.sha256)
+        self._page_images, self._pages_unavailable_reason = _open_page_images(self._output_folder, case.bundle)
         self._opened_case_count += 1
         token = f"{case_id}:{self._opened_case_count}"
         with self.bar.hold_sync():
@@ -809,18 +810,10 @@ def _dump_expert_answer(draft: Draft) -> dict[str, Any]:
     return draft.model_dump(exclude=set(_VIEWING_FIELDS))
 
 
-def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | None, str]:
-    """Open a PDF to draw its pages; if impossible, return None and the reason.
-
-    The PDF must still have the SHA-256 of the time when it was read.
-    """
+def _open_page_images(output_folder: OutputFolder, bundle: DocumentBundle) -> tuple[PdfPageRenderer | None, str]:
+    """Open the PDF that the reviewer is shown; if impossible, return None and the reason."""
     try:
-        if hash_source_file(Path(pdf_path)) != sha256:
-            return (
-                None,
-                "The PDF has changed since the program read it. The program must read it again before you decide.",
-            )
-        return PdfPageRenderer(Path(pdf_path)), ""
+        return PdfPageRenderer(load_shown_pdf(output_folder, bundle)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"
 

@@ -47,6 +47,7 @@ from evalkit.classification.verifiers import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
+from evalkit.documents.page_damage import build_damage_issues
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
@@ -447,7 +448,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
-    """Raise READER issues: unreadable pages, pictures, a slow or repaired file, languages."""
+    """Raise READER issues: unreadable or damaged pages, pictures, a slow file, languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",
@@ -502,6 +503,7 @@ def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("e
             page=picture_pages[0],
             facts={"pages": _format_page_numbers(picture_pages), "count": len(picture_pages)},
         )
+    yield from build_damage_issues(bundle.pages)
     if bundle.is_repaired:
         yield Issue.create(
             "reader",

@@ -65,7 +65,8 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
     resumed_count = sum(document.resumed for document in documents)
     resumed_note = f"; {resumed_count} were finished before" if resumed_count else ""
     counts_text = _count_names([document.decision or "NOT READ" for document in documents])
-    yield f"{len(documents)} documents: {counts_text}{resumed_note}"
+    skipped_note = f", {_format_count(len(summary.skipped), 'file')} skipped" if summary.skipped else ""
+    yield f"{_format_count(len(documents), 'document')}: {counts_text}{resumed_note}{skipped_note}"
     yield from _render_usages(summary.by_agent)
     yield from filter(None, (summary.label_hint, summary.setting_hint))
     yield summary.timings.format_timing_line(summary.seconds)
@@ -93,10 +94,14 @@ def render_extract_summary(summary: ExtractSummary, format_queue_command: Callab
         yield ConsoleTable(("document", "pages", "type", "decision", "score", "fields found", "stopped"), rows)
     decisions = [extraction.decision for _, extraction in extractions]
     counts_text = f": {_count_names(decisions)}" * bool(decisions)
-    yield f"{len(decisions)} reports and forms in {len(summary.documents)} documents{counts_text}"
+    yield f"{len(decisions)} reports and forms in {_format_count(len(summary.documents), 'document')}{counts_text}"
     yield from _render_usages(summary.by_agent)
     queue_hint = f" Waiting cases: {format_queue_command(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
     yield f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{queue_hint}"
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _count_names(names: Sequence[str]) -> str:

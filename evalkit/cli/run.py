@@ -19,6 +19,7 @@ from evalkit.cli.options import (
     PathsArgument,
     ProfileOption,
     ReaderOption,
+    StrictOption,
     WorkersOption,
     create_output_option,
     format_queue_command,
@@ -60,6 +61,7 @@ def run(
         bool, typer.Option("--extract", help="After the classification, also extract the fields of reports and forms.")
     ] = False,
     even_purged: EvenPurgedOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, check and decide PDFs.
@@ -88,7 +90,7 @@ def run(
             on_progress=on_progress,
         )
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
-    _exit_with_summary(summary)
+    _exit_with_summary(summary, strict=strict)
 
 
 def extract(
@@ -113,6 +115,7 @@ def extract(
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
     even_purged: EvenPurgedOption = False,
+    strict: StrictOption = False,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -141,15 +144,16 @@ def extract(
         write_private_csv(summary.to_frame(), to)
     build_json = partial(summary.to_json, _convert_extracted_document_to_json)
     print_outcome(render_extract_summary(summary, format_queue_command), build_json, as_json=as_json)
-    _exit_with_summary(summary)
+    _exit_with_summary(summary, strict=strict)
 
 
 def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
     return vars(document) | {"extractions": [extraction.model_dump(mode="json") for extraction in document.extractions]}
 
 
-def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
-    """Print failures, problems and copies on standard error; exit with the status."""
+def _exit_with_summary(summary: BatchSummary[Any], *, strict: bool) -> NoReturn:
+    """Print failures, problems, copies and skipped files on standard error; exit with the status."""
     failures = (f"{document.doc_id}: {document.error}" for document in summary.failed)
-    print_notes(*failures, *summary.problems, *summary.copies)
-    raise typer.Exit(summary.exit_status)
+    skipped = (f"skipped: {skipped_file.file}: {skipped_file.reason}" for skipped_file in summary.skipped)
+    print_notes(*failures, *summary.problems, *summary.copies, *skipped)
+    raise typer.Exit(1 if strict and summary.skipped else summary.exit_status)

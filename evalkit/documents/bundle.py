@@ -225,6 +225,8 @@ class Page(StrictRecord):
     """For each of ``doubtful``: the other engine's reading, which the text does not have; empty if there is none."""
     quality: float | None = None
     """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
+    damage: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Sentences for a clinician: what of the page is lost because the file is broken, or lies about its letters."""
     problems: tuple[str, ...] = ()
     """Sentences for a clinician: reasons why the page was recognised poorly or not at all, each with advice."""
     unread: str | None = None
@@ -264,6 +266,8 @@ class DocumentBundle(StrictRecord):
     """True if the file was damaged and could be opened only after a repair: content may be missing."""
     is_too_slow: bool = Field(False, exclude_if=not_)
     """True if the file could not be read within the time limits, so that no page was read."""
+    is_converted: bool = Field(False, exclude_if=not_)
+    """True if the pages are those of a PDF made from the file or attached to it, which the output folder has."""
     total_pages: int
     processing_timestamp: str
     """Time at which the file was read (ISO 8601, UTC)."""

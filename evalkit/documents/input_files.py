@@ -1,33 +1,56 @@
-"""The files to read, found from paths of files and folders."""
+"""The files to read, found from paths of files and folders, and the files attached to mails among them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
+from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
+from evalkit.documents.mupdf import find_unread_format
 from evalkit.documents.readers import FORMATS, SUFFIXES
-from evalkit.errors import UsageError
+from evalkit.documents.source_file import read_source_file
+from evalkit.errors import DocumentError, UsageError
+
+#: The deepest nesting of mails in mails whose attachments are listed.
+_MAX_MAIL_DEPTH = 5
+_DETECTION_BYTES = 2048
 
 
-def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
+class SkippedFile(NamedTuple):
+    """File in a folder or a mail that is not read because of its format."""
+
+    file: str
+    """Path of the file; that of an attachment is below its mail."""
+    reason: str
+    """Sentence for a person: why it is not read."""
+
+
+def list_input_files(
+    paths: Iterable[Path],
+    *,
+    on_problem: Callable[[UsageError], None] | None = None,
+    on_skipped: Callable[[SkippedFile], None] | None = None,
+) -> list[Path]:
     """List the files to read at paths of files and folders, each once and sorted.
 
     A file that is named itself is listed whatever its ending. From a folder, all files at any depth whose ending belongs
-    to an input format (in capitals or small letters) are listed, but no hidden files and nothing in hidden folders.
-    UsageError for a path that does not exist, is a pipe or a device, and for a folder without such files. Inside a
-    folder, subfolders that cannot be listed, links that lead nowhere or out of the folder, pipes and devices are
-    skipped, each with a call of ``on_problem``.
+    to an input format (in capitals or small letters) are listed, and PDFs whatever their ending, but no hidden files and
+    nothing in hidden folders; ``on_skipped`` is called for each other file. UsageError for a path that does not exist,
+    is a pipe or a device, and for a folder without such files. Inside a folder, subfolders that cannot be listed, links
+    that lead nowhere or out of the folder, pipes and devices are skipped, each with a call of ``on_problem``.
     """
     files_by_real_path: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            found_files = list(_walk_folder(path, on_problem or (lambda _: None)))
+            found_files = list(_walk_folder(path, on_problem or (lambda _: None), on_skipped or (lambda _: None)))
             if not found_files:
                 raise UsageError(
-                    f"no {' or '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
+                    f"no {', '.join(input_format.name for input_format in FORMATS.values())} in the folder {path}",
                     code="READER-NO-PDFS",
-                    remedy=f"Name a folder with {' or '.join(SUFFIXES)} files, or the files themselves.",
+                    remedy=f"Name a folder with {', '.join(SUFFIXES)} files, or the files themselves.",
                 )
         elif path.is_file():
             found_files = [path]
@@ -42,7 +65,46 @@ def list_input_files(paths: Iterable[Path], *, on_problem: Callable[[UsageError]
     return sorted(files_by_real_path.values())
 
 
-def _walk_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[Path]:
+def list_attached_files(path: Path, on_skipped: Callable[[SkippedFile], None], depth: int = 1) -> Iterator[Path]:
+    """Iterate over the paths of the files to read that are attached to the mail at ``path``, at any depth.
+
+    Nothing if the file is no mail, or cannot be read; reading it then says why. ``on_skipped`` is called for each
+    attachment of another format.
+    """
+    if path.suffix.lower() not in MAIL_SUFFIXES:
+        return
+    try:
+        content = read_source_file(path)
+        attachments = parse_mail(content, path.name).attachments if has_mail_signature(content) else {}
+    except DocumentError:
+        return
+    for name, attachment in attachments.items():
+        attached_path = path / name
+        if depth < _MAX_MAIL_DEPTH and _is_input_file(name, attachment):
+            yield attached_path
+            yield from list_attached_files(attached_path, on_skipped, depth + 1)
+        else:
+            on_skipped(_build_skipped_file(attached_path, attachment))
+
+
+def _is_input_file(name: str, content: bytes) -> bool:
+    """Return True if the file's ending, or its content whatever the ending, is of a format that is read.
+
+    Any table or calendar would pass for text: files without an ending of text are not read as such.
+    """
+    return name.lower().endswith(SUFFIXES) or any(
+        input_format.has_signature(content) for name, input_format in FORMATS.items() if name not in ("text", "html")
+    )
+
+
+def _build_skipped_file(path: Path, first_bytes: bytes) -> SkippedFile:
+    unread_format = find_unread_format(first_bytes)
+    return SkippedFile(str(path), f"{unread_format['name']}. {unread_format['remedy']}")
+
+
+def _walk_folder(
+    folder: Path, on_problem: Callable[[UsageError], None], on_skipped: Callable[[SkippedFile], None]
+) -> Iterator[Path]:
     """Iterate over the visible files in a folder and its subfolders.
 
     Links to folders inside ``folder`` are followed, but each real folder is visited once, so that loops end. Links that
@@ -64,23 +126,35 @@ def _walk_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> Iter
             continue
         visited.add(real_folder)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        visible_names = sorted(
-            name for name in file_names if not name.startswith(".") and name.lower().endswith(SUFFIXES)
-        )
+        visible_names = sorted(name for name in file_names if not name.startswith("."))
         for file in (Path(current_folder, name) for name in visible_names):
-            if not file.is_file():
-                if file.exists():
-                    on_problem(
-                        _build_file_skipped_error(
-                            f"{file} is a pipe or device, not a file", "Save the document to a file first."
-                        )
-                    )
-                elif file.is_symlink():
-                    on_problem(_build_file_skipped_error(f"the link {file} leads nowhere"))
-            elif file.resolve().is_relative_to(real_root):
+            is_named_like_input = file.name.lower().endswith(SUFFIXES)
+            if problem := _find_link_problem(file, real_root):
+                if is_named_like_input:
+                    on_problem(problem)
+                else:
+                    on_skipped(SkippedFile(str(file), problem.message))
+            elif is_named_like_input or FORMATS["pdf"].has_signature(_read_first_bytes(file)):
                 yield file
             else:
-                on_problem(_build_outside_link_error(file))
+                on_skipped(_build_skipped_file(file, _read_first_bytes(file)))
+
+
+def _find_link_problem(file: Path, real_root: Path) -> UsageError | None:
+    """Return why an entry of a folder is no file to read; None for a file or a link to a file in the folder."""
+    if not file.is_file():
+        if file.exists():
+            return _build_file_skipped_error(
+                f"{file} is a pipe or device, not a file", "Save the document to a file first."
+            )
+        return _build_file_skipped_error(f"the link {file} leads nowhere")
+    return None if file.resolve().is_relative_to(real_root) else _build_outside_link_error(file)
+
+
+def _read_first_bytes(file: Path) -> bytes:
+    with suppress(OSError), file.open("rb") as stream:
+        return stream.read(_DETECTION_BYTES)
+    return b""
 
 
 def _build_outside_link_error(link: Path) -> UsageError:

@@ -12,18 +12,20 @@ from functools import cache
 from importlib.metadata import distribution
 from typing import Any
 
+import regex
+
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page
 
 #: Share of English words from which on a page is English; English prose has 0.25 to 0.5, other languages up to 0.04.
 _MIN_ENGLISH_SHARE = 0.16
 #: Text of fewer bytes in UTF-8 tells no language; letters outside of the Latin ones, which tell more, have 2 or 3.
-_MIN_BYTES = 60
+_MIN_BYTES = 50
 #: Characters of text that the detector is shown at most: more do not change what it says.
 _MAX_CHARACTERS = 4_000
-#: Probability of another language than English, or of it and its closest relative, from which on it is told.
+#: Probability of the three likeliest languages but English, often relatives, from which on the likeliest is told.
 _MIN_PROBABILITY = 0.8
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = regex.compile(r"[\p{L}\p{M}]{2,}")
 #: Codes, doses, units and addresses in the net are of no language.
 _NO_WORD = re.compile(r"[\d/]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -53,15 +55,19 @@ def add_page_languages(pages: Sequence[Page]) -> tuple[Page, ...]:
 
     Pages with too little text, or in no language that is known, are judged together.
     """
-    texts = [
-        " ".join(block.text for block in page.visible_blocks if not block.furniture) or page.text for page in pages
-    ]
+    texts = [_collect_text(page) for page in pages]
     languages = [detect_language(text) for text in texts]
     common_language = detect_language(" ".join(text for text, code in zip(texts, languages, strict=True) if not code))
     return tuple(
         page.model_copy(update={"language": code or common_language}) if text else page
         for page, text, code in zip(pages, texts, languages, strict=True)
     )
+
+
+def _collect_text(page: Page) -> str:
+    """Return the page's text without headers and stamps, unless they are most of it."""
+    body = " ".join(block.text for block in page.visible_blocks if not block.furniture)
+    return body if 2 * len(body) >= len(page.text) else page.text
 
 
 def detect_language(text: str) -> str:
@@ -81,21 +87,21 @@ def detect_language(text: str) -> str:
     joined_words = " ".join(words).lower()[:_MAX_CHARACTERS]
     if len(joined_words.encode()) < _MIN_BYTES or _are_names(words):
         return ""
-    labels, probabilities = _load_detector().predict(joined_words, k=2)
-    code, second_code = (label.removeprefix("__label__") for label in labels)
+    labels, probabilities = _load_detector().predict(joined_words, k=3)
+    code = str(labels[0]).removeprefix("__label__")
     if code == "en":
         return code
-    probability = probabilities[0] + (probabilities[1] if second_code != "en" else 0)
+    other_probability = sum(p for label, p in zip(labels, probabilities, strict=True) if label != "__label__en")
     is_ascii_mostly = 2 * len(joined_words.encode("ascii", "ignore")) > len(joined_words)
     has_wrong_letters = is_ascii_mostly and code in _load_word_set("own_letters")
-    if probability < _MIN_PROBABILITY or has_wrong_letters or code not in _load_names():
+    if other_probability < _MIN_PROBABILITY or has_wrong_letters or code not in _load_names():
         return ""
     return "zh" if code == "ja" and not _KANA.search(joined_words) else code
 
 
 def _are_names(words: Iterable[str]) -> bool:
     """Return True if most words are written like names, and none like an ordinary word."""
-    words = [word for word in words if len(word) > 2 and word not in _load_word_set("name_particles")]
+    words = [word for word in words if word not in _load_word_set("name_particles")]
     return not any(map(str.islower, words)) and 2 * sum(map(str.istitle, words)) >= len(words) > 0
 
 

@@ -6,6 +6,8 @@ PyMuPDF is not thread-safe: use it in one thread of a process only, or in severa
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -58,11 +60,8 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
             f"{name} is empty (0 bytes)", code="READER-EMPTY", remedy="Export or scan the document again."
         )
     if not has_pdf_signature(first_bytes):
-        raise DocumentError(
-            f"the content of {name} is not a PDF",
-            code="READER-NOT-PDF",
-            remedy="Open the file in the program it came from and save it as PDF.",
-        )
+        unread_format = find_unread_format(first_bytes)
+        raise DocumentError(f"{name} is {unread_format['name']}", code="READER-NOT-PDF", remedy=unread_format["remedy"])
     pymupdf = load_pymupdf()
     try:
         open_arguments = {"filename": str(source)} if isinstance(source, Path) else {"stream": source}
@@ -103,6 +102,21 @@ def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
 def has_pdf_signature(content: bytes) -> bool:
     """Return True if a file's content begins like a PDF, whatever the file is called."""
     return _PDF_MAGIC in content[:_SIGNATURE_BYTES]
+
+
+def find_unread_format(first_bytes: bytes) -> dict[str, str]:
+    """Return the row of ``unread_formats.toml`` with ``name`` and ``remedy`` that fits how a file begins."""
+    beginning = first_bytes.decode("latin-1")
+    return next(row for row in _load_unread_formats() if beginning.startswith(row["beginning"]))
+
+
+@cache
+def _load_unread_formats() -> list[dict[str, str]]:
+    """Return the rows of ``unread_formats.toml``."""
+    rows: list[dict[str, str]] = tomllib.loads(
+        Path(__file__).with_name("unread_formats.toml").read_text(encoding="utf-8")
+    )["format"]
+    return rows
 
 
 def _read_first_bytes(source: bytes | Path) -> bytes:

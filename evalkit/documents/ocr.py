@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ _MIN_IMAGE_SIDE = 8
 HANG_FACTOR = 10
 #: RapidOCR's confidence in wrong words, which counts as 0 when its confidences are scaled to tesseract's.
 _RAPIDOCR_WRONG_CONFIDENCE = 0.55
+#: RapidOCR keeps the parameters of a call in its one object: pages that are read side by side take turns.
+_RAPIDOCR_LOCK = threading.Lock()
 _PR_SET_PDEATHSIG = 1
 _PRCTL: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -409,7 +412,8 @@ class RapidOcr:
         # The networks were trained on pictures in OpenCV's order of colours: blue, green, red.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
-            ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
+            with _RAPIDOCR_LOCK:
+                ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
         except Exception:  # noqa: BLE001 - RapidOCR's errors share no base, and may quote the document: not chained
             raise _build_engine_failed_error("rapidocr") from None
         if ocr_output.boxes is None or ocr_output.txts is None:

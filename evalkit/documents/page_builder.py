@@ -22,7 +22,7 @@ def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
 def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
     """Build the bundle's page from layout blocks, in points of the displayed page.
 
-    ``content`` gives the page's size and its hidden lines.
+    ``content`` gives the page's size, its hidden lines and its damage.
     """
     visible_blocks = [
         Block(
@@ -53,6 +53,7 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
             ),
         ),
         words=PackedWords(words),
+        damage=content.damage,
         identifiers=find_patient_identifiers(text, words),
     )
 

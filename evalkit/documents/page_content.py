@@ -122,6 +122,8 @@ class PageContent:
     """True if the page has no visible text, no image, and no drawing but a few straight lines or a single colour."""
     barcode_areas: tuple[Rect, ...] = ()
     """Areas of the page that may contain bar codes."""
+    damage: tuple[str, ...] = ()
+    """Sentences about what is lost, as ``Page.damage``."""
 
     @property
     def ocr_layer_share(self) -> float:

@@ -19,20 +19,28 @@ from evalkit.errors import DocumentError
 MAX_RENDER_PIXELS = 50_000_000
 #: The most pixels of a side of a rendered page, which is the limit of WebP.
 _MAX_RENDER_SIDE = 16_383
+#: Name in errors of a PDF that was made from a file of another format.
+_CONVERTED_PATH = Path("the converted file")
 _THUMBNAIL_DPI = 24
 #: A page is then about 440 pixels wide: twice its width on the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
 
-def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
+def render_page(pdf: Path | bytes, page_num: int, max_dpi: int = 110) -> Image.Image:
     """Render a page (from 1) of a PDF in RGB, rotated as a viewer displays it.
 
-    The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels or a side of more than
+    ``pdf`` is a file or its content. The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels or a side of more than
     16,383. DocumentError if the file cannot be opened; READER-PAGE if the page does not exist or cannot be drawn.
     """
-    opened_pdf = open_pdf(read_source_file(path), str(path))
+    content, path = _read_pdf(pdf)
+    opened_pdf = open_pdf(content, str(path))
     with opened_pdf.document:
         return render_opened_page(opened_pdf, path, page_num, max_dpi)
+
+
+def _read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
+    """Return a PDF's content, and its path for errors."""
+    return (pdf, _CONVERTED_PATH) if isinstance(pdf, bytes) else (read_source_file(pdf), pdf)
 
 
 def render_opened_page(
@@ -119,12 +127,13 @@ def _may_have_type3_font(page: Any) -> bool:
     return has_inherited_resources or any(kind != "null" for kind in pattern_kinds)
 
 
-def render_page_pngs(path: Path, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
+def render_page_pngs(pdf: Path | bytes, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
     """Return the pages ``page_numbers`` (from 1) as PNG files, in that order.
 
     Resolution and DocumentError as ``render_page``.
     """
-    opened_pdf = open_pdf(read_source_file(path), str(path))
+    content, path = _read_pdf(pdf)
+    opened_pdf = open_pdf(content, str(path))
     with opened_pdf.document:
         return [encode_png(render_opened_page(opened_pdf, path, page_num, max_dpi)) for page_num in page_numbers]
 
@@ -154,19 +163,20 @@ class PdfPageRenderer:
     on opening.
     """
 
-    def __init__(self, path: Path, *, dpi: int = 140, max_cached_pages: int = 2) -> None:
-        """Open the PDF at ``path``. DocumentError if the file cannot be opened.
+    def __init__(self, pdf: Path | bytes, *, dpi: int = 140, max_cached_pages: int = 2) -> None:
+        """Open a PDF, a file or its content. DocumentError if it cannot be opened.
 
         ``dpi`` is the resolution of a page at full size. The ``max_cached_pages`` pages that were used last stay in
         memory at full size; the browser caches more.
         """
-        self._path = path
+        self._path = _CONVERTED_PATH if isinstance(pdf, bytes) else pdf
+        self._is_on_disk = not isinstance(pdf, bytes)
         self._dpi = dpi
         self._file_state = self._read_file_identity()
         try:
-            self._opened_pdf = open_pdf(path, str(path))
+            self._opened_pdf = open_pdf(pdf, str(self._path))
         except OSError as error:
-            raise build_read_error(path, error) from error
+            raise build_read_error(self._path, error) from error
         self._render_cached_webp = lru_cache(maxsize=max_cached_pages)(self._render_webp)
 
     def render_full_size(self, page_num: int) -> bytes:
@@ -211,7 +221,9 @@ class PdfPageRenderer:
             # MuPDF would keep up to 256 MB of decoded scans of all open documents; a person rarely needs a page twice.
             load_pymupdf().TOOLS.store_shrink(100)
 
-    def _read_file_identity(self) -> tuple[int, int, int]:
+    def _read_file_identity(self) -> tuple[int, int, int] | None:
+        if not self._is_on_disk:
+            return None
         try:
             file_stat = self._path.stat()
         except OSError as error:

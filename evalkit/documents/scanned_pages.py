@@ -26,10 +26,11 @@ from evalkit.documents.deskew import FAX_OCR_DPI, restore_fax
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_barcodes
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.layout import LayoutBlock, collect_masked_margin_texts, lay_out_blocks, measure_typography
-from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
+from evalkit.documents.mupdf import OpenedPdf
 from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, find_second_reader, recognise_page_image
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
+from evalkit.documents.page_damage import find_losses, take_warnings
 from evalkit.documents.quality import OcrWord, PageQuality
 from evalkit.documents.render import MAX_RENDER_PIXELS, render_opened_page
 from evalkit.documents.second_reading import SecondReader
@@ -117,6 +118,7 @@ class FileOcr:
         self._layered_pages: set[int] = set()
         self._pages_needing_ocr: set[int] = set()
         self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
+        self._damage_by_page: dict[int, tuple[str, ...]] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
         """Note if a page (from 1) needs OCR; return its content with hidden OCR layer.
@@ -157,7 +159,10 @@ class FileOcr:
                 merged_page = _merge_ocr_into_page(
                     page, recognised_by_page[page.page_num], repeated_margin_keys, has_ocr_layer=has_ocr_layer
                 )
-                yield add_barcode_identifiers(merged_page, self._barcodes_by_page.get(page.page_num, ()))
+                damage = tuple(dict.fromkeys((*page.damage, *self._damage_by_page.get(page.page_num, ()))))
+                yield add_barcode_identifiers(
+                    merged_page.model_copy(update={"damage": damage}), self._barcodes_by_page.get(page.page_num, ())
+                )
             else:
                 yield page
 
@@ -199,8 +204,7 @@ class FileOcr:
         return recognised_by_page
 
     def _draw_page(self, page_num: int) -> DrawnPage:
-        tools = load_pymupdf().TOOLS
-        tools.mupdf_warnings()  # reading the warnings of earlier pages clears them
+        take_warnings()  # about earlier pages
         page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
         if fax_resolution := self._measure_fax_resolution(page_num):
             x_dpi, y_dpi = fax_resolution
@@ -208,7 +212,9 @@ class FileOcr:
             image = restore_fax(fax.convert("L"), x_dpi, y_dpi)
         else:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
-        return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(tools.mupdf_warnings()))
+        warnings = take_warnings()
+        self._damage_by_page[page_num] = find_losses(warnings)
+        return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(warnings))
 
     def _measure_fax_resolution(self, page_num: int) -> tuple[float, float] | None:
         """Return the resolution (dpi across and down) of a page that is one black-and-white picture of a fax.

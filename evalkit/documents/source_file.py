@@ -1,29 +1,55 @@
-"""Bytes and SHA-256 of a source file, with a size limit and clear errors."""
+"""Bytes and SHA-256 of a source file, with a size limit and clear errors.
+
+A source file is a file on the disk, or an attachment in a mail on the disk (``inbox/letter.eml/report.pdf``).
+"""
 
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file, read_regular_file
+from evalkit.documents.attachments import Mail, find_attachment, parse_mail
 from evalkit.errors import DocumentError
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
 
 
 def read_source_file(path: Path) -> bytes:
-    """Return all bytes of a file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    """Return all bytes of a file, or of an attachment in a mail.
+
+    DocumentError: READER-UNREADABLE, READER-TOO-LARGE; READER-DAMAGED for an attachment of a damaged mail.
+    """
+    mail_path = find_mail_path(path)
     try:
-        return read_regular_file(path, MAX_FILE_BYTES)
+        if mail_path is None:
+            return read_regular_file(path, MAX_FILE_BYTES)
+        mail_state = mail_path.stat()
+        mail = _read_mail(mail_path, mail_state.st_mtime_ns, mail_state.st_size)
     except OSError as error:
-        raise build_read_error(path, error) from error
+        raise build_read_error(mail_path or path, error) from error
+    name, *names_below = path.relative_to(mail_path).parts
+    return find_attachment(mail, name, tuple(names_below))
+
+
+@lru_cache(maxsize=1)  # the attachments of a mail are read one after the other
+def _read_mail(mail_path: Path, _modified_ns: int, _size: int) -> Mail:
+    return parse_mail(read_regular_file(mail_path, MAX_FILE_BYTES), mail_path.name)
+
+
+def find_mail_path(path: Path) -> Path | None:
+    """Return the path of the mail that the file at ``path`` is attached to; None for a file on the disk."""
+    return next((parent for parent in path.parents if parent.is_file()), None)
 
 
 def hash_source_file(path: Path) -> str:
     """Return a file's SHA-256 as 64 hex digits, without loading the whole file.
 
-    DocumentError: READER-UNREADABLE, READER-TOO-LARGE.
+    Errors as ``read_source_file``.
     """
+    if find_mail_path(path):
+        return hashlib.sha256(read_source_file(path)).hexdigest()
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.page_damage import build_damage_issues
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.forms.form_extractor import FormAnswer, FormPart, FormQuestion
@@ -166,7 +167,8 @@ class FormFieldExtractor:
             if form_grade.passed or form_grade.is_final:
                 break
             feedback = form_grade.feedback
-        return _build_extraction(part, graded_attempts)
+        damage_issues = build_damage_issues([bundle.page(page_number) for page_number in page_numbers])
+        return _build_extraction(part, graded_attempts, damage_issues)
 
 
 class _GradedAttempt(NamedTuple):
@@ -249,7 +251,9 @@ def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issu
     return replace(form_grade, passed=False, feedback=feedback)
 
 
-def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt]) -> Extraction:
+def _build_extraction(
+    part: FormPart, graded_attempts: Sequence[_GradedAttempt], damage_issues: Sequence[Issue]
+) -> Extraction:
     last = graded_attempts[-1]
     best = (
         last
@@ -277,6 +281,7 @@ def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt])
         )
     fields = best.attempt.fields
     all_issues = [
+        *damage_issues,
         *best.grounding_issues,
         *(form_issue.to_issue(fields, form_grade.document_type, best.attempt.template) for form_issue in issues),
     ]

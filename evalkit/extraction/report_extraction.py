@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.page_damage import build_damage_issues
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
@@ -101,6 +102,9 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
     problems = list(dict.fromkeys(problem for page in unreadable for problem in page.problems))
     reason = "; ".join(problems[:3]) or "no text could be read on it"
     page_issues = [_build_unreadable_issue(unreadable, report, reason)] if unreadable else []
+    page_issues += build_damage_issues(
+        pages, f"pages {report.start_page}-{report.end_page}", document_type=report.document_type
+    )
     if any(page.text.strip() for page in readable):
         result = await loop.execute(bundle, [page.page_num for page in readable], template)
         _log_alerts(bundle, result)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from evalkit.documents.input_files import SkippedFile
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import DiscoveredDocuments, SourceDocument
 from evalkit.pipeline.executor.protocol import Executor, InterruptedReadError
@@ -43,6 +44,8 @@ class BatchSummary(Generic[DocumentT]):
     """Files with the same bytes as another document: one line each."""
     output: str
     seconds: float
+    skipped: tuple[SkippedFile, ...] = ()
+    """Files in folders and mails that were not read because of their format."""
     by_agent: Mapping[str, Usage] = field(default_factory=dict)
     """The usage of language models by role."""
 
@@ -67,6 +70,7 @@ class BatchSummary(Generic[DocumentT]):
             copies=tuple(
                 f"{path} is the same document as {doc_id}" for path, doc_id in discovered.duplicate_paths_and_doc_ids
             ),
+            skipped=discovered.skipped,
             output=str(output),
             seconds=round(time.monotonic() - monotonic_start, 3),
             by_agent=by_agent,
@@ -88,6 +92,7 @@ class BatchSummary(Generic[DocumentT]):
             "documents": [document_to_json(outcome) for outcome in self.documents],
             "problems": list(self.problems),
             "copies": list(self.copies),
+            "skipped": [skipped_file._asdict() for skipped_file in self.skipped],
             "output": self.output,
             "seconds": self.seconds,
             "by_agent": {agent: vars(usage) for agent, usage in self.by_agent.items()},

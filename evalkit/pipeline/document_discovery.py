@@ -10,10 +10,11 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
-from evalkit.documents.input_files import list_input_files
+from evalkit.documents.input_files import SkippedFile, list_attached_files, list_input_files
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
@@ -42,6 +43,20 @@ class DiscoveredDocuments:
     """The errors of the paths at which no document was found."""
     duplicate_paths_and_doc_ids: tuple[tuple[Path, str], ...]
     """Files with the same bytes as another document: the file's path, and the doc_id of that document."""
+    skipped: tuple[SkippedFile, ...] = ()
+    """Files in folders and mails that are not read because of their format."""
+
+    def leave_out_skipped(self, run_inputs: Iterable[Path | str | None]) -> Self:
+        """Return a copy in which files of the run's other inputs, e.g. its labels, do not count as skipped."""
+        input_paths = [Path(os.path.abspath(run_input)) for run_input in run_inputs if run_input is not None]
+        return replace(
+            self,
+            skipped=tuple(
+                skipped_file
+                for skipped_file in self.skipped
+                if not any(map(Path(os.path.abspath(skipped_file.file)).is_relative_to, input_paths))
+            ),
+        )
 
 
 def discover_documents(
@@ -52,7 +67,8 @@ def discover_documents(
     ``doc_id_by_sha256`` has the documents of earlier runs, which keep their doc_ids. No new document gets one of the
     ``reserved_ids``. UsageError if no path is given, or if none of the paths contains a document.
     """
-    paths_of_files, problems = _find_files(paths)
+    skipped: list[SkippedFile] = []
+    paths_of_files, problems = _find_files(paths, skipped)
     if not paths_of_files:
         raise (
             problems[0]
@@ -77,7 +93,7 @@ def discover_documents(
             id_by_hash[document_hash] = _create_doc_id(path, document_hash, taken_ids)
             taken_ids.add(id_by_hash[document_hash])
         sources.append(SourceDocument(id_by_hash[document_hash], path, sha256, read_error))
-    return DiscoveredDocuments(tuple(sources), tuple(problems), tuple(copies))
+    return DiscoveredDocuments(tuple(sources), tuple(problems), tuple(copies), tuple(skipped))
 
 
 def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
@@ -95,13 +111,14 @@ def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
         return None, error
 
 
-def _find_files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitError]]:
+def _find_files(paths: Iterable[Path | str], skipped: list[SkippedFile]) -> tuple[Sequence[Path], list[EvalkitError]]:
     unique_paths: dict[Path, None] = {}
     problems: list[EvalkitError] = []
     for path in paths:
         try:
-            pdf_paths = list_input_files([Path(path)], on_problem=problems.append)
-            unique_paths |= dict.fromkeys(Path(os.path.abspath(pdf_path)) for pdf_path in pdf_paths)
+            input_paths = list_input_files([Path(path)], on_problem=problems.append, on_skipped=skipped.append)
+            for input_path in (Path(os.path.abspath(input_path)) for input_path in input_paths):
+                unique_paths |= dict.fromkeys((input_path, *list_attached_files(input_path, skipped.append)))
         except UsageError as error:
             problems.append(error)
     return sorted(unique_paths), problems

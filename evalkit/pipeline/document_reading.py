@@ -15,7 +15,7 @@ from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor
 from evalkit.review.loaders import load_if_intact, read_bundle
-from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, bundle_file_name
+from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, bundle_file_name, converted_file_name
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ def load_bundle_if_current(
     )
     # An OCR engine that reached its time limit may succeed now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
-    return bundle if is_same_input and is_complete else None
+    is_shown = not bundle.is_converted or output_folder.has_file(converted_file_name(source.doc_id))
+    return bundle if is_same_input and is_complete and is_shown else None
 
 
 async def read_document_and_save_bundle(
@@ -71,7 +72,7 @@ async def read_document_and_save_bundle(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
-    await _save_bundle(output_folder, read_outcome.bundle)
+    await _save_bundle(output_folder, read_outcome.bundle, read_outcome.shown_pdf)
     return read_outcome
 
 
@@ -98,11 +99,15 @@ async def create_and_save_unread_bundle(
     return BundleWithTimings(bundle, {})
 
 
-async def _save_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
-    await run_uninterrupted_storage_operation(
-        output_folder,
-        lambda: output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True),
-    )
+async def _save_bundle(output_folder: OutputFolder, bundle: DocumentBundle, shown_pdf: bytes | None = None) -> None:
+    def save() -> None:
+        if shown_pdf is None:
+            output_folder.remove_file(converted_file_name(bundle.doc_id))
+        else:
+            output_folder.write_bytes(converted_file_name(bundle.doc_id), shown_pdf)
+        output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
+
+    await run_uninterrupted_storage_operation(output_folder, save)
 
 
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:

@@ -66,6 +66,7 @@ from evalkit.store import (
     OutputFolder,
     OutputIndex,
     bundle_file_name,
+    converted_file_name,
     open_output_folder,
     packet_file_name,
     result_file_name,
@@ -142,6 +143,7 @@ async def run_documents(options: RunOptions) -> RunSummary:
             doc_id_by_sha256,
             reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
         )
+        discovered = discovered.leave_out_skipped((options.production, options.patients_file, options.classifications))
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
         supplied_inputs = read_supplied_inputs(
             options,
@@ -472,6 +474,7 @@ class _DocumentRun:
             if not any(
                 is_packet_frozen(self._output_folder, self._index, case_id, format_zulu_now()) for case_id in case_ids
             ):
+                self._output_folder.remove_file(converted_file_name(source.doc_id))
                 self._output_folder.remove_file(bundle_file_name(source.doc_id))
             for case_id in case_ids:
                 withdraw_silver_ground_truth(self._output_folder, case_id)

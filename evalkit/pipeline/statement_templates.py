@@ -30,6 +30,7 @@ from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.packet import is_packet_frozen
+from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
@@ -145,7 +146,11 @@ async def _review_and_publish_template(
                 ).bundle
         _require_same_bank(template, bundle)
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
-            pictures = render_page_images_for_model(source.path, bundle) if model_session.has_language_models else ()
+            pictures = (
+                render_page_images_for_model(load_shown_pdf(output_folder, bundle), bundle)
+                if model_session.has_language_models
+                else ()
+            )
             review_loop = TemplateReviewLoop(
                 model_session.model.get_model, build_review_loop_config(settings), clock=format_zulu_now
             )
@@ -225,7 +230,7 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
     )
 
 
-def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
+def render_page_images_for_model(statement_pdf: Path | bytes, bundle: DocumentBundle) -> tuple[PageImage, ...]:
     """Render the pages that a model is shown: the first ones and the last one.
 
     DocumentError if a page cannot be rendered.

@@ -24,6 +24,7 @@ from evalkit.store import (
     OutputFolder,
     OutputIndex,
     bundle_file_name,
+    converted_file_name,
     hash_canonical_json,
     packet_file_name,
 )
@@ -166,7 +167,7 @@ def build_packet_fields(
     return {
         "doc_id": bundle.doc_id,
         "pdf_filename": PurePath(bundle.file_path).name,
-        "pdf_path": bundle.file_path,
+        "pdf_path": converted_file_name(bundle.doc_id) if bundle.is_converted else bundle.file_path,
         "total_pages": bundle.total_pages,
         "v5_decision": Decision.ESCALATE_TO_SME,
         "total_issues": len(open_issues),

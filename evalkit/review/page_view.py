@@ -15,11 +15,10 @@ from evalkit.classification.document_result import DocumentFailure, DocumentResu
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.render import encode_webp, render_page
-from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
-from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
+from evalkit.review.shown_documents import load_shown_pdf, read_bundle_as_shown, read_result_as_shown
 from evalkit.store import open_output_folder
 
 HighlightStyle = Literal["found", "near"]
@@ -70,18 +69,14 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
     bundle = read_bundle_as_shown(output_folder, doc_id)
-    path = Path(bundle.file_path)
-    if hash_source_file(path) != bundle.sha256:
-        raise DocumentError(
-            f"{path.name} has changed since it was read", code="READER-CHANGED", remedy="Run the document again."
-        )
+    shown_pdf = load_shown_pdf(output_folder, bundle)
     highlights_by_page = _collect_highlights(result, bundle)
     page_numbers = [page] if page is not None else sorted(highlights_by_page) or [1]
     return PageView(
         doc_id=doc_id,
         headline=f"{doc_id}: {result.decision.value}, {result.decision_reason}",
         pages=tuple(
-            _render_highlighted_page(path, page_number, highlights_by_page.get(page_number, []), dpi)
+            _render_highlighted_page(shown_pdf, page_number, highlights_by_page.get(page_number, []), dpi)
             for page_number in page_numbers
         ),
     )
@@ -104,8 +99,10 @@ def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[
     return highlights_by_page
 
 
-def _render_highlighted_page(path: Path, page_number: int, highlights: list[_Highlight], dpi: int) -> HighlightedPage:
-    image = render_page(path, page_number, dpi)
+def _render_highlighted_page(
+    shown_pdf: Path | bytes, page_number: int, highlights: list[_Highlight], dpi: int
+) -> HighlightedPage:
+    image = render_page(shown_pdf, page_number, dpi)
     for style, boxes, _ in highlights:
         page_boxes: list[Box] = [box[1:] for box in boxes if box[0] == page_number]
         image = highlight_boxes(image, page_boxes, style)

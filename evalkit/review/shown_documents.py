@@ -1,12 +1,16 @@
-"""Reading of documents by case_id or doc_id that does not reveal attention checks."""
+"""What a person is shown of a document, by case_id or doc_id; attention checks are not revealed."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.source_file import hash_source_file
+from evalkit.errors import DocumentError, StoreError
 from evalkit.review.case_files import read_packet
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.store import OutputFolder, packet_file_name, result_file_name
+from evalkit.store import OutputFolder, converted_file_name, packet_file_name, result_file_name
 
 
 def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> str:
@@ -45,3 +49,27 @@ def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> Do
 def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentBundle:
     """Read the pages of a document, or those that a case shows. NotFound; StoreError."""
     return read_bundle(output_folder, _resolve_shown_doc_id(output_folder, doc_or_case_id))
+
+
+def load_shown_pdf(output_folder: OutputFolder, bundle: DocumentBundle) -> Path | bytes:
+    """Return the PDF whose pages the bundle has: a file's path, or the content of a converted file.
+
+    DocumentError: READER-CHANGED if the file is not the one that was read, READER-UNREADABLE if it is missing.
+    """
+    if bundle.is_converted:
+        try:
+            return output_folder.read_bytes(converted_file_name(bundle.doc_id))
+        except StoreError:
+            raise DocumentError(
+                f"the converted pages of {Path(bundle.file_path).name} are missing in the output folder",
+                code="READER-UNREADABLE",
+                remedy="Run the document again.",
+            ) from None
+    path = Path(bundle.file_path)
+    if hash_source_file(path) != bundle.sha256:
+        raise DocumentError(
+            f"{path.name} has changed since it was read",
+            code="READER-CHANGED",
+            remedy="Run the document again before you decide.",
+        )
+    return path

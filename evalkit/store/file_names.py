@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 BUNDLES_FOLDER = "document_bundles"
+CONVERTED_FOLDER = "converted"
 RESULTS_FOLDER = "results"
 PACKETS_FOLDER = "sme_packets"
 REVIEWS_FOLDER = "reviews"
@@ -55,6 +56,7 @@ OUTPUT_MARKERS = frozenset(
 NEUTRAL_NAMES = frozenset(
     (
         *(
+            CONVERTED_FOLDER,
             RESULTS_FOLDER,
             REVIEWS_FOLDER,
             EXTRACTIONS_FOLDER,
@@ -76,6 +78,11 @@ NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 def bundle_file_name(doc_id: str) -> str:
     """Return the file name of a document's bundle."""
     return f"{BUNDLES_FOLDER}/{doc_id}.json"
+
+
+def converted_file_name(doc_id: str) -> str:
+    """Return the file name of the PDF that a person is shown, if that is not the document's file itself."""
+    return f"{CONVERTED_FOLDER}/{doc_id}.pdf"
 
 
 def result_file_name(doc_id: str) -> str:

@@ -91,6 +91,10 @@ class OutputFolder(ABC):
         """Write a text file atomically, replacing an existing file of this name."""
         self._write_atomically(name, text.encode())
 
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write a file atomically, replacing an existing file of this name."""
+        self._write_atomically(name, content)
+
     def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Create a JSON file atomically; return False, changing nothing, if it exists."""
         return self._create_atomically_if_absent(name, _encode_indented_json(value))

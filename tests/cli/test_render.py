@@ -37,6 +37,7 @@ def summarise(count: int) -> RunSummary:
             for number in range(count)
         ],
         by_agent={"V2": Usage(calls=1, input_tokens=1200, output_tokens=30, cost_usd="0.5")},
+        skipped=(),
         label_hint=None,
         setting_hint="a hint",
         timings=SimpleNamespace(format_timing_line=lambda seconds: f"{seconds} s"),

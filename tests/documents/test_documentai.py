@@ -141,7 +141,7 @@ def test_the_bundle_carries_what_it_was_given_and_what_read_it(server: DocumentA
         hashlib.sha256(ONE).hexdigest(),
     )
     assert document.processing_timestamp == "2026-01-02T03:04:05Z"
-    assert document.reader == reader(server).reader_version
+    assert document.reader.startswith(reader(server).reader_version + ", ")
     assert re.fullmatch(
         r"documentai [\d.]+ pretrained-layout-parser-v1.0-2024-06-03 walk \d+, pymupdf .+", document.reader
     )
@@ -706,7 +706,7 @@ def test_time_begins_anew_with_each_slice(server: DocumentAiServer) -> None:
     ("data", "code"),
     [
         (b"", "READER-EMPTY"),
-        (b"<!doctype html><p>Carcinoma</p>", "READER-NOT-PDF"),
+        (b"PK\3\4" + bytes(50), "READER-NOT-PDF"),
         (locked("o", "secret"), "READER-ENCRYPTED"),
         (ONE[:400], "READER-DAMAGED"),
         (tree(2_000_000_000, "3 0 R"), "READER-TOO-MANY-PAGES"),
@@ -1010,7 +1010,7 @@ def test_any_block_tree_gives_a_valid_bundle(blocks: list[Any], data: bytes) -> 
 def test_processor_is_pinned_to_default_version_once(server: DocumentAiServer) -> None:
     asked = reader(server, PROCESSOR)
     for _ in range(2):
-        assert read_by(asked, ONE).reader == reader(server).reader_version
+        assert read_by(asked, ONE).reader.startswith(reader(server).reader_version + ", ")
     assert [call.name for call in server.calls] == [PROCESSOR, VERSION, VERSION]
     again = pickle.loads(pickle.dumps(asked))
     assert again == asked

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.documents import source_file
-from evalkit.documents.input_files import list_input_files
+from evalkit.documents.input_files import SkippedFile, list_input_files
 from evalkit.documents.readers import read_document
 from evalkit.documents.readers.pdf import get_local_reader_version
 from evalkit.documents.source_file import hash_source_file, read_source_file
@@ -21,10 +21,10 @@ from .drawing import LEFT, lines, pdf
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
     """A folder as people keep them."""
-    for name in ("b.pdf", "a.PDF", "notes.txt", ".hidden.pdf", "sub/c.pdf", ".cache/d.pdf", "._a.pdf"):
+    for name in ("b.pdf", "a.PDF", "notes.xyz", ".hidden.pdf", "sub/c.pdf", ".cache/d.pdf", "._a.pdf"):
         path = tmp_path / "records" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"%PDF-1.4")
+        path.write_bytes(b"no PDF" if path.suffix == ".xyz" else b"%PDF-1.4")
     (tmp_path / "records" / "folder.pdf").mkdir()
     return tmp_path / "records"
 
@@ -33,15 +33,25 @@ def test_folders_are_searched_recursively_without_hidden_files(records: Path) ->
     assert [str(path.relative_to(records)) for path in list_input_files([records])] == ["a.PDF", "b.pdf", "sub/c.pdf"]
 
 
+def test_other_files_are_skipped_by_name_and_pdfs_are_read_whatever_their_ending(records: Path) -> None:
+    (records / "scan.dat").write_bytes(b"%PDF-1.4")
+    (records / "sub" / "table.xlsx").write_bytes(b"PK\x03\x04")
+    skipped: list[SkippedFile] = []
+    names = [path.name for path in list_input_files([records], on_skipped=skipped.append)]
+    assert names == ["a.PDF", "b.pdf", "scan.dat", "c.pdf"]
+    assert sorted(Path(one.file).name for one in skipped) == ["notes.xyz", "table.xlsx"]
+    assert all("save it as PDF" in one.reason for one in skipped)
+
+
 def test_named_file_is_read_whatever_its_suffix_and_only_once(records: Path) -> None:
     named = [
-        records / "notes.txt",
+        records / "notes.xyz",
         records,
         records / "b.pdf",
         records / "sub" / ".." / "b.pdf",
         records / ".hidden.pdf",
     ]
-    assert [path.name for path in list_input_files(named)] == [".hidden.pdf", "a.PDF", "b.pdf", "notes.txt", "c.pdf"]
+    assert [path.name for path in list_input_files(named)] == [".hidden.pdf", "a.PDF", "b.pdf", "notes.xyz", "c.pdf"]
 
 
 @pytest.mark.timeout(20)
@@ -87,7 +97,7 @@ def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_pat
     with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
         list_input_files([records / "nowhere.pdf"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="no PDF in the folder"):
+    with pytest.raises(UsageError, match=r"no PDF, .*EML.* in the folder"):
         list_input_files([records, tmp_path / "empty"])
 
 
@@ -96,7 +106,7 @@ def test_a_bundle_and_its_hash_come_from_one_reading(tmp_path: Path) -> None:
     path.write_bytes(pdf(lines(LEFT)))
     bundle = read_document(path, doc_id="report", processing_timestamp="2026-01-02T03:04:05Z")
     assert bundle.sha256 == hash_source_file(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (bundle.file_path, bundle.reader) == (str(path), get_local_reader_version())
+    assert (bundle.file_path, bundle.reader.split(", ")[0]) == (str(path), get_local_reader_version())
     assert read_document(path, doc_id="report", processing_timestamp="2026-01-02T03:04:05Z") == bundle
 
 

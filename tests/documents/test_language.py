@@ -33,6 +33,8 @@ def read_pages(*texts: str) -> DocumentBundle:
         (GERMAN.upper(), "de"),
         ("Laborbefund Ergebnis Einheit Referenzbereich Leukozyten Harnstoff Blutsenkung bis 15 Nüchternzucker", "de"),
         ("胸部影像学检查所见 双肺野清晰 未见明显实质性病变 心影大小正常 双侧膈面光滑", "zh"),
+        ("रोगी को तीन दिनों से पेट में दर्द है और बुखार नहीं है", "hi"),
+        ("ÜBERWEISUNG ZUR KONTROLLE NACH OPERATION, BITTE UM TERMIN IN DER NÄCHSTEN WOCHE", "de"),
         (f'He said: "{SPANISH[:40]}". {ENGLISH}', "en"),
         (
             "Patient name: María de los Ángeles Iturralde. Address: Calle de la Virgen del Remedio. Insurance: none",

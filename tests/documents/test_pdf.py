@@ -435,8 +435,8 @@ def locked(owner: str, user: str) -> bytes:
     ("data", "code"),
     [
         (b"", "READER-EMPTY"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "READER-NOT-PDF"),
-        (b"<!doctype html><p>Carcinoma</p>", "READER-NOT-PDF"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "READER-DAMAGED"),
+        (b"PK\3\4" + bytes(50), "READER-NOT-PDF"),
         (b" " * 2000 + b"%PDF-1.4", "READER-NOT-PDF"),
         (locked("o", "secret"), "READER-ENCRYPTED"),
         (b"%PDF-1.7\n", "READER-DAMAGED"),

@@ -27,7 +27,7 @@ class SlideReader:
 
 @pytest.fixture
 def slides(monkeypatch: pytest.MonkeyPatch) -> None:
-    slides = InputFormat("slides", (".sld",), lambda content: content.startswith(b"SLD"), lambda _: SlideReader())
+    slides = InputFormat("slides", (".sld",), lambda content: content.startswith(b"SLD\0"), lambda _: SlideReader())
     monkeypatch.setattr(readers, "FORMATS", {**FORMATS, "slides": slides})
 
 
@@ -38,7 +38,7 @@ def test_every_file_of_the_folder_is_a_format() -> None:
 
 @pytest.mark.usefixtures("slides")
 def test_content_decides_the_format_whatever_the_name() -> None:
-    bundle = read_document(Path("x/talk.pdf"), doc_id="talk", processing_timestamp="", file_bytes=b"SLD 1")
+    bundle = read_document(Path("x/talk.pdf"), doc_id="talk", processing_timestamp="", file_bytes=b"SLD\0 ")
     assert (bundle.total_pages, bundle.file_path) == (5, "x/talk.pdf")
 
 

@@ -456,6 +456,14 @@ def test_a_page_that_nobody_could_read_goes_to_a_person() -> None:
     assert made.issues[0].code == "READER-NO-TEXT"
 
 
+def test_a_form_on_a_damaged_page_goes_to_a_person() -> None:
+    sound = bundle(w2())
+    damaged_page = sound.page(1).model_copy(update={"damage": ("part of the page is missing in the file",)})
+    (made,) = fill(sound.model_copy(update={"pages": (damaged_page, *sound.pages[1:])}))
+    assert made.decision == "ESCALATE_TO_SME"
+    assert made.issues[0].code == "READER-PAGE-DAMAGED"
+
+
 def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
     one = w2()
     given = bundle(one)

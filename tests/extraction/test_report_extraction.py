@@ -123,6 +123,16 @@ def test_the_template_can_be_given() -> None:
     assert one.template == "pathology"
 
 
+def test_a_damaged_page_is_never_accepted() -> None:
+    text = "Diagnosis: Invasive ductal carcinoma, grade 2."
+    damaged_page = page(1, text).model_copy(update={"damage": ("part of the page is missing in the file",)})
+    model = Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"})
+    (sound,) = extracted(document(text), ReportPageRange(1, 1, "Pathology Report"), model=model)
+    (one,) = extracted(document(damaged_page), ReportPageRange(1, 1, "Pathology Report"), model=model)
+    assert (one.score, one.decision) == (sound.score, "ESCALATE_TO_SME")
+    assert "READER-PAGE-DAMAGED" in {issue.code for issue in one.issues} - {issue.code for issue in sound.issues}
+
+
 def test_a_page_that_nobody_could_read_never_enters() -> None:
     bundle = document("Diagnosis: Invasive ductal carcinoma, grade 2.", page(2, "Grade 3", status="image"))
     model = Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"})

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
 from evalkit.documents.language import add_page_languages
-from evalkit.documents.source_file import read_source_file
+from evalkit.documents.source_file import find_mail_path, read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-#: Input formats by the name of the file in this folder that defines them. A subfolder is another reader of PDFs.
+#: Input formats by the name of the file in this folder that defines them, PDF first. A subfolder is another reader of PDFs.
 FORMATS: Mapping[str, InputFormat] = {
     module.name: import_module(f"{__name__}.{module.name}").FORMAT
-    for module in iter_modules(__path__)
+    for module in sorted(iter_modules(__path__), key=lambda module: (module.name != "pdf", module.name))
     if not module.ispkg
 }
 #: File endings of all formats, in small letters, e.g. ``.pdf``.
@@ -39,7 +39,30 @@ def read_document(
 ) -> DocumentBundle:
     """Read the file at ``path`` into a DocumentBundle: pages, text, patient facts.
 
-    Equal bytes give an equal bundle.
+    Arguments and errors as ``read_document_and_shown_pdf``.
+    """
+    return read_document_and_shown_pdf(
+        path,
+        doc_id=doc_id,
+        processing_timestamp=processing_timestamp,
+        ocr_settings=ocr_settings,
+        documentai=documentai,
+        file_bytes=file_bytes,
+    )[0]
+
+
+def read_document_and_shown_pdf(
+    path: Path,
+    *,
+    doc_id: str,
+    processing_timestamp: str,
+    ocr_settings: PageOcrSettings | None = None,
+    documentai: Reader | None = None,
+    file_bytes: bytes | None = None,
+) -> tuple[DocumentBundle, bytes | None]:
+    """Read a file into a DocumentBundle; also return the PDF that a person is shown.
+
+    Equal bytes give an equal bundle. The PDF is None if the file itself is shown: a PDF on the disk.
     ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If ``documentai`` is given, it reads PDFs;
     otherwise they are read on this machine, and without ``ocr_settings`` pages that are pictures stay without text. Pass
     ``file_bytes`` if the file is on another machine; ``path`` is then only a name. DocumentError (READER-…,
@@ -50,17 +73,20 @@ def read_document(
     options = ReaderOptions(ocr_settings, documentai)
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
-    pages, is_repaired, _ = input_format.create_reader(options).read_pages(content, path.name)
-    return DocumentBundle(
+    pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
+    shown_pdf = content if converted_pdf is None and find_mail_path(path) else converted_pdf
+    bundle = DocumentBundle(
         doc_id=doc_id,
         file_path=str(path),
         sha256=hashlib.sha256(content).hexdigest(),
         reader=_join_reader_versions(options),
         is_repaired=is_repaired,
+        is_converted=shown_pdf is not None,
         total_pages=len(pages),
         processing_timestamp=processing_timestamp,
         pages=add_page_languages(pages),
     )
+    return bundle, shown_pdf
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:

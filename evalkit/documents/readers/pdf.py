@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,10 @@ from evalkit.documents.layout import (
     lay_out_blocks,
     measure_typography,
 )
-from evalkit.documents.mupdf import has_pdf_signature, load_pymupdf, open_pdf
+from evalkit.documents.mupdf import has_pdf_signature, open_pdf
 from evalkit.documents.page_builder import build_page, join_block_text
 from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
+from evalkit.documents.page_damage import find_losses, find_removed_content, take_warnings
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
@@ -161,20 +162,21 @@ def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: V
 
     ``verified_glyphs`` as for ``read_page_content``. MemoryError if memory runs out.
     """
-    pymupdf = load_pymupdf()
     try:
-        pymupdf.TOOLS.mupdf_warnings()  # reading the warnings of earlier files clears them
+        take_warnings()  # about earlier pages and files
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
+        warnings = take_warnings()
+        damage = (*find_losses(warnings), *find_removed_content(document, page.xref))
         # MuPDF returns a missing page, or a page whose content cannot be unpacked, as an empty page.
         page_keys = (document.xref_get_key(page.xref, key) for key in ("Type", "Parent", "MediaBox", "Contents"))
-        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or all(kind == "null" for kind, _ in page_keys)):
+        if content.is_blank and (warnings or damage or all(kind == "null" for kind, _ in page_keys)):
             return None
     except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and other pages may be intact
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # later pages would fail, too
         return None
-    return content if content.width > 0 and content.height > 0 else None
+    return replace(content, damage=damage) if content.width > 0 and content.height > 0 else None
 
 
 def _build_page_by_own_typography(

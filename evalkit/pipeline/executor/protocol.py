@@ -57,6 +57,8 @@ class BundleWithTimings(NamedTuple):
     bundle: DocumentBundle
     seconds_by_step: dict[str, float]
     """Seconds of ``recognising`` scanned pages, of all other ``reading``, and of ``waiting`` for a reading process."""
+    shown_pdf: bytes | None = None
+    """PDF that a person is shown instead of the file; None if the file itself is shown."""
 
 
 class Executor(Protocol):

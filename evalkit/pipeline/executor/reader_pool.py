@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import open_pdf
-from evalkit.documents.readers import read_document
+from evalkit.documents.readers import read_document_and_shown_pdf
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor.protocol import (
     ArgumentT,
@@ -208,6 +208,8 @@ class WorkerReadResult(NamedTuple):
     """Seconds during which the OCR engine was running, which are part of ``total_seconds``."""
     has_slow_pages: bool = False
     """True if the OCR engine reached its time limit on a page: read alone, it may not."""
+    shown_pdf: bytes | None = None
+    """As in ``BundleWithTimings``."""
 
 
 async def await_read_result(
@@ -243,7 +245,9 @@ def _add_timings(worker_result: WorkerReadResult, monotonic_start: float) -> Bun
         "recognising": worker_result.ocr_seconds,
     }
     return BundleWithTimings(
-        worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()}
+        worker_result.bundle,
+        {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()},
+        worker_result.shown_pdf,
     )
 
 
@@ -329,7 +333,7 @@ def read_with_limits(
         engine = None if documentai else _create_ocr_engine(reader_config)
         recogniser = _create_page_ocr_settings(engine, reader_config, restart_kill_timers) if engine else None
         with limit_process_resources(reader_config.memory_limit_mb) as effective_limit_mb:
-            bundle = read_document(
+            bundle, shown_pdf = read_document_and_shown_pdf(
                 path,
                 doc_id=doc_id,
                 processing_timestamp=processing_timestamp,
@@ -352,7 +356,8 @@ def read_with_limits(
     finally:
         _stop_kill_timers()
     seconds = time.monotonic() - monotonic_start
-    return WorkerReadResult(bundle, seconds, *((engine.seconds_used, engine.has_slow_pages) if engine else (0.0,)))
+    ocr_seconds, has_slow_pages = (engine.seconds_used, engine.has_slow_pages) if engine else (0.0, False)
+    return WorkerReadResult(bundle, seconds, ocr_seconds, has_slow_pages, shown_pdf)
 
 
 def _count_pages_with_limits(reader_config: ReaderConfig, path: Path) -> int:

@@ -55,6 +55,7 @@ def purge(
 ) -> list[PurgedDocument]:
     """Delete documents and everything derived from them; report what was removed.
 
+    With a mail, the files attached to it are deleted too.
     A killed purge is finished first. ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are what
     ``find_expired_documents`` found for ``expired_before``; a document that was reopened since is kept. NotFound for a
     document of which nothing exists; UsageError if a run is writing; StoreError if something could not be removed, or a
@@ -65,7 +66,7 @@ def purge(
         purged_documents = [*_finish_interrupted_purge(contents)]
         requested_ids = [
             candidate_id
-            for candidate_id in dict.fromkeys(doc_ids)
+            for candidate_id in contents.add_attached_doc_ids(doc_ids)
             if candidate_id not in {purged.doc_id for purged in purged_documents}
         ]
         for doc_id in requested_ids:  # a mistyped doc_id is reported before anything is deleted

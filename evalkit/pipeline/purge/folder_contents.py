@@ -26,6 +26,7 @@ from evalkit.store import (
     OutputFolder,
     OutputIndex,
     bundle_file_name,
+    converted_file_name,
     extraction_file_name,
     ground_truth_file_name,
     packet_file_name,
@@ -130,6 +131,24 @@ class FolderContents:
             )
         )
 
+    def add_attached_doc_ids(self, doc_ids: Iterable[str]) -> list[str]:
+        """List the doc_ids, each followed by those of the files attached to it if it is a mail."""
+        path_by_doc_id = {doc_id: str(row["file_path"]) for doc_id, row in self.row_by_doc_id.items()}
+        return list(
+            dict.fromkeys(
+                found_id
+                for doc_id in doc_ids
+                for found_id in (
+                    doc_id,
+                    *(
+                        other_id
+                        for other_id, path in path_by_doc_id.items()
+                        if doc_id in path_by_doc_id and path.startswith(f"{path_by_doc_id[doc_id]}/")
+                    ),
+                )
+            )
+        )
+
     def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """Return ``list_possible_case_ids``. NotFound if nothing of the document exists."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
@@ -159,7 +178,8 @@ class FolderContents:
             for revision in list_revisions(self.output_folder, case_id)
         )
         yield from map(ground_truth_file_name, all_case_ids)
-        yield from (extraction_file_name(doc_id), result_file_name(doc_id), bundle_file_name(doc_id))
+        yield from (converted_file_name(doc_id), extraction_file_name(doc_id))
+        yield from (result_file_name(doc_id), bundle_file_name(doc_id))
         if sha256 is not None:
             yield from self.template_review_files_by_sha256.get(sha256, ())
 

@@ -118,7 +118,7 @@ def make_columns(text: str, rng: random.Random, size: float, gap: float) -> pymu
     font = open_font(rng.choice(("tiro", "helv")))
     width = (WIDTH - 100 - gap) / 2
     lines = break_lines(text.translate(SIGNS), font, size, width)
-    rows = 34
+    rows = min(-(-len(lines) // 2), 48)
     for column in range(2):
         writer = pymupdf.TextWriter(page.rect)
         for row, line in enumerate(lines[column * rows : (column + 1) * rows]):
@@ -242,7 +242,9 @@ def make_pages(half: str) -> Iterator[PoorPage]:
     )
     columns = make_columns(" ".join(texts[1:3]), rng, 9.5 if first else 10.5, 26 if first else 18)
     yield PoorPage(half, "two columns", draw(columns[0]), find_words(columns[0]), 0.9, ("column",), in_order=True)
-    stamped = press_stamps(draw(pages[3]), rng, 11 if first else 9, 15 if first else 40)
+    depths = sorted(word[3] for word in pages[3].get_text("words"))
+    foot = max(round(depths[len(depths) * 17 // 20] * dpi / 72) - 60, HEIGHT * dpi // 72 // 5)
+    stamped = press_stamps(draw(pages[3]), rng, 11 if first else 9, 15 if first else 40, foot=int(foot))
     yield PoorPage(half, "stamps over text", stamped, truths[3], 0.97, ("stamp",))
     light = fade(draw(pages[4]), seed, 0.2 if first else 0.26, 13 if first else 16)
     yield PoorPage(half, "light print", light, truths[4], 0.93, _LIGHT)

@@ -30,8 +30,13 @@ def draw_askew(page: pymupdf.Page, dpi: tuple[float, float], degrees: float, she
     return sheet
 
 
-def press_stamps(picture: Image.Image, rng: random.Random, count: int, ink: int, squash: float = 1.0) -> Image.Image:
-    """Press office stamps onto the picture, over the text; ``squash`` is its vertical share of a square pixel."""
+def press_stamps(
+    picture: Image.Image, rng: random.Random, count: int, ink: int, squash: float = 1.0, foot: int = 0
+) -> Image.Image:
+    """Press office stamps onto the picture, over the text.
+
+    ``squash`` is the vertical share of a square pixel, ``foot`` the lowest row with which a stamp may begin.
+    """
     result = np.asarray(picture)
     for _ in range(count):
         font = ImageFont.truetype(str(DEJAVU / "DejaVuSans-Bold.ttf"), rng.randint(34, 58))
@@ -46,7 +51,7 @@ def press_stamps(picture: Image.Image, rng: random.Random, count: int, ink: int,
         layer = Image.new("L", picture.size, 0)
         place = (
             rng.randint(0, max(picture.width - stamp.width, 1)),
-            rng.randint(picture.height // 6, picture.height * 4 // 5),
+            rng.randint(picture.height // 6, foot or picture.height * 4 // 5),
         )
         layer.paste(stamp, place)
         result = np.minimum(result, 255 - (255 - ink) * (np.asarray(layer) / 255.0)).astype(np.uint8)

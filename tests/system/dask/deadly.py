@@ -22,7 +22,7 @@ def deadly_read(
     if path.stem.startswith("crash"):
         os.kill(os.getpid(), signal.SIGSEGV)
     if path.stem.startswith("hang"):
-        signal.alarm(how.timeout_seconds)
+        signal.alarm(how.processor_seconds)
         time.sleep(60)
     if path.stem.startswith("slow"):
         time.sleep(0.5)

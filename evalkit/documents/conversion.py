@@ -1,0 +1,130 @@
+"""Conversion of other formats to PDFs in memory, which are read like any PDF and shown to a person.
+
+Equal bytes give an equal PDF: it has no dates, no random IDs, and no fonts of this machine.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
+from evalkit.errors import DocumentError
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class ConvertedFile(NamedTuple):
+    """PDF made from a file of another format."""
+
+    pdf: bytes
+    is_damaged: bool = False
+    """True if part of the file is lost."""
+    lost_pages: frozenset[int] = frozenset()
+    """Numbers (from 1) of pages that could not be converted; the PDF has a note in their place."""
+
+
+@dataclass(frozen=True)
+class ConvertingReader:
+    """Reader of a format that is converted to a PDF first."""
+
+    convert: Callable[[bytes, str], ConvertedFile]
+    """Function that converts bytes to a PDF; its second argument is the file's name for errors. DocumentError."""
+    reader_version: str
+    """Name and version of the converter, e.g. ``text 1``."""
+    pdf_reader: Reader
+
+    def read_pages(self, content: bytes, file_name: str) -> PagesRead:
+        """Convert the file and read the pages of the PDF; errors as ``Reader.read_pages``."""
+        from evalkit.documents.readers.pdf import create_failed_page  # that package imports this module
+
+        converted = self.convert(content, PurePath(file_name).name)
+        pages, is_repaired, _ = self.pdf_reader.read_pages(converted.pdf, file_name)
+        pages = tuple(
+            create_failed_page(page.page_num) if page.page_num in converted.lost_pages else page for page in pages
+        )
+        return PagesRead(pages, is_repaired or converted.is_damaged, converted.pdf)
+
+
+def define_converted_format(
+    name: str,
+    suffixes: tuple[str, ...],
+    has_signature: Callable[[bytes], bool],
+    convert: Callable[[bytes, str], ConvertedFile],
+    converter_version: str,
+) -> InputFormat:
+    """Return the InputFormat of files that ``convert`` converts to a PDF."""
+
+    def create_reader(options: ReaderOptions) -> Reader:
+        from evalkit.documents.readers.pdf import FORMAT as PDF  # that package imports this module
+
+        return ConvertingReader(convert, converter_version, PDF.create_reader(options))
+
+    return InputFormat(name, suffixes, has_signature, create_reader)
+
+
+def serialise_pdf(document: Any) -> bytes:
+    """Return the bytes of a new ``pymupdf.Document``, without dates and random IDs, and close it."""
+    with document:
+        document.set_metadata({})
+        return bytes(document.tobytes(no_new_id=True, deflate=True, garbage=3))
+
+
+def decode_text(content: bytes, declared_charset: str = "") -> str:
+    """Decode text by its byte order mark, its declared charset, as UTF-8, or else as Windows-1252.
+
+    Bytes that Windows-1252 does not define become U+FFFD. Line ends become line feeds.
+    """
+    mark, charset = next((row for row in _BYTE_ORDER_MARKS if content.startswith(row[0])), (b"", declared_charset))
+    body = content.removeprefix(mark)
+    if not charset and body[1:400:2].count(0) > len(body[1:400:2]) // 2:
+        charset = "utf-16-le"
+    # Browsers read text that is declared as Latin-1 as Windows-1252, which has more letters.
+    charset = "cp1252" if re.fullmatch(r"(?i)(iso-?8859-1|latin-?1|us-ascii)", charset) else charset
+    for candidate in filter(None, (charset, "utf-8")):
+        try:
+            # Without ``final``, a letter cut off at the end of the file is dropped, not an error.
+            text = codecs.getincrementaldecoder(candidate)().decode(body)
+            break
+        except (LookupError, UnicodeError):
+            continue
+    else:
+        text = body.decode("cp1252", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def build_damaged_error(name: str) -> DocumentError:
+    """Return the error for a file of which nothing can be read."""
+    return DocumentError(
+        f"{name} is damaged: nothing in it can be read",
+        code="READER-DAMAGED",
+        remedy="The file may have been cut off while it was copied: copy or download it again.",
+    )
+
+
+def build_too_large_error(name: str, limit: str) -> DocumentError:
+    """Return the error for a file whose content exceeds a limit, e.g. ``100 megapixels``."""
+    return DocumentError(
+        f"the content of {name} is larger than {limit}",
+        code="READER-TOO-LARGE",
+        remedy="Split the file into smaller files, or export it with smaller images.",
+    )
+
+
+def build_empty_error(name: str) -> DocumentError:
+    """Return the error for a file that holds no word and no picture."""
+    return DocumentError(
+        f"{name} holds no words and no pictures",
+        code="READER-EMPTY",
+        remedy="Open the file in the program it came from, and export or print what you see there as PDF.",
+    )

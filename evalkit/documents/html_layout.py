@@ -1,0 +1,199 @@
+"""HTML laid out as pages of a PDF: only what a person would see, and nothing fetched."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import lxml.html
+from lxml import etree
+
+from evalkit.documents.conversion import build_damaged_error, build_empty_error, build_too_large_error, serialise_pdf
+from evalkit.documents.mupdf import MAX_PAGES, load_pymupdf
+from evalkit.documents.picture import open_picture
+from evalkit.errors import DocumentError
+
+#: Size and margin of a page in points (A4, 16 mm).
+_PAGE_WIDTH, _PAGE_HEIGHT, _MARGIN = 595, 842, 45
+#: The widest page in points, to which a page with a wide table grows; PDF allows no more.
+_MAX_PAGE_WIDTH = 14_400
+_STYLE = (
+    "body{font-family:sans-serif;font-size:10pt;line-height:1.3}"
+    "p,li,div{overflow-wrap:break-word}"
+    "td *,th *{overflow-wrap:normal}"  # else columns become narrower than their words
+    ".unbroken{white-space:nowrap}"
+    ".page-break{page-break-before:always}"
+    "table{border-collapse:collapse}"
+    "td,th{border:1px solid #777;padding:2px 5px;text-align:left;vertical-align:top}"
+    "pre{font-family:monospace;white-space:pre-wrap;overflow-wrap:break-word}"
+)
+#: Elements of which a browser shows nothing, or only what it would fetch.
+_UNSEEN_TAGS = (
+    *("head", "script", "style", "noscript", "template", "iframe", "frame", "object", "embed", "applet"),
+    *("audio", "video", "canvas", "datalist", "map", "link", "meta", "base", "title", "desc"),
+)
+#: Elements that are laid out; of others only the content is.
+_LAID_OUT_TAGS = frozenset(
+    (
+        *("html", "body", "div", "p", "h1", "h2", "h3", "h4", "h5", "h6", "br", "hr", "pre", "blockquote", "center"),
+        *("ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption"),
+        *("b", "i", "u", "s", "em", "strong", "sub", "sup", "small", "big", "code", "tt", "del", "ins", "span", "img"),
+    )
+)
+#: Elements that begin a line of their own; they become ``div``.
+_BLOCK_TAGS = frozenset(
+    (
+        *("address", "article", "aside", "details", "summary", "fieldset", "figure", "figcaption", "footer", "form"),
+        *("header", "legend", "main", "nav", "section", "textarea", "option"),
+    )
+)
+_KEPT_ATTRIBUTES = frozenset(("class", "id", "colspan", "rowspan", "start", "src", "width"))
+#: Declarations of an element's own style that hide it.
+_HIDING_STYLE = re.compile(
+    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|mso-hide\s*:\s*all"
+    r"|(?:opacity|font-size)\s*:\s*0(?:\.0+)?(?:px|pt|em|%)?\s*(?:!important\s*)?(?:;|$))"
+)
+_CSS_COMMENT_OR_MEDIA = re.compile(r"(?s)/\*.*?\*/|@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_CSS_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
+_CSS_DISPLAY = re.compile(r"(?i)(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)")
+_TAG_OR_BREAKABLE_WORD = re.compile(r"(<[^>]*>)|(?<![^\s>])([^\s<>/-]{1,30}[/-][^\s<>]{1,30})(?![^\s<])")
+#: Deeper elements are laid out as if they were at this depth, because MuPDF shows nothing of them.
+_MAX_DEPTH = 60
+#: A smaller share of the characters than this on the pages means that the layout lost some.
+_MIN_LAID_OUT_SHARE = 0.98
+
+
+def convert_html_to_pdf(html: str, name: str) -> bytes:
+    """Lay out HTML from outside as a PDF; ``name`` is the file's name for errors.
+
+    Scripts, hidden elements, and everything that is not in ``html`` itself is left out. DocumentError: READER-EMPTY,
+    READER-DAMAGED, READER-TOO-LARGE, READER-TOO-MANY-PAGES.
+    """
+    try:
+        root = lxml.html.document_fromstring(
+            html, parser=lxml.html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
+        )
+    except (etree.ParserError, ValueError):
+        raise build_empty_error(name) from None
+    styles = "".join(_list_display_rules(root))
+    _keep_visible_elements(root, name)
+    return lay_out_html(root, name, styles)
+
+
+def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
+    """Lay out a clean lxml element tree of HTML as a PDF of A4 pages, wider where a table needs it.
+
+    ``styles`` is CSS that hides elements. Errors as ``convert_html_to_pdf``.
+    """
+    if not root.text_content().strip() and root.find(".//img") is None:
+        raise build_empty_error(name)
+    # MuPDF decodes entities twice, and breaks lines after slashes and hyphens, where units and numbers must be whole.
+    markup = lxml.html.tostring(root, encoding="unicode").replace("&amp;", "&amp;amp;")
+    markup = _TAG_OR_BREAKABLE_WORD.sub(lambda m: m[1] or f'<span class="unbroken">{m[2]}</span>', markup)
+    document, needed_width = _draw_pages(markup, styles, name, _PAGE_WIDTH)
+    if needed_width > _PAGE_WIDTH + 1:
+        if needed_width > _MAX_PAGE_WIDTH:
+            raise build_too_large_error(name, "the widest page that a PDF can have")
+        document, _ = _draw_pages(markup, styles, name, needed_width)
+    if not styles:
+        _check_nothing_lost(root, document, name)
+    document.subset_fonts()
+    return serialise_pdf(document)
+
+
+def _draw_pages(markup: str, styles: str, name: str, width: float) -> tuple[Any, float]:
+    """Return the laid out ``pymupdf.Document``, and the width in points that its widest line needs."""
+    pymupdf, buffer = load_pymupdf(), io.BytesIO()
+    try:
+        story, writer = pymupdf.Story(html=markup, user_css=_STYLE + styles), pymupdf.DocumentWriter(buffer)
+        needed_width, has_more, page_count = width, True, 0
+        while has_more and page_count <= MAX_PAGES:
+            device = writer.begin_page(pymupdf.Rect(0, 0, width, _PAGE_HEIGHT))
+            has_more, filled = story.place(pymupdf.Rect(_MARGIN, _MARGIN, width - _MARGIN, _PAGE_HEIGHT - _MARGIN))
+            story.draw(device)
+            writer.end_page()
+            needed_width = max(needed_width, filled[2] + _MARGIN)
+            page_count += 1
+        writer.close()
+        if not has_more:
+            return pymupdf.open(stream=buffer.getvalue(), filetype="pdf"), needed_width
+    except Exception as error:  # MuPDF's errors share no base, and may quote the document: not chained
+        if isinstance(error, MemoryError):
+            raise
+        raise build_damaged_error(name) from None
+    raise build_too_large_error(name, f"{MAX_PAGES:,} pages")
+
+
+def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
+    """Compare the number of characters in the HTML and on the pages. DocumentError READER-LAYOUT if some are lost."""
+    expected_count = sum(map(len, root.text_content().split()))
+    laid_out_count = sum(len("".join(page.get_text().split())) for page in document)
+    if laid_out_count < _MIN_LAID_OUT_SHARE * expected_count:
+        raise DocumentError(
+            f"part of the text of {name} could not be laid out on pages",
+            code="READER-LAYOUT",
+            remedy="Open the file in the program it came from and save it as PDF.",
+        )
+
+
+def _list_display_rules(root: Any) -> Iterator[str]:
+    """Iterate over the CSS rules that hide or show elements on any screen, with nothing else in them."""
+    for style in root.iter("style"):
+        for selector, declarations in _CSS_RULE.findall(_CSS_COMMENT_OR_MEDIA.sub("", style.text or "")):
+            for keyword, setting in _CSS_DISPLAY.findall(declarations):
+                is_hidden = setting.lower() in ("none", "hidden", "collapse")
+                if is_hidden or keyword.lower() == "display":
+                    yield f"{selector.strip()}{{display:{'none' if is_hidden else setting}}}"
+
+
+def _keep_visible_elements(root: Any, name: str) -> None:
+    """Reduce a parsed page to elements and attributes that are laid out, in place."""
+    for element in list(root.iter(etree.Element)):
+        tag, attributes = str(element.tag), element.attrib
+        parent = element.getparent()
+        if parent is None:
+            continue
+        is_hidden = "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", ""))
+        if tag in _UNSEEN_TAGS or is_hidden:
+            element.drop_tree()
+        elif tag == "img":
+            _keep_embedded_picture(element, name)
+        elif tag == "input":
+            _write_input_as_text(element)
+        elif tag in _BLOCK_TAGS:
+            element.tag = "div"
+        elif tag not in _LAID_OUT_TAGS:
+            element.drop_tag()
+        for attribute in set(attributes) - _KEPT_ATTRIBUTES:
+            del attributes[attribute]
+    for element in [element for element in root.iter() if _measure_depth(element) > _MAX_DEPTH]:
+        element.drop_tag()
+
+
+def _measure_depth(element: Any) -> int:
+    return sum(1 for _ in element.iterancestors())
+
+
+def _keep_embedded_picture(element: Any, name: str) -> None:
+    """Keep an ``img`` whose picture is in the page itself; write the others' description in their place."""
+    try:
+        head, _, body = element.get("src", "").partition(";base64,")
+        content = base64.b64decode(body, validate=False) if head.startswith("data:image/") else b""
+        open_picture(content, name)
+    except (binascii.Error, DocumentError):
+        element.tail = f" {element.get('alt') or ''} {element.tail or ''}"
+        element.drop_tree()
+
+
+def _write_input_as_text(element: Any) -> None:
+    kind = element.get("type", "text").lower()
+    if kind in ("checkbox", "radio"):
+        text = "☒" if "checked" in element.attrib else "☐"
+    else:
+        text = "" if kind in ("hidden", "password") else element.get("value", "")
+    element.tail = f" {text} {element.tail or ''}"
+    element.drop_tree()

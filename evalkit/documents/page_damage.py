@@ -1,0 +1,67 @@
+"""Damaged pages: text or pictures that are lost because the file is broken.
+
+MuPDF shows what is left of a broken page and warns. ``page_damage.toml`` lists the warnings that show a loss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from evalkit.core.package_tables import load_package_table
+from evalkit.documents.bundle import Page
+from evalkit.documents.mupdf import load_pymupdf
+from evalkit.issue import Issue, IssueSeverity
+
+_CONTENT_REMOVED = "the content that the page had is missing in the file"
+
+
+def take_warnings() -> str:
+    """Return MuPDF's warnings since the last call, one a line, and forget them."""
+    return str(load_pymupdf().TOOLS.mupdf_warnings())
+
+
+def find_losses(warnings: str) -> tuple[str, ...]:
+    """Return what is lost by MuPDF's warnings, in sentences for a clinician."""
+    return tuple(text for text, pattern in _load_loss_patterns() if pattern.search(warnings)) if warnings else ()
+
+
+def find_removed_content(document: Any, page_xref: int) -> tuple[str, ...]:
+    """Return a sentence if a page declares content that is null; empty for a page without content.
+
+    ``document`` is a ``pymupdf.Document``, ``page_xref`` the page's object number.
+    """
+    is_removed = document.xref_get_key(page_xref, "Contents")[0] == "null" and "/Contents" in document.xref_object(
+        page_xref
+    )
+    return (_CONTENT_REMOVED,) if is_removed else ()
+
+
+def build_damage_issues(pages: Sequence[Page], location: str = "document", **issue_fields: Any) -> list[Issue]:
+    """Build READER-PAGE-DAMAGED for the damaged ones of ``pages``; empty if there are none."""
+    damaged_pages = [page for page in pages if page.damage]
+    if not damaged_pages:
+        return []
+    numbers = ", ".join(str(page.page_num) for page in damaged_pages[:20]) + (" …" if len(damaged_pages) > 20 else "")
+    losses = "; ".join(dict.fromkeys(loss for page in damaged_pages for loss in page.damage))
+    return [
+        Issue.create(
+            "reader",
+            "READER-PAGE-DAMAGED",
+            IssueSeverity.MAJOR,
+            f"{len(damaged_pages)} of {len(pages)} pages are damaged (page {numbers}): {losses}",
+            location=location,
+            suggested_fix="Compare with the original, or have the document sent again",
+            page=damaged_pages[0].page_num,
+            facts={"pages": numbers, "losses": losses},
+            **issue_fields,
+        )
+    ]
+
+
+@cache
+def _load_loss_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    table = load_package_table("evalkit.documents", "page_damage.toml")
+    return tuple((row["text"], re.compile("|".join(row["warnings"]))) for row in table["loss"])

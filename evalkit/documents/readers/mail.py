@@ -1,0 +1,29 @@
+"""Mails: sender, recipients, date, subject and text. Their attachments are documents of their own."""
+
+from __future__ import annotations
+
+import html
+
+from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
+from evalkit.documents.conversion import ConvertedFile, build_empty_error, define_converted_format
+from evalkit.documents.html_layout import convert_html_to_pdf
+
+
+def convert_mail(content: bytes, name: str) -> ConvertedFile:
+    """Convert a mail to a PDF as a mail program prints it, with the names of its attachments.
+
+    DocumentError: READER-EMPTY, and as ``parse_mail`` and ``convert_html_to_pdf``.
+    """
+    mail = parse_mail(content, name)
+    bodies = [
+        text if kind == "html" else f"<pre>{html.escape(text)}</pre>" for kind, text in mail.bodies if text.strip()
+    ]
+    if not (bodies or mail.attachments or "Subject" in mail.headers):
+        raise build_empty_error(name)
+    rows = [*mail.headers.items(), *((("Attachments", ", ".join(mail.attachments)),) if mail.attachments else ())]
+    heading = "".join(f"<div><b>{key}:</b> {html.escape(text)}</div>" for key, text in rows)
+    markup = f"<html><body>{heading}<hr>{'<hr>'.join(bodies)}</body></html>"
+    return ConvertedFile(convert_html_to_pdf(markup, name), mail.is_damaged)
+
+
+FORMAT = define_converted_format("EML", MAIL_SUFFIXES, has_mail_signature, convert_mail, "mail 1")
