@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
+from evalkit.documents.page_builder import create_failed_page
 from evalkit.errors import DocumentError
 
 _BYTE_ORDER_MARKS = (
@@ -46,8 +47,6 @@ class ConvertingReader:
 
     def read_pages(self, content: bytes, file_name: str) -> PagesRead:
         """Convert the file and read the pages of the PDF; errors as ``Reader.read_pages``."""
-        from evalkit.documents.readers.pdf import create_failed_page  # that package imports this module
-
         converted = self.convert(content, PurePath(file_name).name)
         pages, is_repaired, _ = self.pdf_reader.read_pages(converted.pdf, file_name)
         pages = tuple(
@@ -66,9 +65,9 @@ def define_converted_format(
     """Return the InputFormat of files that ``convert`` converts to a PDF."""
 
     def create_reader(options: ReaderOptions) -> Reader:
-        from evalkit.documents.readers.pdf import FORMAT as PDF  # that package imports this module
-
-        return ConvertingReader(convert, converter_version, PDF.create_reader(options))
+        if options.pdf_reader is None:
+            raise ValueError("a converted format needs the reader of the PDF that it becomes")
+        return ConvertingReader(convert, converter_version, options.pdf_reader)
 
     return InputFormat(name, suffixes, has_signature, create_reader)
 

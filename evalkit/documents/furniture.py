@@ -83,6 +83,7 @@ def has_page_furniture(text: str) -> bool:
     return any(furniture.stamp_part_patterns_by_id[row["id"]].search(text) for row in furniture.page_furniture)
 
 
+@lru_cache(maxsize=64)  # a line in a page's margin is asked for twice, a running head on every page
 def is_stamp_line(line: str) -> bool:
     """Return True if a line from a page's top or bottom is a stamp, e.g. of a fax.
 

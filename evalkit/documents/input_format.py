@@ -51,7 +51,7 @@ class ReaderOptions:
     ocr_settings: PageOcrSettings | None = None
     """OCR engine, with its limits, for pages that are pictures; if None, those pages stay without text."""
     pdf_reader: Reader | None = None
-    """Reader to which PDFs are given; if None, PDFs are read on this machine."""
+    """Reader to which PDFs are given, and those that other formats become; if None, PDFs are read on this machine."""
 
 
 @dataclass(frozen=True)

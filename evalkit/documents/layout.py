@@ -23,6 +23,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal
 
+from evalkit.documents.aligned_tables import TextRow, find_aligned_tables
 from evalkit.documents.bundle import BlockType
 from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
@@ -66,7 +67,7 @@ class LayoutBlock:
 
 @dataclass(frozen=True)
 class _PlacedTable:
-    """A ruled table with its words and box, to be arranged among the page's lines."""
+    """A table with its words and box, to be arranged among the page's lines."""
 
     block: LayoutBlock
     x0: float
@@ -76,7 +77,6 @@ class _PlacedTable:
 
 
 _Element = PageLine | _PlacedTable
-_TextRow = list[PageLine]
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: fl
 
 def _find_rows_in_margins(
     lines: Sequence[PageLine], page: PageContent
-) -> Iterator[tuple[Literal["top", "bottom"], _TextRow]]:
+) -> Iterator[tuple[Literal["top", "bottom"], TextRow]]:
     top_limit, bottom_limit = MARGIN_SHARE * page.height, (1 - MARGIN_SHARE) * page.height
     for row in _group_rows(line for line in lines if line.y0 <= top_limit):
         if all(line.y1 <= top_limit for line in row):
@@ -239,7 +239,7 @@ def _find_rows_in_margins(
 
 def _find_furniture_rows(
     lines: Sequence[PageLine], page: PageContent, repeated_margin_keys: set[tuple[str, str]]
-) -> Iterator[tuple[bool, _TextRow]]:
+) -> Iterator[tuple[bool, TextRow]]:
     """Find header and footer rows from the top down; True for rows in the upper half.
 
     A row counts if it is in a margin and repeats on other pages, is a page number or looks like a stamp; or if it is a
@@ -266,11 +266,11 @@ def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
     return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 
 
-def _join_row_tokens(rows: Iterable[_TextRow]) -> tuple[PageToken, ...]:
+def _join_row_tokens(rows: Iterable[TextRow]) -> tuple[PageToken, ...]:
     return tuple(token for row in rows for line in row for token in line.tokens)
 
 
-def _join_row_text(row: _TextRow) -> str:
+def _join_row_text(row: TextRow) -> str:
     return " ".join(line.text for line in row)
 
 
@@ -406,6 +406,12 @@ def _find_row_tops(
     ]
     if sum(count >= max(2, len(column_edges) - 1) for count in filled_columns) > 1:
         yield from (min(line.y0 for line in row) for row in rows[1:])
+
+
+def _place_table(cells: tuple[tuple[tuple[PageToken, ...], ...], ...]) -> _PlacedTable:
+    block = LayoutBlock("table", cells)
+    _, lefts, tops, rights, bottoms = zip(*block.tokens, strict=True)
+    return _PlacedTable(block, min(lefts), min(tops), max(rights), max(bottoms))
 
 
 # Reading order
@@ -557,8 +563,8 @@ def _compute_mean_words_per_line(elements: Sequence[_Element]) -> float:
     return sum(len(element.tokens) if isinstance(element, PageLine) else 10 for element in elements) / len(elements)
 
 
-def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
-    rows: list[_TextRow] = []
+def _group_rows(lines: Iterable[PageLine]) -> list[TextRow]:
+    rows: list[TextRow] = []
     bounds: list[tuple[float, float]] = []
     for line in sorted(lines, key=lambda line: (_compute_vertical_middle(line), line.x0)):
         for index in range(len(rows) - 1, max(len(rows) - 4, -1), -1):
@@ -579,8 +585,12 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
 
 
 def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) -> Iterator[LayoutBlock]:
-    tables = sorted((element for element in region if isinstance(element, _PlacedTable)), key=lambda table: table.y0)
+    tables = [element for element in region if isinstance(element, _PlacedTable)]
     rows = _group_rows(element for element in region if isinstance(element, PageLine))
+    for aligned_table in reversed(list(find_aligned_tables(rows))):
+        tables.append(_place_table(aligned_table.cells))
+        del rows[aligned_table.first_row : aligned_table.end_row]
+    tables.sort(key=lambda table: table.y0)
     for paragraph_rows in _split_paragraphs(rows, [table.y0 for table in tables]):
         while tables and tables[0].y0 < paragraph_rows[0][0].y0:
             yield tables.pop(0).block
@@ -589,7 +599,7 @@ def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) 
         yield table.block
 
 
-def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[_TextRow]]:
+def _split_paragraphs(rows: list[TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[TextRow]]:
     """Group rows into paragraphs; each y of ``forced_break_heights`` ends a paragraph."""
     if not rows:
         return
@@ -606,7 +616,7 @@ def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float
 
 
 def _is_paragraph_break(
-    above: _TextRow, below: _TextRow, paragraph_rows: list[_TextRow], right_edge: float, line_pitch: float
+    above: TextRow, below: TextRow, paragraph_rows: list[TextRow], right_edge: float, line_pitch: float
 ) -> bool:
     font_size = above[0].font_size
     if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
@@ -629,7 +639,7 @@ def _is_paragraph_break(
     return not _has_list_marker(paragraph_rows[0]) and below[0].x0 > above[0].x0 + font_size and len(paragraph_rows) > 1
 
 
-def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float]:
+def _estimate_right_edges(rows: list[TextRow], line_pitch: float) -> list[float]:
     """Estimate for each row the x at which its text could end at most.
 
     The estimate is the widest of the neighbouring rows with equal font size and line distance.
@@ -649,12 +659,12 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
     return edges
 
 
-def _has_size_change_or_gap(above: _TextRow, below: _TextRow, line_pitch: float) -> bool:
+def _has_size_change_or_gap(above: TextRow, below: TextRow, line_pitch: float) -> bool:
     font_size, step = above[0].font_size, below[0].y1 - above[0].y1
     return abs(below[0].font_size - font_size) > 0.1 * font_size or step > 1.3 * line_pitch or step < 0
 
 
-def _measure_line_pitch(rows: list[_TextRow]) -> float:
+def _measure_line_pitch(rows: list[TextRow]) -> float:
     """Return the usual distance between lines, in points.
 
     Distances over 2.2 times the font size are gaps between paragraphs and do not count.
@@ -665,7 +675,7 @@ def _measure_line_pitch(rows: list[_TextRow]) -> float:
     return median(line_steps) if line_steps else 1.3 * font_size
 
 
-def _is_tabular(row: _TextRow) -> bool:
+def _is_tabular(row: TextRow) -> bool:
     """Return True if wide gaps (except after a bullet) divide the row into cells."""
     if len(row) == 1:
         return False
@@ -673,18 +683,18 @@ def _is_tabular(row: _TextRow) -> bool:
     return any(right.x0 - left.x1 >= _MIN_CELL_GAP * left.font_size for left, right in pairwise(cells))
 
 
-def _has_list_marker(row: _TextRow) -> bool:
+def _has_list_marker(row: TextRow) -> bool:
     is_only_marker = len(row) == 1 and len(row[0].tokens) == 1
     return not is_only_marker and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
 
 
-def _classify_font_weight(row: _TextRow) -> Literal["bold", "plain", "mixed"]:
+def _classify_font_weight(row: TextRow) -> Literal["bold", "plain", "mixed"]:
     if all(line.bold_share >= 0.9 for line in row):
         return "bold"
     return "plain" if all(line.bold_share <= 0.1 for line in row) else "mixed"
 
 
-def _classify_block(paragraph_rows: list[_TextRow], typography: PrevailingTypography) -> BlockType:
+def _classify_block(paragraph_rows: list[TextRow], typography: PrevailingTypography) -> BlockType:
     default_type: BlockType = "list_item" if _has_list_marker(paragraph_rows[0]) else "paragraph"
     if len(paragraph_rows) > 3:
         return default_type

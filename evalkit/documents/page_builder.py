@@ -58,6 +58,14 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
     )
 
 
+def create_failed_page(page_num: int) -> Page:
+    """Create a page with status FAILED and no text, for a page that could not be read."""
+    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
+    return Page(
+        page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
+    )
+
+
 def _format_block_text(block: LayoutBlock) -> str:
     return "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
 

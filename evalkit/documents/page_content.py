@@ -357,21 +357,19 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
 
 def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> Iterator[_MupdfWord]:
     """Remove words drawn twice, slightly moved, to look bold or to cast a shadow."""
-    words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
+    words_by_text: dict[str, dict[int, list[_MupdfWord]]] = {}
     for word in words:
         # Only words of nearly the same height are compared: a page may have a thousand dots of dotted lines.
-        band = int(word[1] / _BAND_HEIGHT)
-        nearby_words = (
-            other_word
-            for near_band in (band - 1, band, band + 1)
-            for other_word in words_by_text_and_band.get((word[4], near_band), ())
-        )
+        band, words_by_band = int(word[1] / _BAND_HEIGHT), words_by_text.setdefault(word[4], {})
         tolerance = 0.15 * (word[3] - word[1])
-        if not any(
-            all(abs(edge - other_edge) < tolerance for edge, other_edge in zip(word[:3], other_word[:3], strict=True))
-            for other_word in nearby_words
+        if not words_by_band or not any(
+            abs(word[0] - other_word[0]) < tolerance
+            and abs(word[1] - other_word[1]) < tolerance
+            and abs(word[2] - other_word[2]) < tolerance
+            for near_band in (band - 1, band, band + 1)
+            for other_word in words_by_band.get(near_band, ())
         ):
-            words_by_text_and_band.setdefault((word[4], band), []).append(word)
+            words_by_band.setdefault(band, []).append(word)
             yield word
 
 

@@ -258,7 +258,7 @@ class PageVisibilityInspector:
 
         False if the page has no picture.
         """
-        pixels = self._raster and self._raster.crop(box)
+        pixels = self._raster.crop(box) if self._raster else None
         return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
     def has_visible_ink(self, box: Rect, *, needs_strong_contrast: bool) -> bool:

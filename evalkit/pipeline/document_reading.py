@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.readers.pdf import create_failed_page
+from evalkit.documents.page_builder import create_failed_page
 from evalkit.errors import DocumentError, StoreError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument

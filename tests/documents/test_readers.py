@@ -8,8 +8,8 @@ import pytest
 
 from evalkit.documents import readers
 from evalkit.documents.input_format import InputFormat, PagesRead
+from evalkit.documents.page_builder import create_failed_page
 from evalkit.documents.readers import FORMATS, read_document, resolve_reader_version
-from evalkit.documents.readers.pdf import create_failed_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf

@@ -395,6 +395,11 @@ def test_a_layer_that_nobody_could_check_is_not_believed(paper: Paper) -> None:
     assert page.problems
 
 
+def test_a_page_of_good_text_is_not_recognised() -> None:
+    page = recognised(leaf(lines(NOTE, x=50, y=40)), Told()).page(1)  # an engine with no answer: asked, it fails
+    assert (page.status, page.quality, page.text.split()[:2]) == ("text", None, NOTE[0].split()[:2])
+
+
 def test_time_begins_anew_after_each_page(paper: Paper) -> None:
     done: list[int] = []
     recogniser = PageOcrSettings(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
@@ -480,7 +485,8 @@ def test_numbers_that_two_engines_read_differently_are_doubtful(
 ) -> None:
     monkeypatch.setattr("evalkit.documents.scanned_pages.find_second_reader", lambda first_engine: Contradicting())
     texts = ["The size of the mass is 52 mm", "in the upper part of the lung"]
-    bundle = recognised(leaf(lines(["FAX 3 of 4"], y=40), show(note(texts), (60, 100, 540, 540))), tesseract)
+    data = pdf(draw_together(lines(["FAX 3 of 4"], y=40), show(note(texts), (60, 100, 540, 540))))
+    bundle = recognised(data, tesseract)
     page = bundle.page(1)
     (position,) = page.doubtful
     start, end, *_ = page.words[position]

@@ -181,19 +181,13 @@ class IdentifierCandidate:
     issuer: str | None = None
 
 
-@dataclass(frozen=True)
-class _LabelPatterns:
-    prefixes: frozenset[str]
-    """Possible beginnings of labels, up to three letters each, for a quick test."""
-    patterns_by_first_letter: dict[str, re.Pattern[str]]
-    """For each letter, a pattern of all labels that may begin with the letter, in the table's order."""
-    label_kind_by_group: dict[str, _LabelKind]
-    """Label that each named group of these patterns stands for."""
-
-
 @cache
-def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
-    alternatives: list[tuple[str, _LabelKind]] = []
+def _load_label_patterns() -> tuple[tuple[str, _LabelKind, frozenset[str]], ...]:
+    """Return the labels of ``words.toml``, the surest first.
+
+    Each is a pattern, the label that it stands for, and its possible beginnings, of up to three letters.
+    """
+    labels: list[tuple[str, _LabelKind, frozenset[str]]] = []
     for strength in ("strong", "weak", "line_start"):
         for row in load_identity_words()["labels"]:
             label = _LabelKind(
@@ -203,26 +197,28 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
                 strength == "line_start",
                 row.get("issuer"),
             )
-            alternatives += [(pattern, label) for pattern in row.get(strength, ())]
-    label_kind_by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
-    prefixes: set[str] = set()
-    grouped_by_letter: dict[str, list[str]] = {}
-    for index, (pattern, _) in enumerate(alternatives):
-        # Every word of a label may come first, because words before it may be optional; too many beginnings do no harm.
-        letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
-        words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
-        prefixes.update(word[:1] if is_ocr_text else word for word in words)
-        for letter in {word[0] for word in words}:
-            readable_pattern = _tolerate_misreadings(pattern) if is_ocr_text else pattern
-            grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
-    return _LabelPatterns(
-        frozenset(prefixes),
-        {
-            letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))")
-            for letter, groups in grouped_by_letter.items()
-        },
-        label_kind_by_group,
-    )
+            for pattern in row.get(strength, ()):
+                # Every word may come first, because words before it may be optional; too many beginnings do no harm.
+                letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
+                beginnings = [word[:3] for word in re.findall(r"[a-z]+", letters)]
+                labels.append((pattern, label, frozenset(beginnings + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern))))
+    return tuple(labels)
+
+
+@cache
+def _compile_label_pattern(letters: str, *, is_ocr_text: bool) -> re.Pattern[str] | None:
+    """Compile a pattern of all labels that may begin with these one to three letters.
+
+    On a page read by OCR, give the first letter only. The name of the group that matches is ``label`` and the index in
+    ``_load_label_patterns``. None if no label begins so.
+    """
+    groups = [
+        f"(?P<label{index}>{_tolerate_misreadings(pattern) if is_ocr_text else pattern})"
+        for index, (pattern, _, beginnings) in enumerate(_load_label_patterns())
+        if not beginnings.isdisjoint((letters, letters[:2], letters[:1]))
+        or (is_ocr_text and any(beginning.startswith(letters) for beginning in beginnings))
+    ]
+    return re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))") if groups else None
 
 
 @cache
@@ -266,7 +262,7 @@ _JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
 _LABEL_BEGINNING = re.compile(r"(?<![\w'’.-])[a-z]{1,3}")
 
 #: Beginning of a label on a page read by OCR, which may read a speck before the label as a full stop.
-_RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]{1,3}")
+_RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]")
 
 _LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\n\t])?(?:\n|\t|$))")
 
@@ -302,36 +298,33 @@ class LabelSearch:
         self._candidates: list[IdentifierCandidate] = []
         self._name_parts: dict[str, tuple[int, int]] = {}
 
+    def _match_label(self, label_pattern: re.Pattern[str], small_text: str, start: int) -> re.Match[str] | None:
+        match = label_pattern.match(small_text, start)
+        gap = self._find_wide_gap(start, match.end()) if match else None
+        # "Patient" and "Date of birth" head two columns
+        return match if gap is None else label_pattern.match(small_text, start, gap)
+
     def _find_label_hits(self) -> list[_LabelHit]:
-        patterns = _compile_label_patterns(is_ocr_text=self._is_recognised)
         text, position = self._text, 0
         hits: list[_LabelHit] = []
         small_text = lowercase_keeping_length(text)
-        for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
-            small_text
-        ):
-            prefix, start = beginning.group(), beginning.start()
+        beginnings = _RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING
+        for beginning in beginnings.finditer(small_text):
+            start = beginning.start()
+            label_pattern = _compile_label_pattern(beginning.group(), is_ocr_text=self._is_recognised)
+            if label_pattern is None or start < position:
+                continue
             is_joined = (
                 bool(hits)
                 and start - hits[-1].end <= _MAX_JOINT_LENGTH
                 and _JOINT.fullmatch(text, hits[-1].end, start) is not None
             )
-            if (
-                start < position
-                or (text[start - 1 : start] == "/" and not is_joined)
-                or not (
-                    prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
-                )
-            ):
+            if text[start - 1 : start] == "/" and not is_joined:
                 continue
-            patterns_by_letter = patterns.patterns_by_first_letter.get(prefix[0])
-            match = patterns_by_letter.match(small_text, start) if patterns_by_letter else None
-            gap = self._find_wide_gap(start, match.end()) if match else None
-            if patterns_by_letter and gap is not None:  # "Patient" and "Date of birth" head two columns
-                match = patterns_by_letter.match(small_text, start, gap)
+            match = self._match_label(label_pattern, small_text, start)
             if match is None:
                 continue
-            label = patterns.label_kind_by_group[match.lastgroup or ""]
+            label = _load_label_patterns()[int((match.lastgroup or "").removeprefix("label"))][1]
             separator = _SEPARATOR.match(text, match.end())
             end = separator.end() if separator else match.end()
             between = text[match.end() : end]

@@ -70,7 +70,7 @@ def read_document_and_shown_pdf(
     """
     # The file is read once, so that hash and content are of the same bytes.
     content = read_source_file(path) if file_bytes is None else file_bytes
-    options = ReaderOptions(ocr_settings, documentai)
+    options = _complete_options(ReaderOptions(ocr_settings, documentai))
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
     pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
@@ -97,12 +97,18 @@ def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None
     AI's processor cannot be fetched.
     """
     if documentai or engine_name == "none":
-        return _join_reader_versions(ReaderOptions(pdf_reader=documentai))
+        return _join_reader_versions(_complete_options(ReaderOptions(pdf_reader=documentai)))
     from evalkit.documents.ocr import resolve_ocr_engine
     from evalkit.documents.scanned_pages import PageOcrSettings
 
     ocr_engine = resolve_ocr_engine(engine_name)
-    return _join_reader_versions(ReaderOptions(PageOcrSettings(ocr_engine, 0) if ocr_engine else None))
+    ocr_settings = PageOcrSettings(ocr_engine, 0) if ocr_engine else None
+    return _join_reader_versions(_complete_options(ReaderOptions(ocr_settings)))
+
+
+def _complete_options(options: ReaderOptions) -> ReaderOptions:
+    """Add the PDF reader, which all formats need that are converted."""
+    return ReaderOptions(options.ocr_settings, FORMATS["pdf"].create_reader(options))
 
 
 def _join_reader_versions(options: ReaderOptions) -> str:

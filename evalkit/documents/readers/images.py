@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 
 from PIL import Image
 from PIL import __version__ as pillow_version
@@ -28,6 +29,7 @@ def convert_picture(content: bytes, name: str) -> ConvertedFile:
 
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """
+    warnings.simplefilter("ignore")  # Pillow's, of every flaw, would bury a batch's own messages
     picture = open_picture(content, name)
     page_count, is_damaged = _count_tiff_pages(content) if picture.format == "TIFF" else (1, False)
     if page_count > MAX_PAGES:
@@ -40,7 +42,8 @@ def convert_picture(content: bytes, name: str) -> ConvertedFile:
             if page_count > 1 and picture.format == "TIFF" and _get_subfile_type(picture) & 0b101:
                 continue
             check_pixel_count(picture, name)
-            is_damaged |= not unpack_picture(picture)
+            is_fax = str(picture.info.get("compression", "")).startswith(("group", "tiff_ccitt"))
+            is_damaged |= not unpack_picture(picture) or (is_fax and _is_fax_page_damaged(content, page_index))
             is_plain_jpeg = picture.format in ("JPEG", "MPO") and picture.mode in ("L", "RGB") and not is_damaged
             add_picture_page(document, picture, content if is_plain_jpeg else None)
         except _DIRECTORY_ERRORS:
@@ -59,6 +62,18 @@ FORMAT = define_converted_format(
     convert_picture,
     f"pillow {pillow_version} images 1",
 )
+
+
+def _is_fax_page_damaged(content: bytes, page_index: int) -> bool:
+    """Return True if lines of a fax page are lost, which Pillow draws white without an error."""
+    pymupdf = load_pymupdf()
+    pymupdf.TOOLS.mupdf_warnings()  # reading earlier warnings clears them
+    try:
+        with pymupdf.open(stream=content, filetype="tiff") as document:
+            document[page_index].get_pixmap(dpi=10)
+    except (RuntimeError, IndexError, ValueError):  # MuPDF knows fewer kinds of TIFF than Pillow
+        return False
+    return bool(pymupdf.TOOLS.mupdf_warnings())
 
 
 def _get_subfile_type(picture: Image.Image) -> int:

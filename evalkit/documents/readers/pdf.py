@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
-from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus
+from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
 from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
 from evalkit.documents.layout import (
@@ -22,7 +22,7 @@ from evalkit.documents.layout import (
     measure_typography,
 )
 from evalkit.documents.mupdf import has_pdf_signature, open_pdf
-from evalkit.documents.page_builder import build_page, join_block_text
+from evalkit.documents.page_builder import build_page, create_failed_page, join_block_text
 from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
 from evalkit.documents.page_damage import find_losses, find_removed_content, take_warnings
 
@@ -192,14 +192,6 @@ def _build_page_by_typography(
 ) -> Page:
     layout_blocks = lay_out_blocks(content, repeated_margin_keys, typography)
     return build_page(page_num, determine_page_status(content, layout_blocks), layout_blocks, content)
-
-
-def create_failed_page(page_num: int) -> Page:
-    """Create a page with status FAILED and no text, for a page that could not be read."""
-    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
-    return Page(
-        page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
-    )
 
 
 def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:

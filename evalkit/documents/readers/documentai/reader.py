@@ -22,13 +22,14 @@ from evalkit.core.remote_services import mute_loggers, parse_retry_after
 from evalkit.documents.bundle import Page
 from evalkit.documents.input_format import PagesRead
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
+from evalkit.documents.page_builder import create_failed_page
 from evalkit.documents.page_content import VerifiedGlyphs
 from evalkit.documents.readers.documentai.response import (
     MalformedResponseError,
     PageWithKnownWords,
     build_pages_from_response,
 )
-from evalkit.documents.readers.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
+from evalkit.documents.readers.pdf import get_local_reader_version, load_page_content_or_none
 from evalkit.errors import DocumentError, UsageError
 
 #: Version of the rules that turn a response into pages (order, word places, status). Raise it with every change that
