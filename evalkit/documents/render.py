@@ -14,6 +14,7 @@ from PIL import Image
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
+from evalkit.issue import PageBox
 
 #: The most pixels of a rendered page, 150 MB in memory: a poster is rendered coarser, to not exhaust the machine.
 MAX_RENDER_PIXELS = 50_000_000
@@ -22,6 +23,8 @@ _MAX_RENDER_SIDE = 16_383
 #: Name in errors of a PDF that was made from a file of another format.
 _CONVERTED_PATH = Path("the converted file")
 _THUMBNAIL_DPI = 24
+#: Margins around a cut-out word, as shares of the page's width and height: the words beside it belong to its meaning.
+_CUT_OUT_MARGINS = (0.08, 0.006)
 #: A page is then about 440 pixels wide: twice its width on the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
@@ -199,6 +202,18 @@ class PdfPageRenderer:
         Errors as ``render_full_size``.
         """
         return self._render_webp(page_num, _PREVIEW_DPI, quality=50)
+
+    def render_cut_out(self, word_box: PageBox) -> bytes:
+        """Return a word's box with some of its line as PNG, in the resolution of full size.
+
+        Errors as ``render_full_size``.
+        """
+        page_num, x0, y0, x1, y1 = word_box
+        with Image.open(io.BytesIO(self.render_full_size(page_num))) as image:
+            margins = (-_CUT_OUT_MARGINS[0], -_CUT_OUT_MARGINS[1], *_CUT_OUT_MARGINS)
+            edges = (min(max(edge + margin, 0), 1) for edge, margin in zip((x0, y0, x1, y1), margins, strict=True))
+            box = tuple(round(edge * length) for edge, length in zip(edges, image.size * 2, strict=True))
+            return encode_png(image.crop(box))  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Close the PDF and empty the cache."""
