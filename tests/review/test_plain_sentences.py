@@ -289,7 +289,7 @@ def iter_reader_issues() -> Iterator[Issue]:
     german = page(2, "Der Befund ist unauffällig.").model_copy(update={"language": "de"})
     for bundle in (
         document(page(1, "Text."), german),
-        document(page(1, "", status="failed"), is_too_slow=True),
+        document(page(1, "", status="failed")).model_copy(update={"is_too_slow": True}),
         document(page(1, "", status="image"), half_read, damaged, is_repaired=True),
         document(page(1, "", status="blank"), page(2, "", status="blank")),
     ):
