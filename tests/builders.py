@@ -59,6 +59,14 @@ def page(number: int, text: str, status: str = "text", furniture: Sequence[str] 
     )
 
 
+def scanned_page(number: int, text: str, doubts: Mapping[str, str]) -> Page:
+    """A page read by OCR; ``doubts`` names doubtful words, each with the other engine's reading."""
+    recognised = page(number, text, status="ocr")
+    words = [text[start:end] for start, end, *_ in recognised.words]
+    readings = {position: doubts[word] for position, word in enumerate(words) if word in doubts}
+    return recognised.model_copy(update={"doubtful": tuple(readings), "second_readings": tuple(readings.values())})
+
+
 def document(*pages: str | Page, is_repaired: bool = False) -> DocumentBundle:
     """A document of these pages; a page given as text is a page with a text layer."""
     made = tuple(one if isinstance(one, Page) else page(number, one) for number, one in enumerate(pages, 1))

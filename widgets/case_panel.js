@@ -22,6 +22,12 @@ function render({ model, el: root }) {
     shown.hidden ? [el("p", { class: "ek-muted ek-label", text: "Hidden words, which nobody sees on the page" }),
       el("div", { class: "ek-quote ek-window ek-hidden-words ek-words", text: shown.hidden })] : null);
 
+  // A word that was read with doubt, as it is on the page, above its readings.
+  const cutOut = ({ readings, pictures }) => el("figure", { class: "ek-cut-out" },
+    pictures.map((src) => el("img", { src, alt: "the words as they are on the page", draggable: false })),
+    el("figcaption", {}, el("span", { class: "ek-muted", text: "Read as " }), readings.map((reading, position) => [
+      position ? el("span", { class: "ek-muted", text: " and as " }) : null, el("b", { class: "ek-words", text: `“${reading}”` })])));
+
   const verdictOn = (issue) => (model.get("verdicts")[issue.issue_id] || {}).verdict;
   // The answers of the selected question stay in sight, however far the list is scrolled.
   const answers = (issue) => el("footer", { class: "ek-answers" },
@@ -55,6 +61,7 @@ function render({ model, el: root }) {
     issue.quote && (issue.is_claim || !shown || !shown.passages.length) ? [
       issue.is_claim ? el("p", { class: "ek-muted ek-label", text: `The program quotes${issue.page ? ` from page ${issue.page}` : ""}` }) : null,
       el(isStruck ? "del" : "div", { class: "ek-quote ek-claimed ek-words" }, "“", piece(issue.quote, 0, issue.quote.length, shown ? shown.quote_word : []), "”")] : null,
+    shown ? shown.cut_outs.map(cutOut) : null,
     shown ? passages(shown) : null,
     model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null);
   };

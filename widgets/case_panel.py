@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -252,8 +252,10 @@ def _render_program_claims(packet: SMEPacket) -> list[dict[str, Any]]:
     ]
 
 
-def render_issue_context(context: IssueContext) -> dict[str, Any]:
+def render_issue_context(context: IssueContext, render_cut_out: Callable[[PageBox], str]) -> dict[str, Any]:
     """Build ``CasePanel.context``: an issue's passages, with match and difference.
+
+    ``render_cut_out`` draws a doubtful word as a data address.
 
     A passage is ``{label, paragraphs}``. Without a match there is none, but for a boundary: the text on both sides.
     """
@@ -272,6 +274,10 @@ def render_issue_context(context: IssueContext) -> dict[str, Any]:
             for label, paragraphs in passages
         ],
         "hidden": context.hidden_text,
+        "cut_outs": [
+            {"readings": list(filter(None, word[:2])), "pictures": list(filter(None, map(render_cut_out, word.boxes)))}
+            for word in context.doubtful_words
+        ],
     }
 
 

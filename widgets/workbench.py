@@ -12,6 +12,8 @@ import os
 import secrets
 import threading
 import traceback
+from base64 import b64encode
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
+from evalkit.issue import PageBox
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
 from evalkit.review.guidelines import read_guidelines
@@ -485,6 +488,13 @@ class Workbench:
         )
         self._is_page_unsaved = True
         self._update_panel()
+
+    def render_cut_out(self, word_box: PageBox) -> str:
+        """Draw a word's surroundings as a data address; empty if that is impossible."""
+        with suppress(DocumentError):  # the page pane tells why its page cannot be drawn
+            if self._page_images is not None:
+                return f"data:image/png;base64,{b64encode(self._page_images.render_cut_out(word_box)).decode()}"
+        return ""
 
     def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
         """Send pictures that the browser requests ahead: thumbnails, previews, pages."""

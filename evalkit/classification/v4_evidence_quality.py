@@ -336,7 +336,9 @@ def _collect_difference_facts(quote_location: QuoteLocation) -> Mapping[str, int
         return {}
     kind, quote_words, page_words, _ = quote_location.difference
     words = {"quote_words": quote_words, "page_words": page_words}
-    return {"kind": kind.value, **{name: text for name, text in words.items() if text}}
+    doubt_count = len(quote_location.doubtful_words)
+    doubt = {"doubt": "reading" if doubt_count == 1 else "readings"} if doubt_count else {}
+    return {"kind": kind.value, **doubt, **{name: text for name, text in words.items() if text}}
 
 
 def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Iterator[Issue]:

@@ -14,6 +14,7 @@ from PIL import Image
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
+from evalkit.issue import PageBox
 
 #: The most pixels of a rendered page, 150 MB in memory: a poster is rendered coarser, to not exhaust the machine.
 MAX_RENDER_PIXELS = 50_000_000
@@ -22,6 +23,8 @@ _MAX_RENDER_SIDE = 16_383
 #: Name in errors of a PDF that was made from a file of another format.
 _CONVERTED_PATH = Path("the converted file")
 _THUMBNAIL_DPI = 24
+#: Margins around a cut-out word, as shares of the page's width and height: the words beside it belong to its meaning.
+_CUT_OUT_MARGINS = (0.08, 0.006)
 #: A page is then about 440 pixels wide: twice its width on the contact sheet, for high-resolution screens.
 _PREVIEW_DPI = 52
 
@@ -44,12 +47,19 @@ def _read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
 
 
 def render_opened_page(
-    opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
+    opened_pdf: OpenedPdf,
+    path_for_errors: Path,
+    page_num: int,
+    max_dpi: float,
+    *,
+    use_grey_if_colourless: bool = False,
+    y_stretch: float = 1.0,
 ) -> Image.Image:
     """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
     Resolution and errors as ``render_page``. With ``use_grey_if_colourless``, a page without any colour may be returned
-    in mode L instead of RGB: it looks the same and takes half the time.
+    in mode L instead of RGB: it looks the same and takes half the time. ``y_stretch`` is the resolution down as a share
+    of that across; at most 1.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -63,14 +73,14 @@ def render_opened_page(
         pixel_count = page.rect.width * page.rect.height * (max_dpi / 72) ** 2
         longest_side = max(page.rect.width, page.rect.height, 1.0) * max_dpi / 72
         scale = min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side)
-        fitting_dpi = max(int(max_dpi * scale), 1)
+        fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
         pymupdf, display_list = load_pymupdf(), page.get_displaylist()
         mode, colorspace = (
             ("L", pymupdf.csGRAY)
             if use_grey_if_colourless and _is_page_colourless(page, display_list)
             else ("RGB", pymupdf.csRGB)
         )
-        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
+        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
         pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
         # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
@@ -192,6 +202,18 @@ class PdfPageRenderer:
         Errors as ``render_full_size``.
         """
         return self._render_webp(page_num, _PREVIEW_DPI, quality=50)
+
+    def render_cut_out(self, word_box: PageBox) -> bytes:
+        """Return a word's box with some of its line as PNG, in the resolution of full size.
+
+        Errors as ``render_full_size``.
+        """
+        page_num, x0, y0, x1, y1 = word_box
+        with Image.open(io.BytesIO(self.render_full_size(page_num))) as image:
+            margins = (-_CUT_OUT_MARGINS[0], -_CUT_OUT_MARGINS[1], *_CUT_OUT_MARGINS)
+            edges = (min(max(edge + margin, 0), 1) for edge, margin in zip((x0, y0, x1, y1), margins, strict=True))
+            box = tuple(round(edge * length) for edge, length in zip(edges, image.size * 2, strict=True))
+            return encode_png(image.crop(box))  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Close the PDF and empty the cache."""

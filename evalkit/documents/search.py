@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from operator import itemgetter
+from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page, WordPosition, enclose_boxes
 from evalkit.issue import PageBox
@@ -57,6 +58,33 @@ def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, 
         (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in enclose_boxes(word[2:] for word in line)))  # type: ignore[misc]
         for line in group_words_into_lines(words)
     )
+
+
+class DoubtfulWord(NamedTuple):
+    """A word of a scanned page whose reading is in doubt."""
+
+    reading: str
+    """The word as ``Page.text`` has it."""
+    second_reading: str
+    """The other engine's reading; empty if there is none."""
+    boxes: tuple[PageBox, ...]
+    """Rectangle around the word, one for each line."""
+
+
+def find_doubtful_words(page: Page, start: int, end: int) -> Iterator[DoubtfulWord]:
+    """Find the doubtful words in ``page.text[start:end]``; yield them in order.
+
+    Words in a row that the other engine read together are one.
+    """
+    rows = [
+        (position, second_reading, page.words[position])
+        for position, second_reading in zip(page.doubtful, page.second_readings, strict=True)
+    ]
+    rows = [row for row in rows if row[2][0] < end and row[2][1] > start]
+    for (_, second_reading), group in groupby(enumerate(rows), key=lambda row: (row[1][0] - row[0], row[1][1])):
+        words = [word for _, (_, _, word) in group]
+        first, last = words[0][0], words[-1][1]
+        yield DoubtfulWord(page.text[first:last], second_reading, find_boxes_of_text_span(page, first, last))
 
 
 def group_words_into_lines(words: Iterable[WordPosition]) -> list[list[WordPosition]]:

@@ -91,7 +91,7 @@ _MAX_SHIFT_WORDS = 5
 #: As number of uses, a value that no document reaches: then only dictionary words count as known.
 _IMPOSSIBLE_USE_COUNT = 10**9
 #: Version of these rules. Raise it with every change that alters a verdict.
-_RULES_VERSION = 2
+_RULES_VERSION = 3
 #: If words in a row differ in several kinds, the difference gets the first of these kinds.
 _KINDS_BY_WEIGHT = (
     DifferenceKind.NEGATION, DifferenceKind.POLARITY, DifferenceKind.GENE, DifferenceKind.PATHOGENICITY, DifferenceKind.LATERALITY, DifferenceKind.MODAL, DifferenceKind.COMPARATOR,
@@ -426,6 +426,11 @@ def _classify_token(token: Token) -> DifferenceKind | None:
     if _GENE.fullmatch(token.text) or (_VARIANT.match(token.folded) and (has_digit or "." in token.folded)):
         return DifferenceKind.GENE
     return DifferenceKind.NAME if has_digit or _UPPERCASE_NAME.fullmatch(token.text) else None
+
+
+def classify_words(text: str) -> DifferenceKind | None:
+    """Return the kind of the first number, unit, sign, name or critical word; or None."""
+    return next(filter(None, map(_classify_token, tokenise(text))), None)
 
 
 def _join_without_divisions(tokens: Iterable[Token]) -> str:

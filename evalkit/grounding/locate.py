@@ -11,14 +11,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import find_boxes_of_text_span
-from evalkit.grounding.critical_terms import load_terms
-from evalkit.grounding.difference import QuoteDifference, compare_quote_with_passage, has_content_words
+from evalkit.documents.search import DoubtfulWord, find_boxes_of_text_span, find_doubtful_words
+from evalkit.grounding.critical_terms import DifferenceKind, load_terms
+from evalkit.grounding.difference import (
+    QuoteDifference,
+    classify_words,
+    compare_quote_with_passage,
+    has_content_words,
+)
 from evalkit.grounding.normalise import DASHES, CanonicalText, build_canonical_text, canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.grounding.vocabulary import DocumentVocabulary
@@ -81,6 +86,8 @@ class QuoteLocation:
     """First difference in words or signs; None if there is none."""
     closest_page: int | None = None
     """For an ABSENT quote: number of the page with the most similar passage; None without one."""
+    doubtful_words: tuple[DoubtfulWord, ...] = field(default=(), repr=False)
+    """Numbers, units, signs, genes and codes of the quote whose reading by OCR is in doubt."""
 
     @property
     def boxes(self) -> tuple[PageBox, ...]:
@@ -112,8 +119,30 @@ class QuoteLocator:
 
         Pages count from 1; the page need not exist. A quote without letters and digits is ABSENT. A quote with only
         articles and the like is UNCERTAIN if it is found. A quote with omissions (dots) is located part by part, and the
-        worst part's verdict counts.
+        worst part's verdict counts. A quote with a number, unit, sign, gene or code that OCR may have misread is
+        UNCERTAIN, whether it has the text's reading or the other one.
         """
+        location = self._locate_in_text(quote, page_number)
+        if location.is_found:
+            return _mark_uncertain_if_misread(location, quote)
+        if location.verdict is not QuoteVerdict.WRONG_PAGE:
+            text_quote = self._replace_second_readings(quote, location.page_number or page_number)
+            text_location = self._locate_in_text(text_quote, page_number) if text_quote != quote else location
+            if text_location.is_found:
+                text_location = _mark_uncertain_if_misread(text_location, quote)
+                return text_location if text_location.doubtful_words else location
+        return location
+
+    def _replace_second_readings(self, quote: str, page_number: int) -> str:
+        """Replace readings of the second OCR engine by those of the page's text."""
+        passage = self._get_passage(page_number)
+        for word in find_critical_doubtful_words(passage.first_page, 0, len(passage.text)) if passage else ():
+            if word.second_reading:
+                pattern = rf"(?<![\w.,]){re.escape(word.second_reading)}(?!\w|[.,]\w)"
+                quote = re.sub(pattern, lambda _, reading=word.reading: reading, quote)  # type: ignore[misc]
+        return quote
+
+    def _locate_in_text(self, quote: str, page_number: int) -> QuoteLocation:
         location = self._locate_whole(quote, page_number)
         parts = [part for part in _ELLIPSIS.split(quote) if _LETTER_OR_DIGIT.search(part)]
         if location.is_found or len(parts) < 2:
@@ -304,6 +333,46 @@ class QuoteLocator:
             difference_text="; ".join(map(str, differences[:_MAX_SHOWN_DIFFERENCES])),
             difference=differences[0],
         )
+
+
+def find_critical_doubtful_words(page: Page, start: int, end: int) -> Iterator[DoubtfulWord]:
+    """Find doubtful words in ``page.text[start:end]`` that change a meaning.
+
+    These are numbers, units, signs, genes and codes, in one of the readings that differ.
+    """
+    for text_reading, second, boxes in find_doubtful_words(page, start, end):
+        word = DoubtfulWord(_strip_outer_punctuation(text_reading), _strip_outer_punctuation(second), boxes)
+        is_same = canonicalise(word.reading) == canonicalise(word.second_reading)
+        if not is_same and (classify_words(word.reading) or classify_words(word.second_reading)):
+            yield word
+
+
+def _mark_uncertain_if_misread(location: QuoteLocation, quote: str) -> QuoteLocation:
+    """Return the location, UNCERTAIN if a critical word of the quote may be misread.
+
+    ``quote`` tells which reading it has.
+    """
+    doubtful_words = tuple(chain.from_iterable(starmap(find_critical_doubtful_words, location.page_spans)))
+    if not doubtful_words:
+        return location
+    readings = [
+        (word.second_reading, word.reading)
+        if any(find_whole_word_spans(canonicalise(word.second_reading), quote))
+        and not any(find_whole_word_spans(canonicalise(word.reading), quote))
+        else (word.reading, word.second_reading)
+        for word in doubtful_words
+    ]
+    quote_words, other_words = (" … ".join(filter(None, column)) for column in zip(*readings, strict=True))
+    kind = next(filter(None, map(classify_words, (quote_words, other_words))), DifferenceKind.WORD)
+    return replace(
+        location,
+        verdict=QuoteVerdict.UNCERTAIN,
+        difference_text=f"the scan was read as “{quote_words}” and as “{other_words}”"
+        if other_words
+        else f"“{quote_words}” is hard to read in the scan",
+        difference=QuoteDifference(kind, quote_words, other_words, is_doubtful=True),
+        doubtful_words=doubtful_words,
+    )
 
 
 def _mark_uncertain_if_sentences_joined(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from evalkit.classification.schema import DocumentType, Segment
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.search import DoubtfulWord
 from evalkit.errors import NotFound
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
@@ -95,6 +96,8 @@ class IssueContext(StrictRecord):
     """The result of comparing the quote with the document; None if nothing is quoted."""
     note: str
     """A sentence that tells the expert which passage is shown and how it relates to the quote."""
+    doubtful_words: tuple[DoubtfulWord, ...]
+    """The words of the quote that OCR may have misread, with both readings and their boxes."""
     hidden_text: str
     """The words on the issue's page that nobody can see, if the issue is about them; empty otherwise."""
 
@@ -143,6 +146,7 @@ def build_issue_context(
         note=_describe_context(
             bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
         ),
+        doubtful_words=shown_match.doubtful_words if shown_match and issue.quote else (),
         hidden_text=_read_hidden_text(issue, bundle),
     )
 
@@ -264,6 +268,8 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
     if not matched_indexes:
         return None
     page_words = match.difference.page_text if match.difference else ""
+    if match.doubtful_words:
+        page_words = match.doubtful_words[0].reading
     span_by_index = {
         index: (max(match.start, start) - start, min(match.end, end) - start)
         for index, (start, end) in enumerate(spans)

@@ -31,6 +31,7 @@ from builders import (
     page,
     parse_answer,
     presence,
+    scanned_page,
     segment,
 )
 
@@ -163,6 +164,20 @@ def test_a_page_that_nobody_could_read_cannot_refute_a_quote() -> None:
     bundle = document(page(1, "", status="image"), "The report continues here with nothing of the kind.")
     (issue,) = assess(one_segment(GENOMIC, 2, evidence(FOUND, 1)), bundle).issues
     assert (issue.code, issue.severity) == ("V4-QUOTE-UNCERTAIN", "MAJOR")
+
+
+@pytest.mark.parametrize(("quoted", "other"), [("5.2", "5.7"), ("5.7", "5.2")])
+def test_a_quote_of_a_doubtful_word_goes_to_a_person(quoted: str, other: str) -> None:
+    bundle = document(scanned_page(1, "Invasive carcinoma, the tumor measures 5.2 cm", {"5.2": "5.7"}))
+    quote = evidence(f"Invasive carcinoma, the tumor measures {quoted} cm", 1)
+    (issue,) = assess(one_segment(PATHOLOGY, 1, quote), bundle).issues
+    assert (issue.code, issue.severity) == ("V4-QUOTE-UNCERTAIN", "MAJOR")
+    assert dict(issue.facts) == {"kind": "number", "doubt": "reading", "quote_words": quoted, "page_words": other}
+
+
+def test_doubtful_words_that_nothing_quotes_raise_nothing() -> None:
+    bundle = document(scanned_page(1, "Invasive carcinoma of the breast\nPhone 555 0123", {"0123": "0128"}))
+    assert not assess(one_segment(PATHOLOGY, 1, evidence("Invasive carcinoma of the breast", 1)), bundle).issues
 
 
 def test_the_place_of_a_misplaced_quote_is_shown_as_boxes() -> None:

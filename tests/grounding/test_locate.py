@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import DOC2_6, doc2_6, document, page
+from builders import DOC2_6, doc2_6, document, page, scanned_page
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -302,3 +302,44 @@ def test_boxes_lie_on_the_page_where_the_words_stand(claimed: int, found: int) -
     assert [box[0] for box in boxes] == [found]
     assert all(0 <= edge <= 1 for box in boxes for edge in box[1:])
     assert all(x0 < x1 and y0 < y1 for _, x0, y0, x1, y1 in boxes)
+
+
+# --------------------------------------------------------------------------------------------------- doubtful words
+
+FAX = (
+    "Final diagnosis: tumor measures 5.2 cm, margin clear.\nGene BRCA1 was positive in 12 cells of 80 seen, grade 1 0."
+)
+FAX_DOUBTS = {"5.2": "5.7", "BRCA1": "BRCA2", "margin": "rnargin", "12": "", "cells": "cells,", "1": "1.0", "0.": "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("quote", "readings"),
+    [
+        ("tumor measures 5.2 cm", ("5.2", "5.7")),
+        ("tumor measures 5.7 cm", ("5.7", "5.2")),
+        ("tumor … 5.7 cm", ("5.7", "5.2")),
+        ("5.7 cm", ("5.7", "5.2")),
+        ("Gene BRCA2 was positive", ("BRCA2", "BRCA1")),
+        ("was positive in 12 cells", ("12", "")),
+        ("5.2 cm, margin clear. Gene BRCA2 was", ("5.2 … BRCA2", "5.7 … BRCA1")),
+        ("seen, grade 1 0", ("1 0", "1.0")),
+    ],
+)
+def test_a_quote_with_a_doubtful_word_is_uncertain(quote: str, readings: tuple[str, str]) -> None:
+    place = QuoteLocator(document(scanned_page(1, FAX, FAX_DOUBTS))).locate(quote, 1)
+    assert (place.verdict, place.page_number) == ("UNCERTAIN", 1)
+    assert place.difference is not None
+    assert (place.difference.quote_text, place.difference.page_text) == readings
+    assert all(word.boxes for word in place.doubtful_words)
+
+
+@pytest.mark.parametrize("quote", ["margin clear", "cells of 80 seen", "Final diagnosis"])
+def test_doubtful_words_without_a_number_or_code_do_not_count(quote: str) -> None:
+    place = QuoteLocator(document(scanned_page(1, FAX, FAX_DOUBTS))).locate(quote, 1)
+    assert place.is_found
+    assert not place.doubtful_words
+
+
+def test_a_second_reading_does_not_excuse_another_number() -> None:
+    bundle = document(scanned_page(1, "tumor measures 31 cm\nThe margin was 5.2 mm wide", {"5.2": "64"}))
+    assert QuoteLocator(bundle).locate("tumor measures 64 cm", 1).verdict == "ALTERED"

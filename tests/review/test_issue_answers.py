@@ -40,6 +40,18 @@ def test_every_answer_belongs_to_a_known_code() -> None:
             issue("V3-TRAP-VENDOR", document_type="Genomic Report"),
             IssueAnswers("Not Genomic Report", "It is Genomic Report", "choose_type"),
         ),
+        (
+            issue(
+                "V4-QUOTE-UNCERTAIN",
+                quote="5.2 cm",
+                facts={"doubt": "reading", "quote_words": "5.2", "page_words": "5.7"},
+            ),
+            IssueAnswers("The page says 5.7", "The page says 5.2", "strike_quote"),
+        ),
+        (
+            issue("V4-QUOTE-UNCERTAIN", quote="5.2 cm", facts={"doubt": "reading", "quote_words": "5.2"}),
+            IssueAnswers("The page says something else", "The page says 5.2", "strike_quote"),
+        ),
         # Without a type to name, or a quote to strike, only the default answers are left.
         (issue("V3-CONTEXT"), IssueAnswers("There is a problem", "No problem", "none")),
         (issue("V4-EVIDENCE-WEAK"), IssueAnswers("There is a problem", "No problem", "none")),

@@ -31,6 +31,7 @@ from builders import (
     page,
     parse_answer,
     presence,
+    scanned_page,
     segment,
 )
 from builders import answer as compose_answer
@@ -242,6 +243,11 @@ def iter_classification_cases() -> Iterator[tuple[Json, DocumentBundle]]:
         "The parts of the left breast, grade 2 … The biopsy shows invasive",
     ):
         yield one_segment(PATHOLOGY, 1, evidence(quote, 1)), document(text)
+    fax = document(
+        scanned_page(1, "The tumor measures 5.2 cm and 31 mm\nBRCA1 was seen", {"5.2": "5.7", "31": "37", "BRCA1": ""})
+    )
+    for quote in ("The tumor measures 5.2 cm", "The tumor measures 5.2 cm and 31 mm", "BRCA1 was seen"):
+        yield one_segment(PATHOLOGY, 1, evidence(quote, 1)), fax
     unreadable = document(page(1, "", status="image"), "The report continues here with nothing of the kind.")
     yield one_segment(GENOMIC, 2, evidence(FOUND, 1)), unreadable
 
@@ -280,7 +286,10 @@ def iter_classification_issues() -> Iterator[Issue]:
 def iter_reader_issues() -> Iterator[Issue]:
     half_read = page(2, "Text.").model_copy(update={"unread": "text in pictures was not recognised"})
     damaged = page(3, "Text.").model_copy(update={"damage": ("part of the page is missing in the file",)})
+    german = page(2, "Der Befund ist unauffällig.").model_copy(update={"language": "de"})
     for bundle in (
+        document(page(1, "Text."), german),
+        document(page(1, "", status="failed")).model_copy(update={"is_too_slow": True}),
         document(page(1, "", status="image"), half_read, damaged, is_repaired=True),
         document(page(1, "", status="blank"), page(2, "", status="blank")),
     ):

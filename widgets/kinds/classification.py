@@ -69,7 +69,7 @@ class ClassificationController(CaseController):
 
     @override
     def open_target(self, target_id: str) -> None:
-        self.panel.context = render_issue_context(self.case.get_issue_context(target_id))
+        self.panel.context = render_issue_context(self.case.get_issue_context(target_id), self.screen.render_cut_out)
 
     @override
     def mark_target_seen(self, draft: Draft, target_id: str, page: int) -> Draft:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
+from evalkit.issue import PageBox
 from evalkit.review.case import HighlightedPlace, ReviewCase
 from evalkit.review.draft import Draft
 from widgets.page_pane import PagePane
@@ -46,6 +47,9 @@ class CaseScreen(Protocol):
 
     def show_target(self, target_id: str | None, page: int | None = None) -> None:
         """Save the draft and show a target, selected, on its page or on ``page``."""
+
+    def render_cut_out(self, word_box: PageBox) -> str:
+        """Draw a word's surroundings as a data address; empty if that is impossible."""
 
     def show_notice(self, sentence: str) -> None:
         """Show a sentence to the expert as the last problem."""
