@@ -26,6 +26,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PdfPageRenderer
 from evalkit.documents.search import find_text_in_document
+from evalkit.documents.source_file import find_mail_path
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.issue import PageBox
@@ -72,7 +73,9 @@ class TopBar(ScreenWidget):
     reviewer = traitlets.Unicode(help="The reviewer's login name.")
     role = traitlets.Unicode(help="The reviewer's role; empty for an expert.")
     title = traitlets.Unicode(help="The open file's name; empty in the queue.")
-    subtitle = traitlets.Unicode(help="The number of pages, and the reason why the case is in the queue.")
+    subtitle = traitlets.Unicode(
+        help="The number of pages, why the case is in the queue, and the mail it was attached to."
+    )
     address = traitlets.Unicode(
         help="The open case's part of the address, which a reload opens again; empty in the queue."
     )
@@ -409,9 +412,12 @@ class Workbench:
         token = f"{case_id}:{self._opened_case_count}"
         with self.bar.hold_sync():
             self.bar.address, self.bar.title = compute_case_address(case_id), packet.pdf_filename
-            page_count_words = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
-            reason_words = "" if packet.review_reason == "escalated" else f" · {packet.review_reason}"
-            self.bar.subtitle = page_count_words + reason_words
+            mail_path = find_mail_path(Path(case.bundle.file_path))
+            self.bar.subtitle = (
+                ("1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages")
+                + (f" · {packet.review_reason}" if packet.review_reason != "escalated" else "")
+                + (f" · attached to {mail_path.name}" if mail_path else "")
+            )
             self._show_progress()
         with self.segment_editor.hold_sync():  # a late press for the previous case must not apply to this one
             self.segment_editor.token, self.segment_editor.segments, self.segment_editor.problem = "", [], ""

@@ -6,6 +6,7 @@ A source file is a file on the disk, or an attachment in a mail on the disk (``i
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def _read_mail(mail_path: Path, _modified_ns: int, _size: int) -> Mail:
 
 def find_mail_path(path: Path) -> Path | None:
     """Return the path of the mail that the file at ``path`` is attached to; None for a file on the disk."""
-    return next((parent for parent in path.parents if parent.is_file()), None)
+    # Path.is_file raises for a folder that may not be searched; the reason is named when the file is opened.
+    return next((parent for parent in path.parents if os.path.isfile(parent)), None)  # noqa: PTH113 - as above
 
 
 def hash_source_file(path: Path) -> str:

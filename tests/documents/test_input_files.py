@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,13 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(DocumentError, match="may not be read by this user"):
         read_source_file(tmp_path / "x.pdf")
+
+
+@pytest.mark.parametrize("read", [read_source_file, hash_source_file])
+def test_a_folder_that_cannot_be_searched(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    too_long_name = "x" * 300  # refused by the disk, for root too
+    with pytest.raises(DocumentError, match="could not be read from the disk"):
+        read(tmp_path / too_long_name / "a.pdf")
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

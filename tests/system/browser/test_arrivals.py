@@ -92,8 +92,19 @@ def _assert_lit(screen: Screen, output: Path, doc_id: str, quote: str) -> None:
     assert_near(find_highlights(screen), places or PAPER.places(quote))
 
 
-def test_the_queue_lists_a_case_for_each_file_that_can_be_read(screen: Screen) -> None:
+def test_the_queue_lists_a_case_for_each_file_that_can_be_read(screen: Screen, shots: Path | None) -> None:
     assert sorted(screen.cases()) == list(DOCUMENTS)
+    screen.shot(shots, "arrivals-queue-1440")
+
+
+def test_a_report_names_the_mail_that_it_was_attached_to(screen: Screen) -> None:
+    for doc_id, crumbs in (
+        ("report", "report.pdf · 1 page · attached to message.eml"),
+        ("letter", "letter.docx · 1 page"),
+    ):
+        screen.open(doc_id)
+        assert screen.page.locator(".ek-crumbs").inner_text().endswith(f"› {crumbs}")
+        screen.queue()
 
 
 @pytest.mark.parametrize("doc_id", DOCUMENTS)
