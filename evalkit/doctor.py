@@ -101,7 +101,7 @@ def _check_package(package_name: str) -> DoctorCheck:
 
 
 def _describe_ocr(settings: Settings) -> str | DoctorCheck:
-    from evalkit.documents.ocr import resolve_ocr_engine
+    from evalkit.documents.ocr import find_second_reader, resolve_ocr_engine
 
     if settings.ocr == "none":
         return "switched off: a person decides documents with scanned pages"
@@ -109,7 +109,9 @@ def _describe_ocr(settings: Settings) -> str | DoctorCheck:
     if ocr_engine is None:
         remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without an engine a person decides documents with scanned pages"
         return DoctorCheck("OCR", False, "no OCR engine is installed", remedy)
-    return ocr_engine.name_and_version
+    if second_reader := find_second_reader(ocr_engine.name_and_version):
+        return f"{ocr_engine.name_and_version}; numbers are read again by {second_reader.name_and_version}"
+    return f"{ocr_engine.name_and_version}; no second engine reads numbers again, so that more of them go to a person"
 
 
 def _describe_reader(settings: Settings, *, asks_document_ai: bool) -> str:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from email.message import EmailMessage
 from email.policy import default as modern_policy
-from pathlib import PurePosixPath
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, cast
 
 from evalkit.errors import DocumentError
 
@@ -81,6 +81,11 @@ def parse_mail(content: bytes, name: str) -> Mail:
     return Mail(headers, bodies, attachments, any(part.defects for part in (message, *parts)))
 
 
+def get_source_folder(path: Path) -> Path:
+    """Return the folder of a file, or of the mail to which the file is attached."""
+    return next(parent for parent in path.parents if parent.suffix.lower() not in MAIL_SUFFIXES)
+
+
 def find_attachment(mail: Mail, name: str, names_below: tuple[str, ...] = ()) -> bytes:
     """Return the content of a mail's attachment, or of an attachment of that mail, and so on.
 
@@ -93,7 +98,7 @@ def find_attachment(mail: Mail, name: str, names_below: tuple[str, ...] = ()) ->
             code="READER-UNREADABLE",
             remedy="Check that the mail is complete, then run it again.",
         )
-    return find_attachment(parse_mail(content, name), *names_below[:1], names_below[1:]) if names_below else content
+    return find_attachment(parse_mail(content, name), names_below[0], names_below[1:]) if names_below else content
 
 
 def _iterate_leaf_parts(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
@@ -101,7 +106,7 @@ def _iterate_leaf_parts(message: EmailMessage, depth: int = 0) -> Iterator[Email
     if message.get_content_maintype() != "multipart" or depth > 50:
         yield message
         return
-    children = list(message.iter_parts())[:_MAX_PARTS]
+    children = cast("list[EmailMessage]", list(message.iter_parts())[:_MAX_PARTS])
     if message.get_content_subtype() == "alternative":
         texts = [child for child in children if child.get_content_maintype() in ("text", "multipart")]
         children = next(

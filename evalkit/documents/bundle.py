@@ -222,7 +222,7 @@ class Page(StrictRecord):
     """Positions in ``words``, ascending, of words whose reading is in doubt: a second OCR engine read them differently,
     or there is no second reading and the first engine was not sure."""
     second_readings: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    """What the second engine read for each of ``doubtful``; empty where it read nothing or was not asked."""
+    """For each of ``doubtful``: the other engine's reading, which the text does not have; empty if there is none."""
     quality: float | None = None
     """Quality of the page's recognition by OCR, from 0 (unreadable) to 1; None without OCR."""
     damage: tuple[str, ...] = Field(default=(), exclude_if=not_)

@@ -61,6 +61,8 @@ def define_converted_format(
     has_signature: Callable[[bytes], bool],
     convert: Callable[[bytes, str], ConvertedFile],
     converter_version: str,
+    *,
+    has_weak_signature: bool = False,
 ) -> InputFormat:
     """Return the InputFormat of files that ``convert`` converts to a PDF."""
 
@@ -69,7 +71,7 @@ def define_converted_format(
             raise ValueError("a converted format needs the reader of the PDF that it becomes")
         return ConvertingReader(convert, converter_version, options.pdf_reader)
 
-    return InputFormat(name, suffixes, has_signature, create_reader)
+    return InputFormat(name, suffixes, has_signature, create_reader, has_weak_signature=has_weak_signature)
 
 
 def serialise_pdf(document: Any) -> bytes:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
+from scipy import ndimage
 
 from evalkit.documents.bundle import Box
 
@@ -59,6 +60,13 @@ GRAIN_THRESHOLD = 15.0
 #: A picture is speckled if a larger share of its pixels differs from all neighbours by more than this many grey levels;
 #: in clean print no pixel does.
 SPECKLE_THRESHOLD, _SPECK_LEVELS = 0.002, 60
+
+#: Resolution (dpi) at which a fax is recognised, and the smoothing (pixels) that rounds the stairs of its letters.
+#: Measured by ``benchmarks.fax``: number recall 0.89 instead of 0.73 as drawn at 200 dpi, and the same at 300 dpi.
+FAX_OCR_DPI, _FAX_SMOOTHING = 250, 1.2
+#: Dark spots of fewer pixels, in a fax of equal resolution both ways, are specks if no other ink is within this many
+#: pixels: a decimal point is near its digits.
+_MIN_PRINT_PIXELS, _SPECK_DISTANCE = 5, 5
 
 InkMask = NDArray[np.bool_]
 
@@ -134,6 +142,24 @@ def denoise_image(grey: Image.Image) -> Image.Image:
     if is_grainy:
         grey = grey.filter(ImageFilter.GaussianBlur(1.0 if is_speckled else 1.5))
     return grey
+
+
+def restore_fax(fax: Image.Image, x_dpi: float, y_dpi: float) -> Image.Image:
+    """Return a black-and-white picture (mode L) without lone specks, smoothed, and with square pixels.
+
+    ``x_dpi`` and ``y_dpi`` are its resolutions across and down, which differ by half in a standard fax; the result has
+    ``FAX_OCR_DPI`` both ways.
+    """
+    levels = np.asarray(fax)
+    labels, _ = ndimage.label(levels < 128, np.ones((3, 3)))
+    is_print = np.bincount(labels.ravel()) >= round(_MIN_PRINT_PIXELS * y_dpi / x_dpi)
+    is_print[0] = False
+    window = (2 * max(round(_SPECK_DISTANCE * y_dpi / x_dpi), 1) + 1, 2 * _SPECK_DISTANCE + 1)
+    is_print[labels[ndimage.maximum_filter(is_print[labels], window)]] = True
+    is_print[0] = True
+    cleaned = Image.fromarray(np.where(is_print[labels], levels, 255).astype(np.uint8))
+    size = round(fax.width * FAX_OCR_DPI / x_dpi), round(fax.height * FAX_OCR_DPI / y_dpi)
+    return cleaned.resize(size, Image.Resampling.BICUBIC).filter(ImageFilter.GaussianBlur(_FAX_SMOOTHING))
 
 
 def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
 from evalkit.documents.mupdf import find_unread_format
-from evalkit.documents.readers import FORMATS, SUFFIXES
+from evalkit.documents.readers import FORMATS, SUFFIXES, find_input_format
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import DocumentError, UsageError
 
@@ -92,9 +92,8 @@ def _is_input_file(name: str, content: bytes) -> bool:
 
     Any table or calendar would pass for text: files without an ending of text are not read as such.
     """
-    return name.lower().endswith(SUFFIXES) or any(
-        input_format.has_signature(content) for name, input_format in FORMATS.items() if name not in ("text", "html")
-    )
+    input_format = find_input_format(content, name)
+    return name.lower().endswith(SUFFIXES) or (input_format is not None and not input_format.has_weak_signature)
 
 
 def _build_skipped_file(path: Path, first_bytes: bytes) -> SkippedFile:

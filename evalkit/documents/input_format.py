@@ -6,7 +6,7 @@ Each file in ``readers/`` defines one :class:`InputFormat`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from evalkit.documents.bundle import Page
@@ -64,6 +64,8 @@ class InputFormat:
     """File endings, in small letters, by which folders are searched for the format, e.g. ``.pdf``."""
     has_signature: Callable[[bytes], bool]
     """Function that returns True if a file's bytes are of this format, whatever the file is called."""
+    has_weak_signature: bool = field(default=False, kw_only=True)
+    """True if nearly any text passes as this format: a file named as another format is then not read as this one."""
     create_reader: Callable[[ReaderOptions], Reader]
     """Function that creates the format's reader. For a format other than PDF, the reader converts the file to a PDF and
     lets the PDF reader read that PDF."""

@@ -21,9 +21,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
@@ -41,6 +41,7 @@ from evalkit.documents.deskew import (
     whiten_background_if_uneven,
 )
 from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_ocr_quality, compute_mean_confidence
+from evalkit.documents.second_reading import SecondReader, read_words_again
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 #: Resolution at which pages are recognised: a finer one takes longer and gains no words; at 150 small print is misread.
@@ -104,6 +105,8 @@ class OcrPageResult:
     """Recognised words, line by line; their boxes are in pixels of ``deskewed_image``."""
     deskewed_image: DeskewedImage
     quality: PageQuality
+    doubts: Mapping[int, str] = field(default_factory=dict)
+    """The other engine's reading of each doubtful word, by the word's position; empty if it read nothing."""
 
 
 def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
@@ -114,7 +117,7 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     """
     if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
         return tesseract
-    if name in ("auto", "rapidocr") and all(map(importlib.util.find_spec, ("rapidocr", "onnxruntime"))):
+    if name in ("auto", "rapidocr") and _is_rapidocr_installed():
         return RapidOcr()
     if name in ("auto", "none"):
         return None
@@ -129,13 +132,28 @@ def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     )
 
 
+@lru_cache
+def find_second_reader(first_engine: str) -> SecondReader | None:
+    """Return the engine that reads numbers again; None if it is not installed.
+
+    None also if it is ``first_engine`` (name and version), which would only agree with itself.
+    """
+    return RapidOcr() if _is_rapidocr_installed() and not first_engine.startswith("rapidocr") else None
+
+
 def recognise_page_image(
-    image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds_per_pass: float = 60
+    image: Image.Image,
+    engine: OcrEngine,
+    *,
+    dpi: int = OCR_DPI,
+    seconds_per_pass: float = 60,
+    second_reader: SecondReader | None = None,
 ) -> OcrPageResult | None:
     """Recognise the words of a page's picture in any orientation; None if it is blank.
 
     ``dpi`` is the picture's resolution. ``seconds_per_pass`` limits the processor time of one pass of the engine; further passes
-    after cleaning a poor page and to find its orientation may take twice as long again. The words' boxes are in pixels
+    after cleaning a poor page and to find its orientation may take twice as long again. ``second_reader`` reads the words
+    that matter again, such as numbers. The words' boxes are in pixels
     of the deskewed picture, which is scaled down if ``image`` has more than 50 megapixels. A poor page raises no error;
     its ``quality.is_readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a broken picture.
     TimeoutError as ``OcrEngine.recognise_words``.
@@ -164,7 +182,9 @@ def recognise_page_image(
         deskewed, words = _recognise_in_best_rotation(
             deskewed, words, grey, engine, dpi, seconds_per_pass * _ROTATION_TIME_SHARE
         )
-    return OcrPageResult(tuple(words), deskewed, assess_ocr_quality(words, deskewed.image, dpi))
+    quality = assess_ocr_quality(words, deskewed.image, dpi)
+    words, doubts = read_words_again(words, deskewed.image, second_reader)
+    return OcrPageResult(tuple(words), deskewed, quality, doubts)
 
 
 def _recognise_in_best_rotation(
@@ -402,6 +422,14 @@ class RapidOcr:
         lines = zip(ocr_output.txts, ocr_output.scores, ocr_output.boxes, word_results, strict=True)
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+        """Read cut-outs of words with RapidOCR; see ``SecondReader``."""
+        try:
+            rec_output = _load_rapidocr().recognize_txt([np.asarray(image.convert("RGB")) for image in cut_outs])
+        except Exception:  # noqa: BLE001 - RapidOCR's errors share no base, and may quote the document: not chained
+            raise _build_engine_failed_error("rapidocr") from None
+        return list(rec_output.txts)
+
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> None:
         """Return None, because RapidOCR cannot detect the rotation of a picture."""
 
@@ -414,7 +442,17 @@ def _load_rapidocr() -> Any:
     """
     from rapidocr import RapidOCR  # type: ignore[import-not-found,unused-ignore]
 
-    return RapidOCR(params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "Rec.rec_img_shape": [3, 48, 48],  # a single word is not padded to the width of a line
+        }
+    )
+
+
+def _is_rapidocr_installed() -> bool:
+    return all(map(importlib.util.find_spec, ("rapidocr", "onnxruntime")))
 
 
 def _build_line_words(

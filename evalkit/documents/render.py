@@ -47,12 +47,19 @@ def _read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
 
 
 def render_opened_page(
-    opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
+    opened_pdf: OpenedPdf,
+    path_for_errors: Path,
+    page_num: int,
+    max_dpi: float,
+    *,
+    use_grey_if_colourless: bool = False,
+    y_stretch: float = 1.0,
 ) -> Image.Image:
     """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
     Resolution and errors as ``render_page``. With ``use_grey_if_colourless``, a page without any colour may be returned
-    in mode L instead of RGB: it looks the same and takes half the time.
+    in mode L instead of RGB: it looks the same and takes half the time. ``y_stretch`` is the resolution down as a share
+    of that across; at most 1.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -66,14 +73,14 @@ def render_opened_page(
         pixel_count = page.rect.width * page.rect.height * (max_dpi / 72) ** 2
         longest_side = max(page.rect.width, page.rect.height, 1.0) * max_dpi / 72
         scale = min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side)
-        fitting_dpi = max(int(max_dpi * scale), 1)
+        fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
         pymupdf, display_list = load_pymupdf(), page.get_displaylist()
         mode, colorspace = (
             ("L", pymupdf.csGRAY)
             if use_grey_if_colourless and _is_page_colourless(page, display_list)
             else ("RGB", pymupdf.csRGB)
         )
-        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
+        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
         pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
         # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)

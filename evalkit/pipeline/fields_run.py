@@ -186,9 +186,8 @@ async def _extract_document(
         times = Times(run_started_at=run_started_at, started_at=format_zulu_now())
         bundle = None if fresh else load_bundle_if_current(output_folder, source, reader_version)
         if bundle is None:
-            bundle, times["seconds"] = await read_document_and_save_bundle(
-                output_folder, source, executor, times["started_at"]
-            )
+            read_outcome = await read_document_and_save_bundle(output_folder, source, executor, times["started_at"])
+            bundle, times["seconds"] = read_outcome.bundle, read_outcome.seconds_by_step
         document_extractions, resumed = await load_or_extract_and_publish_fields(
             output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
         )

@@ -1,4 +1,4 @@
-"""Writer of the demo folder: PDFs, answers, labels and expected decisions."""
+"""Writer of the demo folder: PDFs and other files, answers, labels and expected decisions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from evalkit.samples.arriving_formats import draw_file
 from evalkit.samples.manuscript import Manuscript
-from evalkit.samples.pdf_drawing import draw_pdf
 
 EXPECTED_FILE = "expected.toml"
 PRODUCTION_FILE = "production.csv"
@@ -20,19 +20,19 @@ CLASSIFICATIONS_FOLDER = "classifications"
 
 
 def write_demo_folder(folder: Path) -> list[Path]:
-    """Write the demo's files into a folder; return the paths of the PDFs, sorted.
+    """Write the demo's files into a folder; return the paths of the documents, sorted.
 
-    The folder is created if it is missing. Files: ``{doc_id}.pdf``, for some documents
+    The folder is created if it is missing. Files: ``{doc_id}.pdf`` or another ending, for some documents
     ``classifications/{doc_id}.json``, ``expected.json``, ``production.csv``, and the true labels in ``truth.csv``.
     Every call writes the same bytes.
     """
     (folder / CLASSIFICATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
     content_folder = files("evalkit.samples") / "content"
-    pdf_paths: list[Path] = []
+    document_paths: list[Path] = []
     for doc_id, manuscript in read_manuscripts(content_folder):
-        path = folder / f"{doc_id}.pdf"
-        path.write_bytes(draw_pdf(manuscript))
-        pdf_paths.append(path)
+        path = folder / f"{doc_id}.{manuscript.saved_as}"
+        path.write_bytes(draw_file(manuscript))
+        document_paths.append(path)
     for classification_file in (content_folder / CLASSIFICATIONS_FOLDER).iterdir():
         (folder / CLASSIFICATIONS_FOLDER / classification_file.name).write_bytes(classification_file.read_bytes())
     for table_name in (PRODUCTION_FILE, TRUTH_FILE):
@@ -41,7 +41,7 @@ def write_demo_folder(folder: Path) -> list[Path]:
     rows = tomllib.loads((content_folder / EXPECTED_FILE).read_text("utf-8")).items()
     expected_json = {"schema_version": 1, "documents": {doc_id: _add_null_dominant_type(row) for doc_id, row in rows}}
     (folder / "expected.json").write_text(json.dumps(expected_json, indent=2, sort_keys=True) + "\n", "utf-8")
-    return pdf_paths
+    return document_paths
 
 
 def _add_null_dominant_type(row: dict[str, Any]) -> dict[str, Any]:

@@ -126,6 +126,10 @@ class Manuscript(StrictRecord):
     scanned: Literal["", "well", "poorly"] = ""
     """Empty: pages with a text layer. ``well``: slightly skewed page images without a text layer. ``poorly``: such
     images with a resolution too low to read."""
+    saved_as: Literal["pdf", "tif", "eml", "docx"] = "pdf"
+    """Format of the file, by its ending: a PDF, a fax, a mail with the PDF attached, or a Word letter."""
+    mail: dict[str, str] = {}
+    """Headers of the mail, its ``body``, and the file name of its ``attachment``; only for a mail."""
     part: tuple[ManuscriptPart, ...]
 
     @field_validator("part")

@@ -18,8 +18,21 @@ from patience import SECONDS, eventually
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.documents.deskew import denoise_image, detect_clockwise_skew_degrees, is_blank_image, straighten_image
-from evalkit.documents.ocr import OcrEngine, OcrPageResult, RapidOcr, recognise_page_image, resolve_ocr_engine
+from evalkit.documents.deskew import (
+    denoise_image,
+    detect_clockwise_skew_degrees,
+    is_blank_image,
+    restore_fax,
+    straighten_image,
+)
+from evalkit.documents.ocr import (
+    OcrEngine,
+    OcrPageResult,
+    RapidOcr,
+    find_second_reader,
+    recognise_page_image,
+    resolve_ocr_engine,
+)
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError, UsageError
 
@@ -553,3 +566,20 @@ def test_rapidocr_reads_a_tilted_page(sheet):
     assert upside_down
     assert upside_down.deskewed_image.clockwise_quarter_turns == 2
     assert rapid.recognise_words(Image.new("L", (300, 200), 255), dpi=200, time_limit_seconds=60) == []
+
+
+def test_a_fax_loses_its_specks_and_keeps_its_decimal_point():
+    fax = np.full((98, 204), 255, np.uint8)
+    fax[40:60, 50:60] = fax[40:60, 66:76] = 0  # two digits
+    fax[58:60, 62:64] = 0  # the point between them
+    fax[10, 20] = fax[80, 150] = 0
+    restored = restore_fax(Image.fromarray(fax), 204, 98)
+    assert restored.size == (250, 250)
+    ink = np.asarray(restored) < 240
+    assert ink[145:155, 74:81].any(axis=0).all()
+    assert not ink[:60].any()
+    assert not ink[190:].any()
+
+
+def test_an_engine_is_not_confirmed_by_itself():
+    assert find_second_reader("rapidocr 3.10.0") is None

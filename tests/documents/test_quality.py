@@ -85,7 +85,7 @@ def test_score_falls_with_confidence_around_the_threshold():
     image, words = page()
     scores = [assess_ocr_quality(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
     assert scores == sorted(scores, reverse=True)
-    assert abs(assess_ocr_quality(unsure(words, 60), image, 200).score - MIN_READABLE_SCORE) < 0.05
+    assert abs(assess_ocr_quality(unsure(words, 56), image, 200).score - MIN_READABLE_SCORE) < 0.05
     assert scores[-1] == 0
 
 

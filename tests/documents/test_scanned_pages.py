@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -171,7 +171,7 @@ def test_without_ocr_picture_is_empty_and_text_layer_untrusted(paper: Paper) -> 
     assert (silent.status, silent.text, silent.quality, silent.problems) == ("image", "", None, ())
     told = recognised(leaf(show(paper), layer(LEFT[:4], 50, 80)), None)
     assert (told.page(1).status, told.page(1).text) == ("ocr", " ".join(LEFT[:4]))
-    assert "," not in told.reader
+    assert "tesseract" not in told.reader
     assert [(issue.code, issue.severity) for issue in collect_reader_issues(told)] == [("READER-PICTURE", "MAJOR")]
 
 
@@ -466,5 +466,29 @@ def test_equal_bytes_give_an_equal_bundle_naming_its_engine(paper: Paper, tesser
     )
     assert first.page(1).text == WHOLE
     assert first.model_dump_json() == second.model_dump_json()
-    assert first.reader.endswith(f", {tesseract.name_and_version}")
-    assert "tesseract" in first.reader
+    assert f", {tesseract.name_and_version}" in first.reader
+
+
+class Contradicting:
+    """A second engine that reads the same number everywhere."""
+
+    name_and_version = "contradicting 1"
+
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+        return ["9.9"] * len(cut_outs)
+
+
+@needs_tesseract
+def test_numbers_that_two_engines_read_differently_are_doubtful(
+    tesseract: OcrEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalkit.documents.scanned_pages.find_second_reader", lambda first_engine: Contradicting())
+    texts = ["The size of the mass is 52 mm", "in the upper part of the lung"]
+    data = pdf(draw_together(lines(["FAX 3 of 4"], y=40), show(note(texts), (60, 100, 540, 540))))
+    bundle = recognised(data, tesseract)
+    page = bundle.page(1)
+    (position,) = page.doubtful
+    start, end, *_ = page.words[position]
+    assert {page.text[start:end], *page.second_readings} == {"52", "9.9"}
+    assert Page.model_validate(page.model_dump()) == page
+    assert f"{tesseract.name_and_version} + contradicting 1" in bundle.reader

@@ -39,7 +39,7 @@ def known(study: Study) -> dict:
 def test_every_document_stands_somewhere(output: Path) -> None:
     study = read_study(output)
     assert study.problems == ()
-    assert study.count_truth_statuses() == {"unseen": 9, "pending": 10}
+    assert study.count_truth_statuses() == {"unseen": 12, "pending": 11}
     one = known(study)["doc2_6"]
     assert one.agent_labels.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
     assert (one.production_labels.dominant_type, one.production_labels.confidence) == (NOTE, 0.57)
@@ -65,7 +65,7 @@ def test_reviews_are_the_truth_and_simulations_are_marked(output: Path) -> None:
     with_person.close()
     SMEReviewHelper(output, "simulated_ash").save_review("segment_count", agrees=True, seconds_active=12.5)
     study = read_study(output)
-    assert study.count_truth_statuses() == {"unseen": 9, "pending": 7, "reviewed": 2, "undeterminable": 1}
+    assert study.count_truth_statuses() == {"unseen": 12, "pending": 8, "reviewed": 2, "undeterminable": 1}
     assert study.simulated_review_count == 1
     corrected, validated = known(study)["quest_genomic"], known(study)["segment_count"]
     assert (corrected.truth.labels.dominant_type, corrected.truth.vouched) == (OTHER, {"dominant_type"})
@@ -81,7 +81,7 @@ def test_damaged_file_is_named_and_counts_as_unreadable(output: Path) -> None:
     (output / "results" / "doc2_6.json").write_text("{")
     (output / "sme_packets" / "sme_packet_quest_genomic.json").write_text('{"schema_version": 1}')
     study = read_study(output)
-    assert len(study.documents) == 19
+    assert len(study.documents) == 23
     assert {one.doc_id for one in study.documents if one.truth_status == "unreadable"} == {"doc2_6", "quest_genomic"}
     assert (
         known(study)["quest_genomic"].production_labels.dominant_type == OTHER
@@ -154,7 +154,7 @@ def test_failed_document_is_known_without_path_after_reindex(output: Path, tmp_p
     reindex(open_folder(output))
     study = read_study(output)
     assert known(study)["empty"].truth_status == "unreadable"
-    assert len(study.documents) == 20
+    assert len(study.documents) == 24
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,dominant_type\nempty,Other\nnowhere,Other\n")
     run = evalkit.run([tmp_path / "empty.pdf"], output=output, production=labels)
@@ -194,11 +194,11 @@ def test_simulated_experts_review_all_pending_correctly(output: Path, samples: P
     draw_and_queue_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
     assert (
         simulate_and_submit_reviews(open_folder(output), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
-        == 18
+        == 22
     )
     study = read_study(output)
-    assert study.count_truth_statuses() == {"reviewed": 18, "pending": 1}
-    assert study.simulated_review_count == len(study.reviews) == 18
+    assert study.count_truth_statuses() == {"reviewed": 22, "pending": 1}
+    assert study.simulated_review_count == len(study.reviews) == 22
     gold = known(read_study(output, truth=samples / "truth.csv"))
     for one in study.reviewed_documents:
         assert one.truth.labels.dominant_type == gold[one.doc_id].truth.labels.dominant_type

@@ -286,7 +286,10 @@ def iter_classification_issues() -> Iterator[Issue]:
 def iter_reader_issues() -> Iterator[Issue]:
     half_read = page(2, "Text.").model_copy(update={"unread": "text in pictures was not recognised"})
     damaged = page(3, "Text.").model_copy(update={"damage": ("part of the page is missing in the file",)})
+    german = page(2, "Der Befund ist unauffällig.").model_copy(update={"language": "de"})
     for bundle in (
+        document(page(1, "Text."), german),
+        document(page(1, "", status="failed")).model_copy(update={"is_too_slow": True}),
         document(page(1, "", status="image"), half_read, damaged, is_repaired=True),
         document(page(1, "", status="blank"), page(2, "", status="blank")),
     ):

@@ -36,7 +36,12 @@ def read_output_files(output: Path) -> dict[str, Any]:
     """Every file of an output folder but the database and the locks, clocks apart."""
     files = (path for path in sorted(output.rglob("*")) if path.is_file())
     kept = (path for path in files if not path.name.startswith((".", "evalkit.sqlite")) and path.parent.name != ".tmp")
-    return {str(path.relative_to(output)): without_clocks(json.loads(path.read_text())) for path in kept}
+    return {
+        str(path.relative_to(output)): path.read_bytes().hex()
+        if path.suffix == ".pdf"
+        else without_clocks(json.loads(path.read_text()))
+        for path in kept
+    }
 
 
 def list_file_stamps(output: Path) -> dict[str, tuple[int, int]]:

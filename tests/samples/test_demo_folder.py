@@ -38,6 +38,9 @@ PAGES = {
     "shares_106": 5,
     "with_blank_page": 3,
 }
+#: Documents of other formats than PDF, and the report that is attached to the mail.
+ARRIVING = {"faxed_result": "tif", "mailed_report": "eml", "word_letter": "docx"}
+ATTACHED = "colon_biopsy"
 SUPPLIED = ("altered_quotes", "fabricated_quote", "quest_genomic", "segment_count", "shares_106")
 FABRICATED = "BRCA1 pathogenic variant c.5266dupC detected"
 ALTERED = (
@@ -85,7 +88,8 @@ def evidence(classification: ClassificationOutput) -> list[tuple[int, int, Evide
 
 def test_two_draws_are_equal_to_the_byte(folder: Path, tmp_path: Path) -> None:
     drawn = write_demo_folder(tmp_path)
-    assert [path.name for path in drawn] == [f"{doc_id}.pdf" for doc_id in PAGES]
+    names = {doc_id: f"{doc_id}.{ARRIVING.get(doc_id, 'pdf')}" for doc_id in sorted({*PAGES, *ARRIVING})}
+    assert [path.name for path in drawn] == [*names.values()]
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files == [path.relative_to(tmp_path) for path in sorted(tmp_path.rglob("*")) if path.is_file()]
     assert [file for file in files if (folder / file).read_bytes() != (tmp_path / file).read_bytes()] == []
@@ -129,7 +133,7 @@ def test_only_the_misfiled_page_names_another_patient(texts: dict[str, list[str]
 def test_expected_and_production_name_the_documents(folder: Path) -> None:
     expected = json.loads((folder / "expected.json").read_text("utf-8"))
     assert expected["schema_version"] == 1
-    assert list(expected["documents"]) == list(PAGES)
+    assert list(expected["documents"]) == sorted({*PAGES, *ARRIVING, ATTACHED})
     for row in expected["documents"].values():
         assert set(row) - {"without_ocr"} == {"decision", "decision_rule", "attempts", "dominant_type", "codes"}
         assert row["codes"] == sorted(row["codes"])

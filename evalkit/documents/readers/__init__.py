@@ -72,7 +72,7 @@ def read_document_and_shown_pdf(
     content = read_source_file(path) if file_bytes is None else file_bytes
     options = _complete_options(ReaderOptions(ocr_settings, documentai))
     # Content of no known format is given to the PDF reader, whose error says so.
-    input_format = next((row for row in FORMATS.values() if row.has_signature(content)), FORMATS["pdf"])
+    input_format = find_input_format(content, path.name) or FORMATS["pdf"]
     pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
     shown_pdf = content if converted_pdf is None and find_mail_path(path) else converted_pdf
     bundle = DocumentBundle(
@@ -87,6 +87,25 @@ def read_document_and_shown_pdf(
         pages=add_page_languages(pages),
     )
     return bundle, shown_pdf
+
+
+def find_input_format(content: bytes, name: str) -> InputFormat | None:
+    """Find the format of a file by its content; None if no format fits.
+
+    The ending counts only for text: what arrives as ``report.pdf`` and is a web page is a failed download.
+    """
+    endings_of_others = tuple(
+        suffix for row in FORMATS.values() for suffix in row.suffixes if not row.has_weak_signature
+    )
+    is_named_as_other = name.lower().endswith(endings_of_others)
+    return next(
+        (
+            row
+            for row in FORMATS.values()
+            if not (row.has_weak_signature and is_named_as_other) and row.has_signature(content)
+        ),
+        None,
+    )
 
 
 def resolve_reader_version(engine_name: OcrEngineName, documentai: Reader | None = None) -> str:

@@ -29,4 +29,6 @@ def convert_html_file(content: bytes, name: str) -> ConvertedFile:
     return ConvertedFile(convert_html_to_pdf(html, name), is_cut)
 
 
-FORMAT = define_converted_format("HTML", (".html", ".htm", ".xhtml"), has_html_signature, convert_html_file, "html 1")
+FORMAT = define_converted_format(
+    "HTML", (".html", ".htm", ".xhtml"), has_html_signature, convert_html_file, "html 1", has_weak_signature=True
+)

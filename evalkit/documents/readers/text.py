@@ -57,7 +57,9 @@ def convert_text(content: bytes, name: str) -> ConvertedFile:
     return ConvertedFile(lay_out_html(body, name))
 
 
-FORMAT = define_converted_format("TXT", (".txt", ".text"), is_plain_text, convert_text, "text 1")
+FORMAT = define_converted_format(
+    "TXT", (".txt", ".text"), is_plain_text, convert_text, "text 1", has_weak_signature=True
+)
 
 
 def _wrap_line(line: str) -> list[str]:

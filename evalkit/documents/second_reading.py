@@ -1,0 +1,152 @@
+"""Second reading of a recognised page's numbers, codes and units by another OCR engine.
+
+Of the numbers on a fax that one engine reads and another does not confirm, every second is wrong; of those that both
+read alike, hardly any (measured by ``benchmarks.fax``). The second engine gets cut-outs of these words only, because it
+takes too long for whole pages and loses the spaces between words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import pairwise
+from typing import Protocol
+
+from PIL import Image
+
+from evalkit.core.package_tables import load_package_table
+from evalkit.documents.quality import OcrWord
+from evalkit.errors import DocumentError
+
+#: Confidence (0..100) of a word that both engines read alike, unless the first engine's is below the minimum.
+_CONFIRMED_CONFIDENCE, _MIN_CONFIRMED_CONFIDENCE = 95, 75
+#: Without a second reading, a number is in doubt below this confidence of the first engine.
+_MIN_LONE_CONFIDENCE = 95
+#: If the engines differ, a number of at least this confidence keeps the first engine's reading.
+_MIN_KEPT_CONFIDENCE = 90
+#: Margin around a cut-out, and largest gap between numbers that are read together, as shares of the word's height. In a
+#: wider gap no hyphen was lost.
+_CUT_OUT_MARGIN, _MAX_GAP = 0.2, 1.5
+_EDGE_PUNCTUATION = " ,;:.!?\"'()[]{}|_*‘’“”~©-"
+_SEPARATORS = re.compile(r"[\s,;]+")
+_DASHES = str.maketrans("–—‐−", "----")
+
+
+class SecondReader(Protocol):
+    """Interface of an OCR engine that reads cut-outs of words."""
+
+    @property
+    def name_and_version(self) -> str:
+        """Name and version of the engine, e.g. ``rapidocr 3.10.0``."""
+
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+        """Read one line of print in each picture (mode L); empty text where nothing is read.
+
+        DocumentError OCR-FAILED if the engine fails.
+        """
+
+
+def read_words_again(
+    words: Sequence[OcrWord], image: Image.Image, reader: SecondReader | None
+) -> tuple[list[OcrWord], dict[int, str]]:
+    """Let a second engine read the words that matter, and return the words and doubts.
+
+    ``image`` is the picture (mode L) in whose pixels the words' boxes are. A word that both engines read alike gets a
+    high confidence. Where they differ, a number gets the second reading unless the first engine was sure. The doubts
+    are, by the word's position, the reading that was not taken; empty if there is no second reading.
+    """
+    checked_words, doubts = list(words), dict[int, str]()
+    groups = list(_group_words_to_read_again(words))
+    second_texts = [""] * len(groups)
+    if reader and groups:
+        with suppress(DocumentError):  # without a second reading, the first one still counts
+            second_texts = reader.read_cut_outs(
+                [_cut_out(image, [words[position] for position in group]) for group in groups]
+            )
+    for group, second_text in zip(groups, second_texts, strict=True):
+        second_words = _SEPARATORS.split(_trim(second_text))
+        if "".join(second_words) == "".join(_SEPARATORS.sub("", _trim(words[position].text)) for position in group):
+            second_words = [words[position].text for position in group]
+        elif len(second_words) != len(group):
+            second_words = ["".join(second_words) if len(group) == 1 else second_text] * len(group)
+        for position, second_word in zip(group, second_words, strict=True):
+            checked_words[position], other_reading = _compare_readings(words[position], _trim(second_word), len(group))
+            if other_reading is not None:
+                doubts[position] = other_reading
+        for left, right in pairwise(group):
+            # Digits on both sides of a gap: a hyphen, point or slash may be lost that neither engine can see.
+            if words[left].text[-1].isdigit() and words[right].text[0].isdigit():
+                doubts |= {position: doubts.get(position, second_text) for position in (left, right)}
+    return checked_words, dict(sorted(doubts.items()))
+
+
+def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrWord, str | None]:
+    """Return the word with the reading to take, and the other reading; None if there is no doubt."""
+    first = _trim(word.text)
+    if not second:
+        return word, "" if word.confidence < _MIN_LONE_CONFIDENCE else None
+    if first == second:
+        is_confirmed = word.confidence >= _MIN_CONFIRMED_CONFIDENCE
+        return word._replace(confidence=max(word.confidence, _CONFIRMED_CONFIDENCE)) if is_confirmed else word, None
+    is_number = _has_digit(first) and _has_digit(second) and group_size == 1
+    if is_number and word.confidence < _MIN_KEPT_CONFIDENCE:
+        return word._replace(text=word.text.translate(_DASHES).replace(first, second)), first
+    return word, second
+
+
+def _group_words_to_read_again(words: Sequence[OcrWord]) -> Iterator[list[int]]:
+    """Yield the positions of words to read again; near numbers of one line are together."""
+    group: list[int] = []
+    for position, word in enumerate(words):
+        if not _must_be_read_again(word):
+            continue
+        if group and not _are_near_numbers(words[group[-1]], word, position - group[-1]):
+            yield group
+            group = []
+        group.append(position)
+    if group:
+        yield group
+
+
+def _are_near_numbers(left: OcrWord, right: OcrWord, distance: int) -> bool:
+    gap = right.x0 - left.x1
+    return (
+        distance == 1
+        and left.line_number == right.line_number
+        and _has_digit(left.text)
+        and _has_digit(right.text)
+        and gap <= _MAX_GAP * max(left.y1 - left.y0, right.y1 - right.y0)
+    )
+
+
+def _must_be_read_again(word: OcrWord) -> bool:
+    trimmed_text = _trim(word.text)
+    return any(
+        word.confidence <= max_confidence and pattern.fullmatch(trimmed_text)
+        for pattern, max_confidence in _load_token_rules()
+    )
+
+
+@cache
+def _load_token_rules() -> tuple[tuple[re.Pattern[str], int], ...]:
+    rows = load_package_table("evalkit.documents", "second_reading.toml")["token"]
+    return tuple((re.compile(row["pattern"]), row["max_confidence"]) for row in rows)
+
+
+def _cut_out(image: Image.Image, words: Sequence[OcrWord]) -> Image.Image:
+    x0, y0 = min(word.x0 for word in words), min(word.y0 for word in words)
+    x1, y1 = max(word.x1 for word in words), max(word.y1 for word in words)
+    margin = round(_CUT_OUT_MARGIN * (y1 - y0))
+    return image.crop(
+        (max(x0 - margin, 0), max(y0 - margin, 0), min(x1 + margin, image.width), min(y1 + margin, image.height))
+    )
+
+
+def _trim(text: str) -> str:
+    return text.translate(_DASHES).strip(_EDGE_PUNCTUATION)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))

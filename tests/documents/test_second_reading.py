@@ -1,0 +1,83 @@
+"""Numbers that a second engine reads again: what both read is sure, what they do not share is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from PIL import Image
+
+from evalkit.documents.quality import OcrWord
+from evalkit.documents.second_reading import read_words_again
+
+PAGE = Image.new("L", (1000, 100), 255)
+
+
+class Reader:
+    name_and_version = "reader 1"
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+        self.sizes: list[tuple[int, int]] = []
+
+    def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
+        self.sizes = [image.size for image in cut_outs]
+        return self.texts
+
+
+def line(*words: tuple[str, int], gap: int = 60) -> list[OcrWord]:
+    """Words of one line, 20 pixels high and 100 wide, with their confidences."""
+    step = 100 + gap
+    return [OcrWord(text, step * n, 40, step * n + 100, 60, sure, 0) for n, (text, sure) in enumerate(words)]
+
+
+def test_a_number_that_both_read_is_sure():
+    words, doubts = read_words_again(line(("Size", 96), ("5.2", 80), ("cm.", 96)), PAGE, Reader("5.2"))
+    assert [word.confidence for word in words] == [96, 95, 96]
+    assert not doubts
+
+
+def test_two_very_unsure_readings_make_no_sure_number():
+    words, doubts = read_words_again(line(("5.2", 60)), PAGE, Reader("5.2"))
+    assert words[0].confidence == 60
+    assert not doubts
+
+
+def test_an_unsure_number_gets_the_second_reading():
+    words, doubts = read_words_again(line(("(p.Argl8lHis),", 60)), PAGE, Reader("p.Arg181His"))
+    assert words[0].text == "(p.Arg181His),"
+    assert doubts == {0: "p.Argl8lHis"}
+
+
+def test_a_sure_number_keeps_its_reading_and_is_in_doubt():
+    words, doubts = read_words_again(line(("52", 95)), PAGE, Reader("5.2"))
+    assert words[0].text == "52"
+    assert doubts == {0: "5.2"}
+
+
+@pytest.mark.parametrize("reader", [None, Reader("")], ids=["no second engine", "nothing read"])
+def test_without_a_second_reading_confidence_decides(reader):
+    assert read_words_again(line(("5.2", 94)), PAGE, reader)[1] == {0: ""}
+    assert read_words_again(line(("5.2", 97)), PAGE, reader)[1] == {}
+
+
+def test_only_words_that_matter_are_read_again():
+    reader = Reader("BRCA", "mL")
+    words = line(("Specimen", 40), ("BRCA", 70), ("received", 40), ("mL", 70), ("EGFR", 95))
+    assert read_words_again(words, PAGE, reader)[1] == {}
+    assert len(reader.sizes) == 2
+
+
+def test_numbers_that_may_have_lost_a_hyphen_are_in_doubt():
+    reader = Reader("555-5312")
+    words, doubts = read_words_again(line(("555", 97), ("5312", 97), gap=20), PAGE, reader)
+    assert [word.text for word in words] == ["555", "5312"]
+    assert doubts == {0: "555-5312", 1: "555-5312"}
+    assert read_words_again(line(("555", 97), ("5312", 97), gap=20), PAGE, Reader("555 5312"))[1].keys() == {0, 1}
+    assert reader.sizes == [(220 + 4, 20 + 8)]
+
+
+def test_a_list_of_codes_is_compared_code_by_code():
+    words, doubts = read_words_again(line(("GLI1,", 97), ("GNA1l,", 80), gap=10), PAGE, Reader("GLI1,GNA11,"))
+    assert doubts == {1: "GNA11"}
+    assert words[1].text == "GNA1l,"
