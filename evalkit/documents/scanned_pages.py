@@ -312,6 +312,10 @@ def _append_recognised_text(
     offset = len(text) - len(recognised_part.text)
     words = (*page.words, *((word[0] + offset, word[1] + offset, *word[2:]) for word in recognised_part.words))
     all_confidences = (*(100 for _ in page.words), *confidences)
+    # A patient fact of a doubtful word is never certain, so that a misread number alone makes no other patient.
+    identity_confidences = [
+        0 if position - len(page.words) in doubts else confidence for position, confidence in enumerate(all_confidences)
+    ]
     block_types = page.layout_metadata.block_types + recognised_part.layout_metadata.block_types
     return recognised_part.model_copy(
         update=quality_update
@@ -328,7 +332,7 @@ def _append_recognised_text(
             "confidences": all_confidences,
             "doubtful": tuple(len(page.words) + position for position in doubts),
             "second_readings": tuple(doubts.values()),
-            "identifiers": find_patient_identifiers(text, words, all_confidences),
+            "identifiers": find_patient_identifiers(text, words, identity_confidences),
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -32,6 +33,8 @@ class FieldValue(StrictRecord):
     status: FieldStatus
     value: str | None = None
     """The value in normal form: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found or ambiguous."""
+    candidates: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Readings of an ambiguous value, ``value`` first: OCR read its words in different ways."""
     raw: str | None = None
     """The value as the page writes it."""
     page: int | None = None

@@ -384,7 +384,8 @@ def _list_issues(iteration: LoopIteration, template: FieldTemplate) -> list[Issu
 
 def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: FieldTemplate) -> Issue:
     value = iteration.attempt.fields.get(issue.field)
-    is_missing = not get_found_values(iteration.attempt.fields, get_base_field_name(issue.field))
+    readings = value.candidates if value else ()
+    is_missing = not readings and not get_found_values(iteration.attempt.fields, get_base_field_name(issue.field))
     return Issue.create(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",
@@ -396,7 +397,8 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
         page=value.page if value else None,
         quote=value.quote if value else None,
         boxes=value.boxes if value else (),
-        facts=_collect_field_facts(issue.field, template),
+        facts=_collect_field_facts(issue.field, template)
+        | dict(zip(("reading", "second_reading"), readings, strict=False)),
     )
 
 

@@ -17,7 +17,7 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
-from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
+from evalkit.grounding.locate import QuoteLocator, find_critical_doubtful_words, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 
@@ -56,6 +56,7 @@ def ground_claim(
     """Search a claimed value on the pages; return the field's value, or also an issue.
 
     A value that is not on the pages is not stored: the issue EXTRACTION-NOT-ON-PAGE reports it, as found by ``agent``.
+    A value with a number, unit, sign, gene or code that OCR may have misread is ambiguous.
     A value that is not in the field's format is stored in its own words; the evaluator or grader reports it.
     """
     if claim.value is None or not claim.value.strip():
@@ -72,9 +73,16 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
     value, (first_page, start, end) = claim.value or "", places[0]
     raw = "\n".join(page.text[start:end] for page, start, end in places)
     normal_value = field.normalise(raw) if field.format not in _PLAIN_FORMATS else None
+    stored_value = normal_value or field.normalise(value) or " ".join(value.split())
+    doubtful_words = [word for place in places for word in find_critical_doubtful_words(*place)]
+    second_raw = raw
+    for word in doubtful_words:
+        second_raw = second_raw.replace(word.reading, word.second_reading or word.reading, 1)
+    candidates = (stored_value, field.normalise(second_raw) or " ".join(second_raw.split()))
     return FieldValue(
-        status=FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND,
-        value=normal_value or field.normalise(value) or " ".join(value.split()),
+        status=FieldStatus.AMBIGUOUS if claim.is_ambiguous or doubtful_words else FieldStatus.FOUND,
+        value=stored_value,
+        candidates=candidates if doubtful_words and second_raw != raw else (),
         raw=raw,
         page=first_page.page_num,
         quote=_extract_passage(first_page, start, end),
@@ -137,7 +145,7 @@ def _iter_value_places(
         yield from ((page, *span) for span in _find_value_on_page(value, field, page, 0, len(page.text)))
     if field.format == "text":  # the page may have another line break or comma in it
         located = locator.locate(value, first_page)
-        if located.is_found and located.page_number in page_numbers:
+        if (located.is_found or located.doubtful_words) and located.page_number in page_numbers:
             yield located.page_spans[0]
 
 

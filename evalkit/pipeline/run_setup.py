@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,19 +10,24 @@ from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.settings import Settings
 
 if TYPE_CHECKING:
+    from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.readers.documentai.reader import DocumentAiReader
+
+log = logging.getLogger(__name__)
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:
     """Build the configuration of the PDF reader from the settings.
 
-    UsageError if the OCR engine is missing, or if the Document AI processor cannot be reached.
+    A warning is logged if scanned pages have an OCR engine but no second one. UsageError if the OCR engine is missing,
+    or if the Document AI processor cannot be reached.
     """
     reader_config = ReaderConfig(
         settings.read_seconds,
@@ -31,7 +37,21 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         settings.read_memory_mb,
     )
     _ = reader_config.reader_version  # checked here: a missing reader is one error, not one for every document
+    if not reader_config.documentai and reader_config.ocr_engine != "none":
+        _warn_of_missing_second_reader(reader_config.ocr_engine)
     return reader_config
+
+
+def _warn_of_missing_second_reader(engine_name: OcrEngineName) -> None:
+    from evalkit.documents.ocr import find_second_reader, resolve_ocr_engine
+
+    ocr_engine = resolve_ocr_engine(engine_name)
+    if ocr_engine and not find_second_reader(ocr_engine.name_and_version):
+        log.warning(
+            "no second OCR engine reads the numbers of scanned pages again, so that more of them go to a person: "
+            "use tesseract, and install RapidOCR (%s)",
+            format_install_hint("ocr"),
+        )
 
 
 def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | None:

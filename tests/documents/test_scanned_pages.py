@@ -492,3 +492,20 @@ def test_numbers_that_two_engines_read_differently_are_doubtful(
     assert {page.text[start:end], *page.second_readings} == {"52", "9.9"}
     assert Page.model_validate(page.model_dump()) == page
     assert f"{tesseract.name_and_version} + contradicting 1" in bundle.reader
+
+
+@needs_tesseract
+def test_a_patient_number_read_in_two_ways_is_not_certain(
+    tesseract: OcrEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper = printed(lines(["Patient: Anna Martin", "MRN: 4471902", "The lung is clear."], x=20, y=40, size=14))
+    numbers = []
+    for second_reader in (Contradicting(), None):
+        monkeypatch.setattr(
+            "evalkit.documents.scanned_pages.find_second_reader", lambda _, reader=second_reader: reader
+        )
+        page = recognised(scan(paper), tesseract).page(1)
+        numbers += [number for number in page.identifiers if number.kind == "mrn"]
+    doubtful_number, sure_number = numbers
+    assert doubtful_number.confidence < 0.1
+    assert sure_number.confidence > doubtful_number.confidence

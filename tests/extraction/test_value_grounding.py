@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import document, page
+from builders import document, page, scanned_page
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
@@ -65,6 +65,15 @@ def test_a_misread_sign_on_a_recognised_page_is_a_doubt() -> None:
     assert field_value.value is None
     assert issue is not None
     assert issue.severity is IssueSeverity.MAJOR
+
+
+@pytest.mark.parametrize(("second", "candidates"), [("24,470.00", ("24410.00", "24470.00")), ("", ())])
+def test_a_value_of_a_doubtful_word_is_ambiguous(second: str, candidates: tuple[str, ...]) -> None:
+    bundle = document(scanned_page(1, "Wages 24,410.00 and tips 13.00", {"24,410.00": second}))
+    field_value, issue = prove(FieldClaim("24,410.00", raw="Wages 24,410.00 and tips"), WAGES, bundle)
+    assert (field_value.status, field_value.value, issue) == (FieldStatus.AMBIGUOUS, "24410.00", None)
+    assert field_value.candidates == candidates
+    assert prove(FieldClaim("13.00"), WAGES, bundle)[0].is_found
 
 
 def test_the_quoted_passage_says_which_of_two_equal_values_it_is() -> None:

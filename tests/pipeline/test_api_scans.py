@@ -11,7 +11,10 @@ from documents.scanning import NOTE, needs_tesseract, printed, scan
 
 import evalkit
 from evalkit.documents import DocumentBundle
+from evalkit.documents.ocr import find_second_reader
+from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.review import SMEReviewHelper
+from evalkit.settings import Settings
 
 SMALL = {"width": 420, "height": 220}
 INVENTED = "Metastatic melanoma was found in four of nine axillary lymph nodes"
@@ -98,3 +101,18 @@ def test_a_blank_page_is_counted(name: str, samples: Path, tmp_path: Path) -> No
     assert "on page 3" in altered.issue.message
     assert {one.page for one in altered.paragraphs_matched} == {3}
     assert {page for page, *_ in altered.boxes} == {3}
+
+
+@needs_tesseract
+@pytest.mark.parametrize("has_second", [False, True])
+def test_a_run_says_once_that_it_has_no_second_engine(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, has_second: bool
+) -> None:
+    monkeypatch.setattr("evalkit.documents.ocr._is_rapidocr_installed", lambda: has_second)
+    find_second_reader.cache_clear()
+    try:
+        build_reader_config(Settings(ocr="tesseract"))
+    finally:
+        find_second_reader.cache_clear()
+    notices = [record.getMessage() for record in caplog.records]
+    assert [("no second OCR engine" in notice) for notice in notices] == [True] * (not has_second)

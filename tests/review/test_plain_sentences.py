@@ -306,8 +306,9 @@ def iter_field_issues() -> Iterator[Issue]:
             _, issue = ground_claim(claim, field, bundle, QuoteLocator(bundle), [1], "extractor")
             yield from [issue] if issue else []
     for field in template.fields:
-        for code in ("EXTRACTION-MISSING", "EXTRACTION-VALUE"):
-            facts = _collect_field_facts(field.name, template)
+        readings = {"reading": "5.2", "second_reading": "5.7"}
+        for code, doubt in (("EXTRACTION-MISSING", {}), ("EXTRACTION-VALUE", {}), ("EXTRACTION-VALUE", readings)):
+            facts = _collect_field_facts(field.name, template) | doubt
             yield Issue.create("evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, facts=facts)
         value = FieldValue(status=FieldStatus.FOUND, value="x", raw="x", page=1, quote="x", confidence=0.4)
         yield _build_unsure_issue(field.name, value, template)
