@@ -297,8 +297,8 @@ def test_a_table_without_rules_is_read_row_by_row() -> None:
     rows = [["Test", "Value", "Unit"], ["WBC", "7.25", "10^9/L"], ["HGB", "13.9", "g/dL"]]
     columns = [lines([row[number] for row in rows], x=72 + 150 * number) for number in range(3)]
     page = first(draw_together(*columns))
-    assert not page.layout_metadata.has_tables
-    assert page.paragraphs == ("Test Value Unit", "WBC 7.25 10^9/L", "HGB 13.9 g/dL")
+    assert page.layout_metadata.has_tables
+    assert page.paragraphs == ("Test\tValue\tUnit\nWBC\t7.25\t10^9/L\nHGB\t13.9\tg/dL",)
 
 
 def test_many_pages_in_one_process_agree_with_each_alone() -> None:

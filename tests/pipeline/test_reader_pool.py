@@ -138,7 +138,7 @@ def test_a_slow_document_goes_to_a_person(samples: Path, tmp_path: Path, breakin
 def test_a_busy_machine_makes_no_packet_until_its_second_run(samples: Path, tmp_path: Path, breaking: None) -> None:
     output_folder = open_folder(tmp_path / "output")
     first = _run(samples, tmp_path, "sleep")
-    assert [bool(document.error) for document in first.documents] == [False, True]
+    assert [document.doc_id for document in first.failed] == ["sleep"]
     assert first.exit_status == 1
     assert not output_folder.has_file(packet_file_name("sleep"))
     second = _run(samples, tmp_path, "sleep")
