@@ -90,7 +90,7 @@ def test_filter_and_next(enter: Enter, own_server: Served, shots: Path | None) -
     assert title(again) == "fabricated_quote.pdf"
     again.queue()
     again.button("Clear all").click()
-    again.page.wait_for_selector(".ek-queue-drawn:has-text('3 cases drawn at random for you')")
+    again.page.wait_for_selector(".ek-queue-drawn:has-text('4 cases drawn at random for you')")
     again.page.get_by_label("all tasks").check()
     again.page.wait_for_selector('.ek-case[data-case="statement"]')
 

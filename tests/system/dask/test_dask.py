@@ -165,6 +165,7 @@ def test_worker_survives_broken_pdf_and_prints_no_file_name(tmp_path: Path, capf
         assert await readers.run_in_worker(os.getpid) == process
 
     with ReaderPool(1, ReaderConfig(processor_seconds=20)) as readers:
+        readers.reads_alone = False  # read alone, each file has a process of its own
         asyncio.run(read_decided_read(readers))
     assert "broken.pdf" not in capfd.readouterr().err
 
