@@ -827,7 +827,7 @@ def _dump_expert_answer(draft: Draft) -> dict[str, Any]:
 
 
 def _open_page_images(output_folder: OutputFolder, bundle: DocumentBundle) -> tuple[PdfPageRenderer | None, str]:
-    """Open the PDF that the reviewer is shown; if impossible, return None and the reason."""
+    """Open the PDF that the reviewer is shown, or return None and the reason."""
     try:
         return PdfPageRenderer(load_shown_pdf(output_folder, bundle)), ""
     except DocumentError as error:

@@ -448,7 +448,7 @@ class _IssueNumbering:
 
 
 def collect_reader_issues(bundle: DocumentBundle, languages: Sequence[str] = ("en",)) -> Iterator[Issue]:
-    """Raise READER issues: unreadable or damaged pages, pictures, a slow file, languages."""
+    """Raise READER issues: unread or damaged pages, a slow file, other languages."""
     if bundle.is_too_slow:
         yield Issue.create(
             "reader",

@@ -145,7 +145,7 @@ def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
 def find_consistency_issues(
     answer: ClassificationOutput, total_pages: int, min_confidence: float = MIN_CONFIDENCE
 ) -> Iterator[Issue]:
-    """Raise the issues for which no page has to be read: page ranges, types and shares."""
+    """Raise the issues that need no page's text: page ranges, types and shares."""
     yield from find_share_sum_issues(answer)
     for segment in answer.segments:
         yield from _check_segment_dominant_type(segment)

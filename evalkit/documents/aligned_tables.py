@@ -1,4 +1,6 @@
-"""Tables without ruling lines, found from columns of words that are aligned under a header. Pure geometry in points.
+"""Tables without ruling lines: columns of words that are aligned under a header.
+
+Pure geometry in points.
 
 A header is what tells a table from an address block, a form or a list in columns: short cells that name columns
 (``aligned_tables.toml``) or have no digit above a column of numbers. Without a header, rows stay lines of text.

@@ -81,13 +81,18 @@ def parse_mail(content: bytes, name: str) -> Mail:
     return Mail(headers, bodies, attachments, any(part.defects for part in (message, *parts)))
 
 
+def is_attachment_path(path: Path) -> bool:
+    """Return True if a path is below a mail's; the mail may be on another machine."""
+    return get_source_folder(path) != path.parent
+
+
 def get_source_folder(path: Path) -> Path:
     """Return the folder of a file, or of the mail to which the file is attached."""
     return next(parent for parent in path.parents if parent.suffix.lower() not in MAIL_SUFFIXES)
 
 
 def find_attachment(mail: Mail, name: str, names_below: tuple[str, ...] = ()) -> bytes:
-    """Return the content of a mail's attachment, or of an attachment of that mail, and so on.
+    """Return the content of a mail's attachment, at any depth of mails in mails.
 
     DocumentError: READER-UNREADABLE if there is no such attachment; or as ``parse_mail``.
     """
@@ -102,7 +107,7 @@ def find_attachment(mail: Mail, name: str, names_below: tuple[str, ...] = ()) ->
 
 
 def _iterate_leaf_parts(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
-    """Iterate over texts and attachments in order; of alternatives, only the richest that has words."""
+    """Iterate over texts and attachments; of alternatives, the richest with words."""
     if message.get_content_maintype() != "multipart" or depth > 50:
         yield message
         return
@@ -138,7 +143,7 @@ def _decode_text_part(part: EmailMessage) -> str:
 
 
 def _add_attachment(attachments: dict[str, bytes], part: EmailMessage, position: int) -> None:
-    """Add a part to the attachments under a name of its own, unless it is a logo or was added before."""
+    """Add a part under a name of its own, unless it is a logo or was added before."""
     if part.get_content_type() == "message/rfc822":
         content = part.get_content().as_bytes()
     else:

@@ -1,4 +1,4 @@
-"""Conversion of other formats to PDFs in memory, which are read like any PDF and shown to a person.
+"""Conversion of other formats to PDFs in memory, which are read and shown.
 
 Equal bytes give an equal PDF: it has no dates, no random IDs, and no fonts of this machine.
 """
@@ -75,14 +75,14 @@ def define_converted_format(
 
 
 def serialise_pdf(document: Any) -> bytes:
-    """Return the bytes of a new ``pymupdf.Document``, without dates and random IDs, and close it."""
+    """Return the bytes of a new PDF, without dates and random IDs, and close it."""
     with document:
         document.set_metadata({})
         return bytes(document.tobytes(no_new_id=True, deflate=True, garbage=3))
 
 
 def decode_text(content: bytes, declared_charset: str = "") -> str:
-    """Decode text by its byte order mark, its declared charset, as UTF-8, or else as Windows-1252.
+    """Decode text by its mark, its declared charset, as UTF-8, or as Windows-1252.
 
     Bytes that Windows-1252 does not define become U+FFFD. Line ends become line feeds.
     """
@@ -114,7 +114,7 @@ def build_damaged_error(name: str) -> DocumentError:
 
 
 def build_too_large_error(name: str, limit: str) -> DocumentError:
-    """Return the error for a file whose content exceeds a limit, e.g. ``100 megapixels``."""
+    """Return the error for content beyond a limit, e.g. ``100 megapixels``."""
     return DocumentError(
         f"the content of {name} is larger than {limit}",
         code="READER-TOO-LARGE",

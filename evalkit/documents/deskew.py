@@ -145,7 +145,7 @@ def denoise_image(grey: Image.Image) -> Image.Image:
 
 
 def restore_fax(fax: Image.Image, x_dpi: float, y_dpi: float) -> Image.Image:
-    """Return a black-and-white picture (mode L) without lone specks, smoothed, and with square pixels.
+    """Return a fax (mode L) without specks, smoothed, and with square pixels.
 
     ``x_dpi`` and ``y_dpi`` are its resolutions across and down, which differ by half in a standard fax; the result has
     ``FAX_OCR_DPI`` both ways.

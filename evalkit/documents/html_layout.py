@@ -1,4 +1,4 @@
-"""HTML laid out as pages of a PDF: only what a person would see, and nothing fetched."""
+"""HTML laid out as a PDF: only what a person would see, and nothing fetched."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def convert_html_to_pdf(html: str, name: str) -> bytes:
 
 
 def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
-    """Lay out a clean lxml element tree of HTML as a PDF of A4 pages, wider where a table needs it.
+    """Lay out a clean lxml tree of HTML on A4 pages, wider where a table needs it.
 
     ``styles`` is CSS that hides elements. Errors as ``convert_html_to_pdf``.
     """
@@ -106,7 +106,7 @@ def lay_out_html(root: Any, name: str, styles: str = "") -> bytes:
 
 
 def _draw_pages(markup: str, styles: str, name: str, width: float) -> tuple[Any, float]:
-    """Return the laid out ``pymupdf.Document``, and the width in points that its widest line needs."""
+    """Return the laid out PDF, and the width in points that its widest line needs."""
     pymupdf, buffer = load_pymupdf(), io.BytesIO()
     try:
         story, writer = pymupdf.Story(html=markup, user_css=_STYLE + styles), pymupdf.DocumentWriter(buffer)
@@ -129,7 +129,7 @@ def _draw_pages(markup: str, styles: str, name: str, width: float) -> tuple[Any,
 
 
 def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
-    """Compare the number of characters in the HTML and on the pages. DocumentError READER-LAYOUT if some are lost."""
+    """Raise DocumentError READER-LAYOUT if characters of the HTML are not on pages."""
     expected_count = sum(map(len, root.text_content().split()))
     laid_out_count = sum(len("".join(page.get_text().split())) for page in document)
     if laid_out_count < _MIN_LAID_OUT_SHARE * expected_count:
@@ -141,7 +141,7 @@ def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
 
 
 def _list_display_rules(root: Any) -> Iterator[str]:
-    """Iterate over the CSS rules that hide or show elements on any screen, with nothing else in them."""
+    """Iterate over the CSS rules that hide or show elements, and nothing else."""
     for style in root.iter("style"):
         for selector, declarations in _CSS_RULE.findall(_CSS_COMMENT_OR_MEDIA.sub("", style.text or "")):
             for keyword, setting in _CSS_DISPLAY.findall(declarations):
@@ -179,7 +179,7 @@ def _measure_depth(element: Any) -> int:
 
 
 def _keep_embedded_picture(element: Any, name: str) -> None:
-    """Keep an ``img`` whose picture is in the page itself; write the others' description in their place."""
+    """Keep an ``img`` with its picture in the page; describe others in their place."""
     try:
         head, _, body = element.get("src", "").partition(";base64,")
         content = base64.b64decode(body, validate=False) if head.startswith("data:image/") else b""

@@ -1,4 +1,4 @@
-"""The files to read, found from paths of files and folders, and the files attached to mails among them."""
+"""The files to read: those at paths and in folders, and those in mails."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def list_input_files(
 
 
 def list_attached_files(path: Path, on_skipped: Callable[[SkippedFile], None], depth: int = 1) -> Iterator[Path]:
-    """Iterate over the paths of the files to read that are attached to the mail at ``path``, at any depth.
+    """Iterate over the files to read in the mail at ``path``, at any depth.
 
     Nothing if the file is no mail, or cannot be read; reading it then says why. ``on_skipped`` is called for each
     attachment of another format.
@@ -88,7 +88,7 @@ def list_attached_files(path: Path, on_skipped: Callable[[SkippedFile], None], d
 
 
 def _is_input_file(name: str, content: bytes) -> bool:
-    """Return True if the file's ending, or its content whatever the ending, is of a format that is read.
+    """Return True if a file's ending or its content is of a format that is read.
 
     Any table or calendar would pass for text: files without an ending of text are not read as such.
     """
@@ -140,7 +140,7 @@ def _walk_folder(
 
 
 def _find_link_problem(file: Path, real_root: Path) -> UsageError | None:
-    """Return why an entry of a folder is no file to read; None for a file or a link to a file in the folder."""
+    """Return why a folder's entry is no file to read; None for a file inside it."""
     if not file.is_file():
         if file.exists():
             return _build_file_skipped_error(

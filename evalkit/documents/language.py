@@ -100,7 +100,7 @@ def detect_language(text: str) -> str:
 
 
 def _are_names(words: Iterable[str]) -> bool:
-    """Return True if most words are written like names, and none like an ordinary word."""
+    """Return True if most words are written like names, and none like others."""
     words = [word for word in words if word not in _load_word_set("name_particles")]
     return not any(map(str.islower, words)) and 2 * sum(map(str.istitle, words)) >= len(words) > 0
 

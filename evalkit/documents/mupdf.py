@@ -105,7 +105,7 @@ def has_pdf_signature(content: bytes) -> bool:
 
 
 def find_unread_format(first_bytes: bytes) -> dict[str, str]:
-    """Return the row of ``unread_formats.toml`` with ``name`` and ``remedy`` that fits how a file begins."""
+    """Return the row of ``unread_formats.toml`` that fits how a file begins."""
     beginning = first_bytes.decode("latin-1")
     return next(row for row in _load_unread_formats() if beginning.startswith(row["beginning"]))
 

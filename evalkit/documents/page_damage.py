@@ -29,7 +29,7 @@ def find_losses(warnings: str) -> tuple[str, ...]:
 
 
 def find_removed_content(document: Any, page_xref: int) -> tuple[str, ...]:
-    """Return a sentence if a page declares content that is null; empty for a page without content.
+    """Return a sentence if a page declares content that is null; else nothing.
 
     ``document`` is a ``pymupdf.Document``, ``page_xref`` the page's object number.
     """
@@ -40,7 +40,7 @@ def find_removed_content(document: Any, page_xref: int) -> tuple[str, ...]:
 
 
 def build_damage_issues(pages: Sequence[Page], location: str = "document", **issue_fields: Any) -> list[Issue]:
-    """Build READER-PAGE-DAMAGED for the damaged ones of ``pages``; empty if there are none."""
+    """Build READER-PAGE-DAMAGED for the damaged pages; empty if there are none."""
     damaged_pages = [page for page in pages if page.damage]
     if not damaged_pages:
         return []

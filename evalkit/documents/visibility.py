@@ -224,7 +224,7 @@ class PageVisibilityInspector:
         return self._mark_text_ink(_MIN_PRINT_CONTRAST)
 
     def _mark_text_ink(self, min_contrast: int) -> bytes:
-        """Compare the pictures with and without text: 1 or 0 for each colour of each pixel.
+        """Compare the pictures with and without text: 1 or 0 for each pixel's colours.
 
         Empty if the page has no picture.
         """
@@ -327,7 +327,7 @@ class PageVisibilityInspector:
 
 @dataclass(frozen=True)
 class _PageRaster:
-    """Picture of a page: red, green and blue of each pixel, with its scale in pixels per point."""
+    """Picture of a page: its RGB pixels, and its scale in pixels per point."""
 
     samples: bytes
     width: int
@@ -350,7 +350,7 @@ class _PageRaster:
         return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
 
     def has_mark(self, marks: bytes, box: Rect) -> bool:
-        """Return True if ``marks``, a byte for each colour of each pixel, has a 1 in ``box``."""
+        """Return True if ``marks``, a byte for each pixel's colours, has a 1 in ``box``."""
         left, top, right, bottom = self._find_pixels(box)
         row_starts = range(3 * top * self.width, 3 * bottom * self.width, 3 * self.width)
         return any(marks.find(1, start + 3 * left, start + 3 * right) >= 0 for start in row_starts)

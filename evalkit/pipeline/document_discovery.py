@@ -47,7 +47,7 @@ class DiscoveredDocuments:
     """Files in folders and mails that are not read because of their format."""
 
     def leave_out_skipped(self, run_inputs: Iterable[Path | str | None]) -> Self:
-        """Return a copy in which files of the run's other inputs, e.g. its labels, do not count as skipped."""
+        """Return a copy in which the run's other inputs do not count as skipped."""
         input_paths = [Path(os.path.abspath(run_input)) for run_input in run_inputs if run_input is not None]
         return replace(
             self,

@@ -348,7 +348,7 @@ class _DocumentRun:
     async def _read_or_give_up_and_save(
         self, source: SourceDocument, executor: Executor, started_at: str
     ) -> BundleWithTimings:
-        """Read a document and save its bundle, which has unread pages if reading takes too long.
+        """Read a document and save its bundle, with unread pages if it is too slow.
 
         If only the clock ran out, the next run tries once more, before a person gets the document. DocumentError as
         ``read_document_and_save_bundle``.

@@ -1,4 +1,4 @@
-"""What a person is shown of a document, by case_id or doc_id; attention checks are not revealed."""
+"""Documents as a person is shown them; attention checks are not revealed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> Do
 
 
 def load_shown_pdf(output_folder: OutputFolder, bundle: DocumentBundle) -> Path | bytes:
-    """Return the PDF whose pages the bundle has: a file's path, or the content of a converted file.
+    """Return the PDF of a bundle's pages: a path, or a converted file's content.
 
     DocumentError: READER-CHANGED if the file is not the one that was read, READER-UNREADABLE if it is missing.
     """

@@ -1,4 +1,4 @@
-"""Manuscripts as files of other formats than PDF: a fax, a mail with the report attached, a Word letter.
+"""Manuscripts as a fax, a mail with the report attached, or a Word letter.
 
 Equal manuscripts give equal bytes, as with PDFs.
 """
@@ -32,7 +32,7 @@ _ZIP_TIME = (2025, 1, 1, 0, 0, 0)
 
 
 def draw_file(manuscript: Manuscript) -> bytes:
-    """Draw a manuscript as a file of its format. ValueError if a page's text does not fit."""
+    """Draw a manuscript in its format. ValueError if a page's text does not fit."""
     if manuscript.saved_as == "docx":
         return _write_docx(manuscript)
     pdf = draw_pdf(manuscript)

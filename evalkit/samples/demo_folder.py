@@ -1,4 +1,4 @@
-"""Writer of the demo folder: PDFs and other files, answers, labels and expected decisions."""
+"""Writer of the demo folder: documents, answers, labels, expected decisions."""
 
 from __future__ import annotations
 

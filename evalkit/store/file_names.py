@@ -81,7 +81,7 @@ def bundle_file_name(doc_id: str) -> str:
 
 
 def converted_file_name(doc_id: str) -> str:
-    """Return the file name of the PDF that a person is shown, if that is not the document's file itself."""
+    """Return the file name of the PDF shown instead of a document's own file."""
     return f"{CONVERTED_FOLDER}/{doc_id}.pdf"
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.documents.attachments import has_mail_signature, parse_mail
+from evalkit.documents.readers import read_document
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import DocumentError
 from evalkit.pipeline import run
@@ -99,6 +100,13 @@ def test_attached_mails_are_opened_but_not_without_end(tmp_path: Path) -> None:
     summary = run([inner], output=tmp_path / "output", settings=SETTINGS)
     assert len(summary.documents) == 5
     assert len(summary.skipped) == 1
+
+
+def test_an_attached_pdf_is_shown_although_its_mail_is_on_another_machine() -> None:
+    shown: list[bytes] = []
+    for path in (Path("/elsewhere/letter.eml/report.pdf"), Path("/elsewhere/report.pdf")):
+        read_document(path, doc_id="x", processing_timestamp="t", file_bytes=REPORT, on_shown_pdf=shown.append)
+    assert shown == [REPORT]
 
 
 def test_an_attachment_is_found_by_its_path_only(inbox: Path) -> None:

@@ -34,10 +34,10 @@ CODES = {"burn": "READER-TOO-SLOW", "sleep": "READER-TIMEOUT", "crash": "READER-
 def broken_read(config: ReaderConfig, path: Path, doc_id: str, timestamp: str) -> WorkerReadResult:
     """Read a file, or break off as its name says; a busy machine takes minutes for a second of processor time."""
     if path.stem == "burn":
-        reader_pool.read_document_and_shown_pdf = _burn
+        reader_pool.read_document = _burn
         config = ReaderConfig(processor_seconds=1, hang_factor=600)
     if path.stem == "sleep":
-        reader_pool.read_document_and_shown_pdf = lambda *_, **__: time.sleep(600)
+        reader_pool.read_document = lambda *_, **__: time.sleep(600)
         config = ReaderConfig(processor_seconds=2, hang_factor=1)
     if path.stem == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)

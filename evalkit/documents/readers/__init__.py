@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
+from evalkit.documents.attachments import is_attachment_path
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
 from evalkit.documents.language import add_page_languages
-from evalkit.documents.source_file import find_mail_path, read_source_file
+from evalkit.documents.source_file import read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
@@ -36,37 +37,15 @@ def read_document(
     ocr_settings: PageOcrSettings | None = None,
     documentai: Reader | None = None,
     file_bytes: bytes | None = None,
+    on_shown_pdf: Callable[[bytes], None] = lambda _: None,
 ) -> DocumentBundle:
     """Read the file at ``path`` into a DocumentBundle: pages, text, patient facts.
 
-    Arguments and errors as ``read_document_and_shown_pdf``.
-    """
-    return read_document_and_shown_pdf(
-        path,
-        doc_id=doc_id,
-        processing_timestamp=processing_timestamp,
-        ocr_settings=ocr_settings,
-        documentai=documentai,
-        file_bytes=file_bytes,
-    )[0]
-
-
-def read_document_and_shown_pdf(
-    path: Path,
-    *,
-    doc_id: str,
-    processing_timestamp: str,
-    ocr_settings: PageOcrSettings | None = None,
-    documentai: Reader | None = None,
-    file_bytes: bytes | None = None,
-) -> tuple[DocumentBundle, bytes | None]:
-    """Read a file into a DocumentBundle; also return the PDF that a person is shown.
-
-    Equal bytes give an equal bundle. The PDF is None if the file itself is shown: a PDF on the disk.
-    ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If ``documentai`` is given, it reads PDFs;
-    otherwise they are read on this machine, and without ``ocr_settings`` pages that are pictures stay without text. Pass
-    ``file_bytes`` if the file is on another machine; ``path`` is then only a name. DocumentError (READER-…,
-    DOCUMENTAI-…) if the file cannot be read.
+    Equal bytes give an equal bundle. ``processing_timestamp`` is the ISO 8601 time to store in the bundle. If
+    ``documentai`` is given, it reads PDFs; otherwise they are read on this machine, and without ``ocr_settings`` pages
+    that are pictures stay without text. Pass ``file_bytes`` if the file is on another machine; ``path`` is then only a
+    name. ``on_shown_pdf`` gets the PDF that a person is shown, unless the file itself is shown: a PDF on the disk.
+    DocumentError (READER-…, DOCUMENTAI-…) if the file cannot be read.
     """
     # The file is read once, so that hash and content are of the same bytes.
     content = read_source_file(path) if file_bytes is None else file_bytes
@@ -74,8 +53,10 @@ def read_document_and_shown_pdf(
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = find_input_format(content, path.name) or FORMATS["pdf"]
     pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
-    shown_pdf = content if converted_pdf is None and find_mail_path(path) else converted_pdf
-    bundle = DocumentBundle(
+    shown_pdf = content if converted_pdf is None and is_attachment_path(path) else converted_pdf
+    if shown_pdf is not None:
+        on_shown_pdf(shown_pdf)
+    return DocumentBundle(
         doc_id=doc_id,
         file_path=str(path),
         sha256=hashlib.sha256(content).hexdigest(),
@@ -86,7 +67,6 @@ def read_document_and_shown_pdf(
         processing_timestamp=processing_timestamp,
         pages=add_page_languages(pages),
     )
-    return bundle, shown_pdf
 
 
 def find_input_format(content: bytes, name: str) -> InputFormat | None:

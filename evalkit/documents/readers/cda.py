@@ -1,4 +1,4 @@
-"""Clinical documents in XML (C-CDA): their narrative as a person sees it, or the PDF, picture or text inside."""
+"""Clinical documents in XML (C-CDA): their narrative, or the file inside."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ FORMAT = define_converted_format(
 
 
 def _build_heading(root: Any) -> list[Any]:
-    """Return HTML elements with the document's title and date, and the patient's name, birth date and numbers."""
+    """Return the title, the dates and the patient's facts as HTML elements."""
     title = html.Element("h1")
     title.text = " ".join(root.findtext("title", "").split())
     names = [

@@ -1,4 +1,4 @@
-"""Word files (DOCX): headers, text, tables, text boxes, pictures and notes, as they are printed."""
+"""Word files (DOCX): all that is printed, from headers to notes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _WordFile:
     """IDs of the notes that the text refers to, in order, by the kind of note."""
 
     def read(self, part_name: str) -> bytes:
-        """Return the bytes of a part. DocumentError: READER-DAMAGED, READER-ENCRYPTED, READER-TOO-LARGE."""
+        """Return a part's bytes. DocumentError: READER-DAMAGED, -ENCRYPTED, -TOO-LARGE."""
         try:
             with self.archive.open(part_name) as part:
                 content = part.read(_MAX_PART_BYTES + 1)
@@ -151,7 +151,7 @@ class _Part:
         return f'<td colspan="{escape(span)}">{self.render_children(element)}</td>'
 
     def render_alternatives(self, element: Any) -> str:
-        """Return the HTML of the first alternative that shows something: the others are the same for old programs."""
+        """Return the HTML of the first alternative that shows something."""
         return next(filter(None, map(self.render_children, element)), "")
 
     def render_text_box(self, element: Any) -> str:
@@ -169,7 +169,7 @@ class _Part:
         return html.replace("<img ", f'<img width="{width}" ') if width else html
 
     def render_picture(self, element: Any) -> str:
-        """Return an embedded picture; a note in its place if it is of a kind that cannot be shown."""
+        """Return an embedded picture, or a note in its place if it cannot be shown."""
         _, target = self.targets.get(element.get("embed") or element.get("id") or "", ("", ""))
         content = self.file.read(target) if target in self.file.archive.namelist() else b""
         kind = next((kind for mark, kind in _PICTURE_KINDS.items() if content.startswith(mark)), None)

@@ -65,7 +65,7 @@ FORMAT = define_converted_format(
 
 
 def _is_fax_page_damaged(content: bytes, page_index: int) -> bool:
-    """Return True if lines of a fax page are lost, which Pillow draws white without an error."""
+    """Return True if lines of a fax page are lost, which Pillow draws white."""
     pymupdf = load_pymupdf()
     pymupdf.TOOLS.mupdf_warnings()  # reading earlier warnings clears them
     try:
@@ -81,7 +81,7 @@ def _get_subfile_type(picture: Image.Image) -> int:
 
 
 def _count_tiff_pages(content: bytes) -> tuple[int, bool]:
-    """Return the number of whole directories in a TIFF, and True if their chain breaks.
+    """Return the number of whole directories of a TIFF; True if their chain breaks.
 
     Pillow ends silently where a directory points to an earlier one, or out of the file.
     """

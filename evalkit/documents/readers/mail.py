@@ -1,4 +1,4 @@
-"""Mails: sender, recipients, date, subject and text. Their attachments are documents of their own."""
+"""Mails: headers and text; their attachments are documents of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalkit.documents.html_layout import convert_html_to_pdf
 
 
 def convert_mail(content: bytes, name: str) -> ConvertedFile:
-    """Convert a mail to a PDF as a mail program prints it, with the names of its attachments.
+    """Convert a mail to a PDF as it is printed, with its attachments' names.
 
     DocumentError: READER-EMPTY, and as ``parse_mail`` and ``convert_html_to_pdf``.
     """

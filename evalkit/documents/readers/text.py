@@ -1,4 +1,4 @@
-"""Plain text: notes, and exports of laboratory systems and devices, with their columns."""
+"""Plain text: notes, and exports of laboratory systems with their columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_plain_text(content: bytes) -> bool:
 
 
 def convert_text(content: bytes, name: str) -> ConvertedFile:
-    """Convert plain text to a PDF in letters of equal width; a form feed begins a page.
+    """Convert text to a PDF in letters of equal width; a form feed begins a page.
 
     DocumentError: READER-EMPTY, READER-TOO-LARGE, READER-LAYOUT.
     """
@@ -63,7 +63,7 @@ FORMAT = define_converted_format(
 
 
 def _wrap_line(line: str) -> list[str]:
-    """Break a line that is too long for a page between words; shorter lines stay as they are."""
+    """Break a line that is too long for a page between words."""
     if len(line) <= _MAX_COLUMNS:
         return [line.rstrip()]
     return textwrap.wrap(line, _MAX_COLUMNS, break_on_hyphens=False) or [""]

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.mupdf import open_pdf
-from evalkit.documents.readers import read_document_and_shown_pdf
+from evalkit.documents.readers import read_document
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor.protocol import (
     ArgumentT,
@@ -102,7 +102,7 @@ class ReaderPool(Executor):
     """
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig, *, page_worker_count: int = 0) -> None:
-        """Create a pool of ``worker_count`` processes; each starts with the first document that needs it.
+        """Create a pool of ``worker_count`` processes; each starts when needed.
 
         ``page_worker_count`` pages, if more than ``worker_count``, are recognised at a time when fewer documents are
         being read.
@@ -284,7 +284,7 @@ _worker_share: WorkerShare | None = None
 
 
 def _run_function(worker_share: WorkerShare, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in a worker process; errors that it raises lose their cause and context.
+    """Call a function in a worker process; its errors lose cause and context.
 
     Cause and context may quote the document, and not all of them can be pickled. Dask, if loaded, would try all the
     same; when that fails, the process ends and prints all of it to the log.
@@ -326,6 +326,7 @@ def read_with_limits(
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None
+    shown_pdfs: list[bytes] = []
     restart_kill_timers = partial(_restart_kill_timers, reader_config)
     try:
         restart_kill_timers()
@@ -333,13 +334,14 @@ def read_with_limits(
         engine = None if documentai else _create_ocr_engine(reader_config)
         recogniser = _create_page_ocr_settings(engine, reader_config, restart_kill_timers) if engine else None
         with limit_process_resources(reader_config.memory_limit_mb) as effective_limit_mb:
-            bundle, shown_pdf = read_document_and_shown_pdf(
+            bundle = read_document(
                 path,
                 doc_id=doc_id,
                 processing_timestamp=processing_timestamp,
                 ocr_settings=recogniser,
                 documentai=documentai,
                 file_bytes=file_bytes,
+                on_shown_pdf=shown_pdfs.append,
             )
     except MemoryError:
         is_own_limit = effective_limit_mb is None or effective_limit_mb == reader_config.memory_limit_mb
@@ -357,7 +359,7 @@ def read_with_limits(
         _stop_kill_timers()
     seconds = time.monotonic() - monotonic_start
     ocr_seconds, has_slow_pages = (engine.seconds_used, engine.has_slow_pages) if engine else (0.0, False)
-    return WorkerReadResult(bundle, seconds, ocr_seconds, has_slow_pages, shown_pdf)
+    return WorkerReadResult(bundle, seconds, ocr_seconds, has_slow_pages, *shown_pdfs)
 
 
 def _count_pages_with_limits(reader_config: ReaderConfig, path: Path) -> int:
@@ -434,7 +436,7 @@ class _TimedOcrEngine:
 
 
 def _restart_kill_timers(reader_config: ReaderConfig) -> None:
-    """Let the system kill this process at its limits of processor time and of the clock.
+    """Let the system kill this process at its processor and clock limits.
 
     A busy machine gives a process little processor time, which is no fault of the document.
     """

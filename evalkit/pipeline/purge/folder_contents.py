@@ -132,7 +132,7 @@ class FolderContents:
         )
 
     def add_attached_doc_ids(self, doc_ids: Iterable[str]) -> list[str]:
-        """List the doc_ids, each followed by those of the files attached to it if it is a mail."""
+        """List the doc_ids, each mail's followed by those of its attachments."""
         path_by_doc_id = {doc_id: str(row["file_path"]) for doc_id, row in self.row_by_doc_id.items()}
         return list(
             dict.fromkeys(

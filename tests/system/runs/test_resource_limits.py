@@ -65,7 +65,7 @@ def test_the_limit_that_holds_is_the_one_that_is_named(
     def read(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reader_pool, "read_document_and_shown_pdf", read)
+    monkeypatch.setattr(reader_pool, "read_document", read)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (64_000 * 2**20, hard))  # as `ulimit -S -v` does
     try:
