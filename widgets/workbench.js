@@ -160,6 +160,14 @@ const keyboard = (isAlone) => {
     waiting.push({ act, decides, of: token(), until: Date.now() + PATIENCE });
     if (waiting.length === 1) goOn();
   };
+  // A decision by the mouse takes its turn after keys that wait: else a case would be submitted without the answer typed before.
+  const click = (event) => {
+    const button = event.isTrusted && waiting.length ? event.target.closest?.("button[data-decides]") : null;
+    if (!button) return;
+    event.preventDefault();
+    event.stopPropagation();
+    inTurn(() => button.isConnected && button.click(), true);
+  };
   const press = (event) => {
     const key = name(event);
     const held = event.repeat || down.has(event.code);
@@ -214,11 +222,13 @@ const keyboard = (isAlone) => {
   };
   const release = (event) => { if (event.key === "Meta") down.clear(); else down.delete(event.code); };
   const forget = () => down.clear();
+  document.addEventListener("click", click, true);
   document.addEventListener("keydown", press, true);
   document.addEventListener("keyup", release, true);
   window.addEventListener("blur", forget);
   return () => {
     document.removeEventListener("ek-painted", sighted);
+    document.removeEventListener("click", click, true);
     document.removeEventListener("keydown", press, true);
     document.removeEventListener("keyup", release, true);
     window.removeEventListener("blur", forget);
