@@ -166,7 +166,8 @@ const keyboard = (isAlone) => {
     if (!button) return;
     event.preventDefault();
     event.stopPropagation();
-    inTurn(() => button.isConnected && button.click(), true);
+    const { key } = button.dataset; // an answer may draw the button anew
+    inTurn(() => { (key ? buttonOf(key) : button)?.click(); }, true);
   };
   const press = (event) => {
     const key = name(event);
