@@ -10,25 +10,26 @@ import email
 import io
 import mimetypes
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 from email.policy import default as modern_policy
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, cast
 
+from evalkit.documents.conversion import decode_text
 from evalkit.errors import DocumentError
 
 MAIL_SUFFIXES = (".eml",)
 MAX_MAIL_BYTES = 128 * 1024 * 1024
-_MAX_PARTS = 1000
+_MAX_PARTS, _MAX_DEPTH = 1000, 50
 _MAX_NAME_LENGTH = 120
 #: Beginning of a mail: header lines, among them at least two that mails have.
 _HEADER_BLOCK = re.compile(rb"(?:From [^\n]*\n)?(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){2,}\r?\n?")
 _MAIL_HEADER = re.compile(rb"(?im)^(?:from|to|date|subject|mime-version|message-id|received|return-path|content-type):")
 _MIN_MAIL_HEADERS, _DETECTION_BYTES = 2, 65_536
-#: A picture that is shown within a mail's text is a page only from this size on, in pixels: smaller ones are logos.
-_MIN_PAGE_SIDE = 600
+#: A picture that is shown within a mail's text is a document only from this size on: smaller ones are logos.
+_MIN_PAGE_PIXELS = 600 * 600
 _UNSAFE_CHARACTERS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
@@ -41,6 +42,8 @@ class Mail(NamedTuple):
     """Texts in order, each with its subtype: ``plain`` or ``html``."""
     attachments: Mapping[str, bytes]
     """Contents of the attachments by name; names are unique and free of folders."""
+    logos: tuple[str, ...]
+    """Names of the small pictures within the text, which are not read."""
     is_damaged: bool
     """True if the mail ends within a part, or a part cannot be decoded."""
 
@@ -57,28 +60,38 @@ def parse_mail(content: bytes, name: str) -> Mail:
     DocumentError: READER-DAMAGED, READER-TOO-LARGE.
     """
     if len(content) > MAX_MAIL_BYTES:
-        raise DocumentError(
-            f"the mail {name} is larger than {MAX_MAIL_BYTES // 1024**2} MB",
-            code="READER-TOO-LARGE",
-            remedy="Save its attachments as files, and run those.",
-        )
+        raise _build_too_large_error(name)
     try:
         message = email.message_from_bytes(content, policy=modern_policy)
-        parts = list(_iterate_leaf_parts(message))
+        parts = _list_leaf_parts(message)
         bodies = tuple((part.get_content_subtype(), _decode_text_part(part)) for part in parts if _is_body(part))
-        attachments: dict[str, bytes] = {}
-        for position, part in enumerate((part for part in parts if not _is_body(part)), 1):
-            _add_attachment(attachments, part, position)
+        logos = [part for part in parts if _is_logo(part)]
+        attachments = _name_attachments([part for part in parts if part not in logos and not _is_body(part)])
+        is_damaged = any(part.defects for part in message.walk())
         headers = {key: str(message[key]) for key in ("From", "To", "Cc", "Date", "Subject") if message[key]}
-    except (MemoryError, DocumentError):
+    except MemoryError:
         raise
+    except _MailTooLargeError:
+        raise _build_too_large_error(name) from None
     except Exception:  # noqa: BLE001 - the parser's errors share no base, and may quote the mail: not chained
         raise DocumentError(
             f"{name} is damaged: it cannot be read as a mail",
             code="READER-DAMAGED",
             remedy="Save the mail and its attachments again in the mail program, and run those files.",
         ) from None
-    return Mail(headers, bodies, attachments, any(part.defects for part in (message, *parts)))
+    return Mail(headers, bodies, attachments, tuple(_clean_name(part, 1) for part in logos), is_damaged)
+
+
+class _MailTooLargeError(Exception):
+    pass
+
+
+def _build_too_large_error(name: str) -> DocumentError:
+    return DocumentError(
+        f"the mail {name} has more than {MAX_MAIL_BYTES // 1024**2} MB, {_MAX_PARTS:,} parts or {_MAX_DEPTH} levels",
+        code="READER-TOO-LARGE",
+        remedy="Save its attachments as files, and run those.",
+    )
 
 
 def is_attachment_path(path: Path) -> bool:
@@ -91,35 +104,24 @@ def get_source_folder(path: Path) -> Path:
     return next(parent for parent in path.parents if parent.suffix.lower() not in MAIL_SUFFIXES)
 
 
-def find_attachment(mail: Mail, name: str, names_below: tuple[str, ...] = ()) -> bytes:
-    """Return the content of a mail's attachment, at any depth of mails in mails.
-
-    DocumentError: READER-UNREADABLE if there is no such attachment; or as ``parse_mail``.
-    """
-    content = mail.attachments.get(name)
-    if content is None:
-        raise DocumentError(
-            f"the mail has no attachment {name}",
-            code="READER-UNREADABLE",
-            remedy="Check that the mail is complete, then run it again.",
-        )
-    return find_attachment(parse_mail(content, name), names_below[0], names_below[1:]) if names_below else content
-
-
-def _iterate_leaf_parts(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
-    """Iterate over texts and attachments; of alternatives, the richest with words."""
-    if message.get_content_maintype() != "multipart" or depth > 50:
-        yield message
-        return
-    children = cast("list[EmailMessage]", list(message.iter_parts())[:_MAX_PARTS])
+def _list_leaf_parts(message: EmailMessage, depth: int = 0) -> list[EmailMessage]:
+    """List texts and attachments; of alternative texts, only the richest with words."""
+    if depth > _MAX_DEPTH:
+        raise _MailTooLargeError
+    if message.get_content_maintype() != "multipart":
+        return [message]
+    leaves_by_child = [_list_leaf_parts(cast("EmailMessage", child), depth + 1) for child in message.iter_parts()]
     if message.get_content_subtype() == "alternative":
-        texts = [child for child in children if child.get_content_maintype() in ("text", "multipart")]
-        children = next(
-            ([child] for child in reversed(texts) if any(map(_has_words, _iterate_leaf_parts(child, depth + 1)))),
-            children,
-        )
-    for child in children:
-        yield from _iterate_leaf_parts(child, depth + 1)
+        chosen = next((leaves for leaves in reversed(leaves_by_child) if any(map(_has_words, leaves))), None)
+        if chosen is not None:
+            leaves_by_child = [
+                leaves if leaves is chosen else [leaf for leaf in leaves if not _is_body(leaf)]
+                for leaves in leaves_by_child
+            ]
+    leaves = [leaf for child_leaves in leaves_by_child for leaf in child_leaves]
+    if len(leaves) > _MAX_PARTS:
+        raise _MailTooLargeError
+    return leaves
 
 
 def _is_body(part: EmailMessage) -> bool:
@@ -129,45 +131,47 @@ def _is_body(part: EmailMessage) -> bool:
 
 
 def _has_words(part: EmailMessage) -> bool:
-    return _is_body(part) and bool(re.sub(r"<[^>]*>|\s|&nbsp;", "", _decode_text_part(part)))
+    return _is_body(part) and bool(re.sub(r"<[^<>]*>|\s|&nbsp;", "", _decode_text_part(part)))
 
 
 def _decode_text_part(part: EmailMessage) -> str:
-    payload = part.get_payload(decode=True)
-    payload_bytes = payload if isinstance(payload, bytes) else b""
-    for charset in (part.get_content_charset(), "utf-8"):
-        with suppress(LookupError, UnicodeError):
-            if charset:
-                return payload_bytes.decode(charset)
-    return payload_bytes.decode("cp1252", errors="replace")
+    return decode_text(_get_content(part), part.get_content_charset() or "")
 
 
-def _add_attachment(attachments: dict[str, bytes], part: EmailMessage, position: int) -> None:
-    """Add a part under a name of its own, unless it is a logo or was added before."""
+def _get_content(part: EmailMessage) -> bytes:
     if part.get_content_type() == "message/rfc822":
-        content = part.get_content().as_bytes()
-    else:
-        payload = part.get_payload(decode=True)
-        content = payload if isinstance(payload, bytes) else b""
-    if _is_logo(part, content):
-        return
-    stem_and_suffix = PurePosixPath(_clean_name(part, position))
-    name, number = stem_and_suffix.name, 1
-    while name in attachments and attachments[name] != content:
-        number += 1
-        name = f"{stem_and_suffix.stem} ({number}){stem_and_suffix.suffix}"
-    attachments[name] = content
+        return bytes(part.get_content().as_bytes())
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _name_attachments(parts: Sequence[EmailMessage]) -> dict[str, bytes]:
+    """Return the contents of parts by names of their own; equal parts of one name are one."""
+    attachments: dict[str, bytes] = {}
+    contents_by_name: dict[str, set[bytes]] = defaultdict(set)
+    for position, part in enumerate(parts, 1):
+        written_name, content = _clean_name(part, position), _get_content(part)
+        if content in contents_by_name[written_name]:
+            continue
+        contents_by_name[written_name].add(content)
+        number, name = len(contents_by_name[written_name]), PurePosixPath(written_name)
+        while (unique_name := f"{name.stem} ({number}){name.suffix}" if number > 1 else written_name) in attachments:
+            number += 1
+        attachments[unique_name] = content
+    return attachments
 
 
 def _clean_name(part: EmailMessage, position: int) -> str:
     written_name = re.split(r"[/\\]", _UNSAFE_CHARACTERS.sub("", part.get_filename() or ""))[-1].strip().lstrip(".")
     is_mail = part.get_content_type() == "message/rfc822"
     suffix = MAIL_SUFFIXES[0] if is_mail else mimetypes.guess_extension(part.get_content_type()) or ""
+    if is_mail and not written_name.lower().endswith(MAIL_SUFFIXES):
+        written_name = f"{written_name or f'attachment {position}'}{suffix}"  # by its path, it is known as a mail
     name = PurePosixPath(written_name or f"attachment {position}{suffix}")
     return name.stem[:_MAX_NAME_LENGTH] + name.suffix[:_MAX_NAME_LENGTH]
 
 
-def _is_logo(part: EmailMessage, content: bytes) -> bool:
+def _is_logo(part: EmailMessage) -> bool:
     if part.get_content_maintype() != "image" or not (
         "Content-ID" in part or part.get_content_disposition() == "inline"
     ):
@@ -175,7 +179,7 @@ def _is_logo(part: EmailMessage, content: bytes) -> bool:
     from PIL import Image  # 0.1 s, and few mails have pictures in their text
 
     try:
-        with Image.open(io.BytesIO(content)) as image:
-            return min(image.size) < _MIN_PAGE_SIDE
+        with Image.open(io.BytesIO(_get_content(part))) as image:
+            return image.width * image.height < _MIN_PAGE_PIXELS
     except Exception:  # noqa: BLE001 - Pillow's errors share no base; a broken picture is named as unreadable later
         return False

@@ -6,7 +6,8 @@ import base64
 import binascii
 import io
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import lxml.html
@@ -54,10 +55,15 @@ _BLOCK_TAGS = frozenset(
 _KEPT_ATTRIBUTES = frozenset(("class", "id", "colspan", "rowspan", "start", "src", "width"))
 #: Declarations of an element's own style that hide it.
 _HIDING_STYLE = re.compile(
-    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|mso-hide\s*:\s*all"
-    r"|(?:opacity|font-size)\s*:\s*0(?:\.0+)?(?:px|pt|em|%)?\s*(?:!important\s*)?(?:;|$))"
+    r"(?i)(?:^|;)\s*(?:display\s*:\s*none|mso-hide\s*:\s*all|opacity\s*:\s*0(?:\.0+)?%?\s*(?:!important\s*)?(?:;|$))"
 )
-_CSS_COMMENT_OR_MEDIA = re.compile(r"(?s)/\*.*?\*/|@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+#: Declarations that hide an element's text, and those of elements in it unless they declare another size or visibility.
+_INHERITED_STYLE = re.compile(
+    r"(?i)(?:^|;)\s*(?:visibility\s*:\s*(?P<visibility>[a-z]+)|font-size\s*:\s*(?P<size>[\d.]+)\s*(?P<unit>%|em)?)"
+)
+_XML_DECLARATION = re.compile(r"(?s)^\s*<\?xml.*?\?>")
+#: Rules that hold on a condition are left out.
+_CSS_COMMENT_OR_CONDITION = re.compile(r"(?s)/\*.*?\*/|@[\w-]+[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 _CSS_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
 _CSS_DISPLAY = re.compile(r"(?i)(?:^|;)\s*(display|visibility)\s*:\s*([a-z-]+)")
 _TAG_OR_BREAKABLE_WORD = re.compile(r"(<[^>]*>)|(?<![^\s>])([^\s<>/-]{1,30}[/-][^\s<>]{1,30})(?![^\s<])")
@@ -67,19 +73,20 @@ _MAX_DEPTH = 60
 _MIN_LAID_OUT_SHARE = 0.98
 
 
-def convert_html_to_pdf(html: str, name: str) -> bytes:
+def convert_html_to_pdf(html: str, name: str, *, obeys_styles: bool = True) -> bytes:
     """Lay out HTML from outside as a PDF; ``name`` is the file's name for errors.
 
-    Scripts, hidden elements, and everything that is not in ``html`` itself is left out. DocumentError: READER-EMPTY,
+    ``obeys_styles`` is False to show what only style sheets hide. Scripts, hidden elements, and everything that is not in ``html`` itself is left out. DocumentError: READER-EMPTY,
     READER-DAMAGED, READER-TOO-LARGE, READER-TOO-MANY-PAGES.
     """
     try:
         root = lxml.html.document_fromstring(
-            html, parser=lxml.html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
+            _XML_DECLARATION.sub("", html),
+            parser=lxml.html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=True),
         )
     except (etree.ParserError, ValueError):
         raise build_empty_error(name) from None
-    styles = "".join(_list_display_rules(root))
+    styles = "".join(_list_display_rules(root)) if obeys_styles else ""
     _keep_visible_elements(root, name)
     return lay_out_html(root, name, styles)
 
@@ -130,8 +137,8 @@ def _draw_pages(markup: str, styles: str, name: str, width: float) -> tuple[Any,
 
 def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
     """Raise DocumentError READER-LAYOUT if characters of the HTML are not on pages."""
-    expected_count = sum(map(len, root.text_content().split()))
-    laid_out_count = sum(len("".join(page.get_text().split())) for page in document)
+    expected_count = _count_characters(root.text_content())
+    laid_out_count = sum(_count_characters(page.get_text()) for page in document)
     if laid_out_count < _MIN_LAID_OUT_SHARE * expected_count:
         raise DocumentError(
             f"part of the text of {name} could not be laid out on pages",
@@ -140,10 +147,15 @@ def _check_nothing_lost(root: Any, document: Any, name: str) -> None:
         )
 
 
+def _count_characters(text: str) -> int:
+    """Return the number of characters without white space; a ligature counts as its letters."""
+    return sum(map(len, unicodedata.normalize("NFKC", text).split()))
+
+
 def _list_display_rules(root: Any) -> Iterator[str]:
     """Iterate over the CSS rules that hide or show elements, and nothing else."""
     for style in root.iter("style"):
-        for selector, declarations in _CSS_RULE.findall(_CSS_COMMENT_OR_MEDIA.sub("", style.text or "")):
+        for selector, declarations in _CSS_RULE.findall(_CSS_COMMENT_OR_CONDITION.sub("", style.text or "")):
             for keyword, setting in _CSS_DISPLAY.findall(declarations):
                 is_hidden = setting.lower() in ("none", "hidden", "collapse")
                 if is_hidden or keyword.lower() == "display":
@@ -152,6 +164,7 @@ def _list_display_rules(root: Any) -> Iterator[str]:
 
 def _keep_visible_elements(root: Any, name: str) -> None:
     """Reduce a parsed page to elements and attributes that are laid out, in place."""
+    _drop_hidden_text(root)
     for element in list(root.iter(etree.Element)):
         tag, attributes = str(element.tag), element.attrib
         parent = element.getparent()
@@ -160,10 +173,8 @@ def _keep_visible_elements(root: Any, name: str) -> None:
         is_hidden = "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", ""))
         if tag in _UNSEEN_TAGS or is_hidden:
             element.drop_tree()
-        elif tag == "img":
-            _keep_embedded_picture(element, name)
-        elif tag == "input":
-            _write_input_as_text(element)
+        elif tag in _ELEMENT_WRITERS:
+            _ELEMENT_WRITERS[tag](element, name)
         elif tag in _BLOCK_TAGS:
             element.tag = "div"
         elif tag not in _LAID_OUT_TAGS:
@@ -172,6 +183,36 @@ def _keep_visible_elements(root: Any, name: str) -> None:
             del attributes[attribute]
     for element in [element for element in root.iter() if _measure_depth(element) > _MAX_DEPTH]:
         element.drop_tag()
+
+
+def _drop_hidden_text(element: Any, *, is_invisible: bool = False, is_tiny: bool = False) -> None:
+    """Drop text that its own or an inherited style hides, in place."""
+    pending = [(element, is_invisible, is_tiny)]
+    while pending:
+        element, is_invisible, is_tiny = pending.pop()
+        for declaration in _INHERITED_STYLE.finditer(element.get("style", "")):
+            if declaration["visibility"]:
+                is_invisible = declaration["visibility"].lower() in ("hidden", "collapse")
+            else:
+                # A share of nothing is nothing.
+                is_tiny = not declaration["size"].strip("0.") or (is_tiny and bool(declaration["unit"]))
+        if is_invisible or is_tiny:
+            element.text = None
+        for child in element:
+            if is_invisible or is_tiny:
+                child.tail = None
+            pending.append((child, is_invisible, is_tiny))
+
+
+def _keep_chosen_options(select: Any, _name: str) -> None:
+    options = list(select.iter("option"))
+    chosen = [option for option in options if "selected" in option.attrib]
+    if not chosen and "multiple" not in select.attrib:
+        chosen = options[:1]  # as a browser shows it
+    for option in options:
+        if option not in chosen:
+            option.drop_tree()
+    select.drop_tag()
 
 
 def _measure_depth(element: Any) -> int:
@@ -189,7 +230,7 @@ def _keep_embedded_picture(element: Any, name: str) -> None:
         element.drop_tree()
 
 
-def _write_input_as_text(element: Any) -> None:
+def _write_input_as_text(element: Any, _name: str) -> None:
     kind = element.get("type", "text").lower()
     if kind in ("checkbox", "radio"):
         text = "☒" if "checked" in element.attrib else "☐"
@@ -197,3 +238,11 @@ def _write_input_as_text(element: Any) -> None:
         text = "" if kind in ("hidden", "password") else element.get("value", "")
     element.tail = f" {text} {element.tail or ''}"
     element.drop_tree()
+
+
+#: Functions that write elements as text or pictures; they take the element and the file's name for errors.
+_ELEMENT_WRITERS: Mapping[str, Callable[[Any, str], None]] = {
+    "img": _keep_embedded_picture,
+    "input": _write_input_as_text,
+    "select": _keep_chosen_options,
+}

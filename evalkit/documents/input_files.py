@@ -8,15 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
 from evalkit.documents.mupdf import find_unread_format
 from evalkit.documents.readers import FORMATS, SUFFIXES, find_input_format
-from evalkit.documents.source_file import read_source_file
+from evalkit.documents.source_file import find_mail_path, read_mail, read_source_file
 from evalkit.errors import DocumentError, UsageError
 
 #: The deepest nesting of mails in mails whose attachments are listed.
 _MAX_MAIL_DEPTH = 5
-_DETECTION_BYTES = 2048
+_DETECTION_BYTES = 65_536
 
 
 class SkippedFile(NamedTuple):
@@ -71,11 +70,11 @@ def list_attached_files(path: Path, on_skipped: Callable[[SkippedFile], None], d
     Nothing if the file is no mail, or cannot be read; reading it then says why. ``on_skipped`` is called for each
     attachment of another format.
     """
-    if path.suffix.lower() not in MAIL_SUFFIXES:
-        return
     try:
-        content = read_source_file(path)
-        attachments = parse_mail(content, path.name).attachments if has_mail_signature(content) else {}
+        first_bytes = read_source_file(path) if find_mail_path(path) else _read_first_bytes(path)
+        if find_input_format(first_bytes, path.name) is not FORMATS["mail"]:
+            return
+        attachments = read_mail(path).attachments
     except DocumentError:
         return
     for name, attachment in attachments.items():

@@ -30,7 +30,9 @@ _MIN_KEPT_CONFIDENCE = 90
 #: wider gap no hyphen was lost.
 _CUT_OUT_MARGIN, _MAX_GAP = 0.2, 1.5
 _EDGE_PUNCTUATION = " ,;:.!?\"'()[]{}|_*‘’“”~©-"
-_SEPARATORS = re.compile(r"[\s,;]+")
+#: Separators of words, and of thousands. A comma before another number of digits is a decimal comma.
+_WORD_SEPARATORS = re.compile(r"[\s;]+|,(?!\d)")
+_SEPARATORS = re.compile(rf"{_WORD_SEPARATORS.pattern}|(?<=\d),(?=\d{{3}}(?!\d))")
 _DASHES = str.maketrans("–—‐−", "----")
 
 
@@ -66,8 +68,10 @@ def read_words_again(
                 [_cut_out(image, [words[position] for position in group]) for group in groups]
             )
     for group, second_text in zip(groups, second_texts, strict=True):
-        second_words = _SEPARATORS.split(_trim(second_text))
-        if "".join(second_words) == "".join(_SEPARATORS.sub("", _trim(words[position].text)) for position in group):
+        second_words = _WORD_SEPARATORS.split(_trim(second_text))
+        if _SEPARATORS.sub("", _trim(second_text)) == "".join(
+            _SEPARATORS.sub("", _trim(words[position].text)) for position in group
+        ):
             second_words = [words[position].text for position in group]
         elif len(second_words) != len(group):
             second_words = ["".join(second_words) if len(group) == 1 else second_text] * len(group)
@@ -145,7 +149,11 @@ def _cut_out(image: Image.Image, words: Sequence[OcrWord]) -> Image.Image:
 
 
 def _trim(text: str) -> str:
-    return text.translate(_DASHES).strip(_EDGE_PUNCTUATION)
+    """Return a word without punctuation at its edges; a sign or point before a digit stays."""
+    text = text.translate(_DASHES).rstrip(_EDGE_PUNCTUATION)
+    core = text.lstrip(_EDGE_PUNCTUATION)
+    edge = text[: len(text) - len(core)]
+    return core if not core[:1].isdigit() else edge[len(edge.rstrip("-.")) :][-2:] + core
 
 
 def _has_digit(text: str) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file, read_regular_file
-from evalkit.documents.attachments import Mail, find_attachment, parse_mail
+from evalkit.documents.attachments import Mail, parse_mail
 from evalkit.errors import DocumentError
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
@@ -27,16 +27,29 @@ def read_source_file(path: Path) -> bytes:
         if mail_path is None:
             return read_regular_file(path, MAX_FILE_BYTES)
         mail_state = mail_path.stat()
-        mail = _read_mail(mail_path, mail_state.st_mtime_ns, mail_state.st_size)
     except OSError as error:
         raise build_read_error(mail_path or path, error) from error
-    name, *names_below = path.relative_to(mail_path).parts
-    return find_attachment(mail, name, tuple(names_below))
+    content = _read_mail(path.parent, mail_state.st_mtime_ns, mail_state.st_size).attachments.get(path.name)
+    if content is None:
+        raise DocumentError(
+            f"the mail {path.parent.name} has no attachment {path.name}",
+            code="READER-UNREADABLE",
+            remedy="Check that the mail is complete, then run it again.",
+        )
+    return content
 
 
-@lru_cache(maxsize=1)  # the attachments of a mail are read one after the other
-def _read_mail(mail_path: Path, _modified_ns: int, _size: int) -> Mail:
-    return parse_mail(read_regular_file(mail_path, MAX_FILE_BYTES), mail_path.name)
+def read_mail(path: Path) -> Mail:
+    """Read and take apart the mail at ``path``, a file or an attachment.
+
+    Errors as ``read_source_file``, and as ``parse_mail``.
+    """
+    return parse_mail(read_source_file(path), path.name)
+
+
+@lru_cache(maxsize=5)  # the attachments of a mail are read one after the other, also those of mails in it
+def _read_mail(path: Path, _modified_ns: int, _size: int) -> Mail:
+    return read_mail(path)
 
 
 def find_mail_path(path: Path) -> Path | None:

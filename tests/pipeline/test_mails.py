@@ -79,9 +79,9 @@ def test_with_a_mail_its_attachments_are_purged(inbox: Path, tmp_path: Path) -> 
     output = tmp_path / "output"
     run([inbox], output=output, settings=SETTINGS)
     purged = purge(open_output_folder(output), ["letter"], purged_at="2026-01-01T00:00:00Z")
-    assert [one.doc_id for one in purged] == ["letter", "report"]
+    assert [one.doc_id for one in purged] == ["report", "letter"]
     assert list((output / "converted").iterdir()) == []
-    assert "converted/report.pdf" in purged[1].removed_files
+    assert "converted/report.pdf" in purged[0].removed_files
 
 
 def test_skipped_files_fail_a_strict_run_only(inbox: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from evalkit.documents.attachments import is_attachment_path
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.input_format import InputFormat, Reader, ReaderOptions
 from evalkit.documents.language import add_page_languages
-from evalkit.documents.source_file import read_source_file
+from evalkit.documents.source_file import find_mail_path, read_source_file
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
@@ -53,7 +53,8 @@ def read_document(
     # Content of no known format is given to the PDF reader, whose error says so.
     input_format = find_input_format(content, path.name) or FORMATS["pdf"]
     pages, is_repaired, converted_pdf = input_format.create_reader(options).read_pages(content, path.name)
-    shown_pdf = content if converted_pdf is None and is_attachment_path(path) else converted_pdf
+    is_attached = is_attachment_path(path) or find_mail_path(path) is not None
+    shown_pdf = content if converted_pdf is None and is_attached else converted_pdf
     if shown_pdf is not None:
         on_shown_pdf(shown_pdf)
     return DocumentBundle(

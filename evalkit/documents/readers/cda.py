@@ -24,7 +24,11 @@ from evalkit.documents.safe_xml import decode_xml, parse_xml
 from evalkit.errors import DocumentError
 
 _DETECTION_BYTES = 65_536
-_ROOT = re.compile(r"(?s)\s*<(?:[?!][^>]*>\s*<)*.*?\bClinicalDocument[\s>]")
+#: The root's tag after the declaration, comments and a document type; possessive, because hostile files would take hours.
+_ROOT = re.compile(
+    r"(?s)\s*+<(?:(?:!--(?:(?!-->).)*+-->|!DOCTYPE(?:[^\[>]|\[(?:(?!\]\s*>).)*+\])*+>|\?[^>]*+>)\s*+<)*+"
+    r"(?:[\w.-]+:)?ClinicalDocument[\s>]"
+)
 #: HTML elements for the elements of a narrative that HTML does not have.
 _HTML_TAGS = {"paragraph": "p", "content": "span", "list": "ul", "item": "li", "title": "h2", "text": "div"}
 

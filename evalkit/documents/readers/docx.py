@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import posixpath
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -29,8 +30,49 @@ _UNSEEN_TAGS = frozenset(
     ("del", "moveFrom", "delText", "instrText", "delInstrText", "sectPr", "tblGrid", "sdtPr", "sdtEndPr", "docPr")
 )
 _SHORT_TEXTS = {"tab": " \u2003", "noBreakHyphen": "-", "cr": "<br>", "ptab": " \u2003"}
-#: Letters of the font Wingdings by their code; other symbols become bullets.
-_SYMBOLS = {"F0FE": "☒", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F0FC": "✓", "F0E0": "→"}
+#: Signs by font and code; the other signs of Symbol, which change a meaning, become U+FFFD, those of other fonts bullets.
+_SIGNS_BY_FONT = {
+    "Symbol": dict(
+        zip(
+            [
+                "A3",
+                "B3",
+                "B1",
+                "B0",
+                "B4",
+                "B8",
+                "B9",
+                "BB",
+                "A5",
+                "B7",
+                "AC",
+                "AD",
+                "AE",
+                "AF",
+                "A2",
+                "61",
+                "62",
+                "63",
+                "64",
+                "65",
+                "67",
+                "6C",
+                "6D",
+                "6E",
+                "70",
+                "73",
+                "74",
+                "44",
+                "53",
+                "57",
+            ],
+            "≤≥±°×÷≠≈∞•←↑→↓′αβχδεγλμνπστΔΣΩ",
+            strict=True,
+        )
+    ),
+    "Wingdings": dict(zip(["FE", "FD", "A8", "6F", "FC", "E0"], "☒☒☐☐✓→", strict=True)),
+}
+_CHUNK_NOTE = "[A part of this file that cannot be shown]"
 _PICTURE_NOTE = "[A picture that cannot be shown]"
 _PICTURE_KINDS = {
     b"\x89PNG": "png",
@@ -138,7 +180,25 @@ class _Part:
         return '<div class="page-break"></div>' if element.get("type") == "page" else "<br>"
 
     def render_symbol(self, element: Any) -> str:
-        return _SYMBOLS.get(element.get("char", "").upper(), "•")
+        font, code = element.get("font", ""), element.get("char", "").upper()[-2:]
+        if font == "Symbol" and re.fullmatch("[23][0-9A-F]", code):
+            return escape(chr(int(code, 16)))  # digits and punctuation have their usual codes
+        return _SIGNS_BY_FONT.get(font, _SIGNS_BY_FONT["Wingdings"]).get(code, "\ufffd" if font == "Symbol" else "•")
+
+    def render_tick_box(self, element: Any) -> str:
+        switch = "checked" if element.find("checked") is not None else "default"
+        return "☒ " if _is_on(element, switch) else "☐ "
+
+    def render_fraction(self, element: Any) -> str:
+        return f" {self.render_children(element.find('num'))}/{self.render_children(element.find('den'))} "
+
+    def render_power(self, element: Any) -> str:
+        return f"{self.render_children(element.find('e'))}^{self.render_children(element.find('sup'))}"
+
+    def render_chunk(self, _element: Any) -> str:
+        """Note a file of another format within the text, and that it is not read."""
+        self.file.is_damaged = True
+        return f"<p>{_CHUNK_NOTE}</p>"
 
     def render_table(self, element: Any) -> str:
         return f"<table>{self.render_children(element)}</table>"
@@ -184,6 +244,10 @@ _RENDERERS: Mapping[str, Callable[[_Part, Any], str]] = {
     "p": _Part.render_paragraph,
     "br": _Part.render_break,
     "sym": _Part.render_symbol,
+    "checkBox": _Part.render_tick_box,
+    "f": _Part.render_fraction,
+    "sSup": _Part.render_power,
+    "altChunk": _Part.render_chunk,
     "tbl": _Part.render_table,
     "tr": _Part.render_row,
     "tc": _Part.render_cell,

@@ -9,7 +9,7 @@ from evalkit.documents.html_layout import convert_html_to_pdf
 
 _DETECTION_BYTES = 4096
 _BEGINNING = re.compile(
-    r"(?is)(?:\s|\0|<!--.*?-->|<\?xml[^>]*\?>)*<(?:!doctype\s+html|/?(?:html|head|body|meta|title|style|script|link|div|p|h[1-6]|"
+    r"(?is)(?:\s|\0|<!--(?:(?!-->).)*-->|<\?xml[^>]*\?>)*<(?:!doctype\s+html|/?(?:html|head|body|meta|title|style|script|link|div|p|h[1-6]|"
     r"table|br|span|center|font|ul|ol|b|i|a|img|pre|section|article|main|header|form)(?:\s[^<]*)?/?>)"
 )
 _DECLARED_CHARSET = re.compile(rb"(?i)<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{1,40})")

@@ -34,12 +34,12 @@ def convert_picture(content: bytes, name: str) -> ConvertedFile:
     page_count, is_damaged = _count_tiff_pages(content) if picture.format == "TIFF" else (1, False)
     if page_count > MAX_PAGES:
         raise build_too_large_error(name, f"{MAX_PAGES:,} pages")
-    document, lost_pages = load_pymupdf().open(), set()
+    document, lost_pages, first_size = load_pymupdf().open(), set(), picture.size
     for page_index in range(page_count):
         try:
             picture.seek(page_index)
             # A directory of this kind holds a small copy or a mask of another page.
-            if page_count > 1 and picture.format == "TIFF" and _get_subfile_type(picture) & 0b101:
+            if picture.format == "TIFF" and page_index and _is_copy_or_mask(picture, first_size):
                 continue
             check_pixel_count(picture, name)
             is_fax = str(picture.info.get("compression", "")).startswith(("group", "tiff_ccitt"))
@@ -76,8 +76,10 @@ def _is_fax_page_damaged(content: bytes, page_index: int) -> bool:
     return bool(pymupdf.TOOLS.mupdf_warnings())
 
 
-def _get_subfile_type(picture: Image.Image) -> int:
-    return int(picture.tag_v2.get(_SUBFILE_TYPE_TAG, 0))  # type: ignore[attr-defined]
+def _is_copy_or_mask(picture: Image.Image, first_size: tuple[int, int]) -> bool:
+    """Return True for a mask, and for a copy that is smaller than the first page."""
+    kind = int(picture.tag_v2.get(_SUBFILE_TYPE_TAG, 0))  # type: ignore[attr-defined]
+    return bool(kind & 0b100) or (bool(kind & 0b001) and picture.width < first_size[0])
 
 
 def _count_tiff_pages(content: bytes) -> tuple[int, bool]:

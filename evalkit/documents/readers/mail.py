@@ -20,10 +20,15 @@ def convert_mail(content: bytes, name: str) -> ConvertedFile:
     ]
     if not (bodies or mail.attachments or "Subject" in mail.headers):
         raise build_empty_error(name)
-    rows = [*mail.headers.items(), *((("Attachments", ", ".join(mail.attachments)),) if mail.attachments else ())]
-    heading = "".join(f"<div><b>{key}:</b> {html.escape(text)}</div>" for key, text in rows)
+    rows = (
+        *mail.headers.items(),
+        ("Attachments", ", ".join(mail.attachments)),
+        ("Small pictures, not read", ", ".join(mail.logos)),
+    )
+    heading = "".join(f"<div><b>{key}:</b> {html.escape(text)}</div>" for key, text in rows if text)
     markup = f"<html><body>{heading}<hr>{'<hr>'.join(bodies)}</body></html>"
-    return ConvertedFile(convert_html_to_pdf(markup, name), mail.is_damaged)
+    # The styles of a part would hide the heading and the other parts, too.
+    return ConvertedFile(convert_html_to_pdf(markup, name, obeys_styles=False), mail.is_damaged)
 
 
 FORMAT = define_converted_format("EML", MAIL_SUFFIXES, has_mail_signature, convert_mail, "mail 1")

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
+from evalkit.documents.attachments import has_mail_signature
 from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
 from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
@@ -87,7 +88,12 @@ def _create_reader(options: ReaderOptions) -> Reader:
     return options.pdf_reader or LocalPdfReader(options.ocr_settings)
 
 
-FORMAT = InputFormat("PDF", (".pdf",), has_pdf_signature, _create_reader)
+def _is_pdf(content: bytes) -> bool:
+    # The bytes before a PDF may be a mail's, to which it is attached.
+    return has_pdf_signature(content) and not has_mail_signature(content)
+
+
+FORMAT = InputFormat("PDF", (".pdf",), _is_pdf, _create_reader)
 
 
 def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> tuple[Page, ...]:

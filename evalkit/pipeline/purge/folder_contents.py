@@ -132,19 +132,22 @@ class FolderContents:
         )
 
     def add_attached_doc_ids(self, doc_ids: Iterable[str]) -> list[str]:
-        """List the doc_ids, each mail's followed by those of its attachments."""
+        """List the doc_ids, each mail's after those of its attachments.
+
+        So a purge that was killed can be repeated: the mail, by whose path they are known, is there until they are gone.
+        """
         path_by_doc_id = {doc_id: str(row["file_path"]) for doc_id, row in self.row_by_doc_id.items()}
         return list(
             dict.fromkeys(
                 found_id
                 for doc_id in doc_ids
                 for found_id in (
-                    doc_id,
                     *(
                         other_id
                         for other_id, path in path_by_doc_id.items()
                         if doc_id in path_by_doc_id and path.startswith(f"{path_by_doc_id[doc_id]}/")
                     ),
+                    doc_id,
                 )
             )
         )
