@@ -17,7 +17,7 @@ from email.policy import default as modern_policy
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, cast
 
-from evalkit.documents.conversion import decode_text
+from evalkit.documents.charsets import decode_text
 from evalkit.errors import DocumentError
 
 MAIL_SUFFIXES = (".eml",)

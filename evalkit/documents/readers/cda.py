@@ -9,11 +9,11 @@ from typing import Any
 
 from lxml import etree, html
 
+from evalkit.documents.charsets import decode_text
 from evalkit.documents.conversion import (
     ConvertedFile,
     build_damaged_error,
     build_empty_error,
-    decode_text,
     define_converted_format,
 )
 from evalkit.documents.html_layout import convert_html_to_pdf

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from evalkit.documents.conversion import ConvertedFile, decode_text, define_converted_format
+from evalkit.documents.charsets import decode_text
+from evalkit.documents.conversion import ConvertedFile, define_converted_format
 from evalkit.documents.html_layout import convert_html_to_pdf
 
 _DETECTION_BYTES = 4096

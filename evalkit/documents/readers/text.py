@@ -7,11 +7,11 @@ import textwrap
 
 import lxml.html
 
+from evalkit.documents.charsets import decode_text
 from evalkit.documents.conversion import (
     ConvertedFile,
     build_empty_error,
     build_too_large_error,
-    decode_text,
     define_converted_format,
 )
 from evalkit.documents.html_layout import lay_out_html
