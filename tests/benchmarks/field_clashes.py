@@ -172,6 +172,8 @@ def _find(field_name: str, text: str, phrase: str) -> int | None:
         wanted = _list_millimetres(phrase)
         return 0 if wanted and set(wanted) <= set(_list_millimetres(text)) else None
     text, phrase = _normalize(field_name, text), _normalize(field_name, phrase)
+    if field_name == "ihcMarkers" and re.fullmatch(r"[<>~]?\d[\d.]*%", text):
+        text += " positive"  # a share of stained cells alone; 0 % is negative by now
     if field_name == "stage":
         place = text.find(phrase)
         return place if place >= 0 else None
