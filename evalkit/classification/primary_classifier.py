@@ -51,7 +51,7 @@ from evalkit.classification.v2_consistency import (
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
-from evalkit.grounding.locate import widen_to_whole_words
+from evalkit.grounding.locate import find_critical_doubtful_words, widen_to_whole_words
 from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
@@ -423,6 +423,13 @@ class _QuoteCandidate:
         weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
         return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
 
+    def is_doubtful(self) -> bool:
+        """Return True if the sentence reverses the passage, or OCR may have misread it."""
+        start, end = widen_to_whole_words(self.page.text, self.start, self.end)
+        return bool(find_omitted_context(self.page.text, self.start, self.end)) or any(
+            find_critical_doubtful_words(self.page, start, end)
+        )
+
 
 def _choose_evidence(
     evidence_pages: Sequence[_EvidencePage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
@@ -430,7 +437,8 @@ def _choose_evidence(
     """Choose at most ``max_quotes`` passages that speak most for the type.
 
     Each passage adds terms with a total weight above ``min_gain``. Passages with learned terms are used if no passage has a
-    match of the lexicon. A passage whose sentence reverses its meaning is quoted only if there is no other.
+    match of the lexicon. A passage whose sentence reverses its meaning, or with words that OCR may have misread, is quoted
+    only if there is no other.
     """
     quotes = [
         quote
@@ -444,19 +452,19 @@ def _choose_evidence(
             for quote in _find_quote_candidates(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
         ]
     chosen_quotes: list[_QuoteCandidate] = []
-    turned_quotes: list[_QuoteCandidate] = []
+    doubtful_quotes: list[_QuoteCandidate] = []
     quoted_terms: set[str] = set()
     while quotes and len(chosen_quotes) < max_quotes:
         best_quote = max(quotes, key=lambda quote: quote.sum_new_term_weights(quoted_terms))
         if best_quote.sum_new_term_weights(quoted_terms) <= min_gain:
             break
         quotes.remove(best_quote)
-        if find_omitted_context(best_quote.page.text, best_quote.start, best_quote.end):
-            turned_quotes.append(best_quote)
+        if best_quote.is_doubtful():
+            doubtful_quotes.append(best_quote)
             continue
         chosen_quotes.append(best_quote)
         quoted_terms |= {cue.term for cue in best_quote.cues}
-    return tuple(_build_evidence(quote) for quote in chosen_quotes or turned_quotes[:1])
+    return tuple(_build_evidence(quote) for quote in chosen_quotes or doubtful_quotes[:1])
 
 
 def _build_evidence(quote: _QuoteCandidate) -> Evidence:

@@ -85,7 +85,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         candidates=candidates if doubtful_words and second_raw != raw else (),
         raw=raw,
         page=first_page.page_num,
-        quote=_extract_passage(first_page, start, end),
+        quote=extract_passage(first_page, start, end),
         boxes=tuple(box for page, start, end in places for box in find_boxes_of_text_span(page, start, end)),
         confidence=claim.confidence,
     )
@@ -238,7 +238,8 @@ def _build_absent_value_and_issue(
     return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue
 
 
-def _extract_passage(page: Page, start: int, end: int) -> str:
+def extract_passage(page: Page, start: int, end: int) -> str:
+    """Return the value's line, with at most 120 characters on either side of the value."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
     line_end = page.text.find("\n", end)
     last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)

@@ -1051,6 +1051,21 @@ def test_passage_that_its_sentence_turns_is_quoted_only_without_another(
         return "negation" if turned in text[start:end] else None
 
     monkeypatch.setattr("evalkit.classification.primary_classifier.find_omitted_context", find_turned)
+    assert_quoted_only_without_another(turned)
+
+
+@pytest.mark.parametrize("misread", ["axial images", ""])
+def test_passage_that_may_be_misread_is_quoted_only_without_another(
+    monkeypatch: pytest.MonkeyPatch, misread: str
+) -> None:
+    def find_misread(page: Page, start: int, end: int) -> list[str]:
+        return ["4 mm"] if misread in page.text[start:end] else []
+
+    monkeypatch.setattr("evalkit.classification.primary_classifier.find_critical_doubtful_words", find_misread)
+    assert_quoted_only_without_another(misread)
+
+
+def assert_quoted_only_without_another(avoided: str) -> None:
     report = [
         "CT CHEST WITH CONTRAST",
         "Findings: axial images show a nodule in the right upper lobe.",
@@ -1062,8 +1077,8 @@ def test_passage_that_its_sentence_turns_is_quoted_only_without_another(
     (quotes,) = [
         presence.top_evidence for presence in segment.segment_composition if presence.document_type is RADIOLOGY
     ]
-    assert len(quotes) == (1 if turned == "" else 2)
-    assert [turned in quote.snippet for quote in quotes] == ([True] if turned == "" else [False, False])
+    assert len(quotes) == (1 if avoided == "" else 2)
+    assert [avoided in quote.snippet for quote in quotes] == ([True] if avoided == "" else [False, False])
 
 
 def test_classifying_imports_nothing_that_learns() -> None:
