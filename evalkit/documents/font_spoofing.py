@@ -1,7 +1,7 @@
-"""Spoofed fonts: fonts whose ToUnicode map contradicts the names of their glyphs.
+"""Spoofed fonts: fonts that show other characters than their text has.
 
-A person then sees other characters than a program reads. Only simple fonts that select glyphs by name can be checked in
-this way. In other fonts, and in fonts whose glyphs are drawn by the file itself (Type 3), the names are arbitrary.
+A person then sees other characters than a program reads. In simple fonts that select glyphs by name, the names are
+compared with the ToUnicode map. The glyphs that the file itself brings are also drawn and compared with other fonts.
 """
 
 from __future__ import annotations
@@ -9,40 +9,68 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from evalkit.documents.mupdf import load_pymupdf
 
-_CMAP_SECTION = re.compile(rb"beginbf(char|range)(.*?)endbf", re.DOTALL)
 _CHAR_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>")
-_RANGE_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>\s*(?:<([0-9A-Fa-f\s]+)>|\[(.*?)\])", re.DOTALL)
+_RANGE_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>\s*(?:<([0-9A-Fa-f\s]+)>|\[([^\[\]]*)\])")
 _TARGET_HEX = re.compile(rb"<([0-9A-Fa-f\s]+)>")
 #: Encodings that give letters and digits the same codes as ASCII.
 _BASE_ENCODING = re.compile(r"/(WinAnsi|MacRoman|Standard)Encoding")
 _ENCODING_DIFFERENCES = re.compile(r"/Differences\s*\[(.*?)\]", re.DOTALL)
 _GLYPH_NAME_OR_CODE = re.compile(r"/[^\s/\[\]<>()]+|\d+")
+#: Codes that a simple font has.
 _CODE_COUNT = 256
+#: Characters whose glyphs are drawn and compared: those with which a text can lie about a finding, and empty ones.
+CHECKED_CHARACTERS = frozenset(
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-<>.\u2212\u00b5\u03bc \u00a0\u200b\u200c\u200d\u2060\ufeff"
+)
 _REPLACEMENT_CODE_POINT = 0xFFFD
 
 
-def find_misleading_characters(document: Any, font_xref: int) -> set[str]:
-    """Find the characters that a font's ToUnicode map gives to glyphs of another name.
+def find_misleading_characters(document: Any, font_xref: int, *, has_own_glyphs: bool) -> set[str]:
+    """Find the characters that a font's text has for glyphs of another name or shape.
 
-    ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. Empty if the font is honest, or
-    of a kind that cannot be checked.
+    ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. ``has_own_glyphs``: the file
+    brings the glyphs (an embedded font, or Type 3). Each font of a document is checked once. Empty if the font is honest,
+    or cannot be checked.
     """
-    font_kinds = document.xref_get_key(font_xref, "Subtype")[1], document.xref_get_key(font_xref, "ToUnicode")[0]
-    if font_kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or font_kinds[1] != "xref":
+    characters_by_font = _get_characters_by_font(document._graft_id)  # noqa: SLF001 - the document would stay in memory
+    if font_xref not in characters_by_font:
+        text_by_code = _read_to_unicode_map(document, font_xref)
+        characters_by_font[font_xref] = _find_renamed_characters(document, font_xref, text_by_code)
+        if has_own_glyphs:
+            characters_by_font[font_xref] |= _find_misdrawn_characters(document, font_xref, text_by_code)
+    return characters_by_font[font_xref]
+
+
+@lru_cache(maxsize=1)
+def _get_characters_by_font(_document_number: int) -> dict[int, set[str]]:
+    """Return what was found so far in the document of a number in PyMuPDF, by font; only the last is remembered."""
+    return {}
+
+
+def _read_to_unicode_map(document: Any, font_xref: int) -> dict[int, str]:
+    kind, reference = document.xref_get_key(font_xref, "ToUnicode")
+    return dict(_iter_cmap_mappings(document.xref_stream(int(reference.split()[0])) or b"")) if kind == "xref" else {}
+
+
+def _find_renamed_characters(document: Any, font_xref: int, text_by_code: dict[int, str]) -> set[str]:
+    if not text_by_code or document.xref_get_key(font_xref, "Subtype")[1] not in ("/Type1", "/MMType1", "/TrueType"):
         return set()
     encoded_by_code = _read_character_by_code(document, font_xref)
-    if not encoded_by_code:
+    return {text for code, text in text_by_code.items() if _is_other_letter(encoded_by_code.get(code, ""), text)}
+
+
+def _find_misdrawn_characters(document: Any, font_xref: int, text_by_code: dict[int, str]) -> set[str]:
+    from evalkit.documents.glyph_shapes import find_misdrawn_characters  # NumPy, which most files do without
+
+    try:
+        return find_misdrawn_characters(document, font_xref, text_by_code)
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base; a font that cannot be drawn shows nothing
         return set()
-    cmap = document.xref_stream(int(document.xref_get_key(font_xref, "ToUnicode")[1].split()[0])) or b""
-    return {
-        character
-        for code, character in _iter_cmap_mappings(cmap)
-        if _is_other_letter(encoded_by_code.get(code, ""), character)
-    }
 
 
 def _is_other_letter(encoding_character: str, unicode_character: str) -> bool:
@@ -77,23 +105,23 @@ def _read_character_by_code(document: Any, font_xref: int) -> dict[int, str]:
 
 
 def _iter_cmap_mappings(cmap: bytes) -> Iterator[tuple[int, str]]:
-    for section_kind, section_body in _CMAP_SECTION.findall(cmap):
-        if section_kind == b"char":
+    for section in cmap.split(b"beginbf")[1:]:
+        section_body = section.partition(b"endbf")[0]
+        if section.startswith(b"char"):
             for code, target in _CHAR_MAPPING.findall(section_body):
                 yield _parse_hex_number(code), _decode_hex_text(target)
             continue
         for first, last, target, targets in _RANGE_MAPPING.findall(section_body):
-            start, end = _parse_hex_number(first), min(_parse_hex_number(last), _CODE_COUNT - 1)
-            for step, code in enumerate(range(start, end + 1)):
-                range_targets = _TARGET_HEX.findall(targets)
-                if target:
-                    target_text = _decode_hex_text(target)
-                    yield (
-                        code,
-                        target_text[:-1] + chr(min(ord(target_text[-1]) + step, 0x10FFFF)) if target_text else "",
-                    )
-                elif step < len(range_targets):
-                    yield code, _decode_hex_text(range_targets[step])
+            start, end, text = _parse_hex_number(first), _parse_hex_number(last), _decode_hex_text(target)
+            if targets:
+                yield from zip(range(start, end + 1), map(_decode_hex_text, _TARGET_HEX.findall(targets)), strict=False)
+            elif text:
+                shift = ord(text[-1]) - start
+                # A range may be huge; of codes that only composite fonts have, the checked characters are enough.
+                checked_codes = (ord(character) - shift for character in CHECKED_CHARACTERS)
+                for code in {*range(start, min(end + 1, _CODE_COUNT)), *checked_codes}:
+                    if start <= code <= end:
+                        yield code, text[:-1] + chr(min(code + shift, 0x10FFFF))
 
 
 def _parse_hex_number(hex_digits: bytes) -> int:

@@ -142,9 +142,11 @@ class PageVisibilityInspector:
         """True if the page's text has characters that a font falsely gives to glyphs."""
         misleading_characters = {
             character
-            for font_xref, *_ in self._fonts
+            for font_xref, extension, kind, *_ in self._fonts
             if font_xref
-            for character in find_misleading_characters(self._page.parent, font_xref)
+            for character in find_misleading_characters(
+                self._page.parent, font_xref, has_own_glyphs=extension != "n/a" or kind == "Type3"
+            )
         }
         return bool(misleading_characters) and not misleading_characters.isdisjoint(self._text_page.extractText())
 
