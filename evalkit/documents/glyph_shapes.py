@@ -33,6 +33,8 @@ _REFERENCE_FONTS = (
 _MAX_DISTANCE, _MIN_MARGIN = 0.33, 0.14
 #: Weights of the logarithms of width to height, and of height; each difference counts at most 1.
 _ASPECT_WEIGHT, _HEIGHT_WEIGHT = 0.1, 0.15
+#: A block has at least this share of ink; it is square if its width to height, as a logarithm, differs by less.
+_BLOCK_INK, _BLOCK_ASPECT = 0.95, 0.5
 #: Pixels of the cell in which a glyph is drawn, and of the stretched shape. A Type 3 font may claim larger glyphs than it
 #: draws.
 _CELL_SIZE, _TYPE3_CELL_SIZE, _CELL_MARGIN, _COLUMNS = 40, 120, 2, 16
@@ -106,13 +108,12 @@ def _compare_with_references(glyphs: _Glyphs) -> Iterator[str]:
         differences = np.abs(glyphs.sizes[:, column, None] - references.sizes[:, column])
         distances += weight * np.minimum(differences, 1)
     is_own = glyphs.kinds[:, None] == references.kinds
-    # A letter drawn as a block may be a sign for a missing glyph.
-    is_word_as_block = np.array([character.isalnum() for character in glyphs.characters])[:, None] & np.isin(
-        references.kinds, [ord("."), ord("-")]
-    )
-    masks = is_own, ~is_own & ~is_word_as_block
-    own_distances, other_distances = (np.where(mask, distances, np.inf).min(1) for mask in masks)
+    own_distances, other_distances = (np.where(mask, distances, np.inf).min(1) for mask in (is_own, ~is_own))
     is_misdrawn = (other_distances <= _MAX_DISTANCE) & (own_distances >= other_distances + _MIN_MARGIN)
+    # A letter drawn as a square block may be a sign for a missing glyph.
+    is_misdrawn &= ~(
+        (glyphs.shapes.mean(1) > _BLOCK_INK) & (np.abs(glyphs.sizes[:, 0]) < _BLOCK_ASPECT) & is_own.any(1)
+    )
     yield from (glyphs.characters[row] for row in np.flatnonzero(is_misdrawn))
 
 
@@ -153,12 +154,12 @@ def _draw_glyphs(font: Any, claims: Sequence[tuple[int, str]]) -> _Glyphs:
             width, height = ink_box[2] - ink_box[0], ink_box[3] - ink_box[1]
             rows.append((character, shape.tobytes(), (width / height, height / scale)))
     shapes = np.frombuffer(b"".join(shape for _, shape, _ in rows), np.uint8).reshape(-1, _SHAPE_WIDTH * _SHAPE_HEIGHT)
-    sizes = np.log(np.array([size for *_, size in rows], np.float32).reshape(-1, 2))
+    sizes: _Array = np.log(np.array([size for *_, size in rows], np.float32).reshape(-1, 2)).astype(np.float32)
     if is_type3 and rows:  # its unit is arbitrary: its tallest glyph counts as the tallest letter
         sizes[:, 1] += _TALLEST - sizes[:, 1].max()
     characters = [character for character, *_ in rows]
     kinds = np.array([ord(character.lower().translate(_LOOKALIKES)) for character in characters], np.int32)
-    return _Glyphs(characters, kinds, shapes.astype(np.float32) / 255, sizes.astype(np.float32))
+    return _Glyphs(characters, kinds, shapes.astype(np.float32) / np.float32(255), sizes)
 
 
 def _place_glyph(mupdf: Any, text: Any, font: Any, glyph: int, corner: tuple[int, int], size: int) -> float:
