@@ -68,7 +68,7 @@ def _find_misdrawn_characters(document: Any, font_xref: int, text_by_code: dict[
     from evalkit.documents.glyph_shapes import find_misdrawn_characters  # NumPy, which most files do without
 
     try:
-        return find_misdrawn_characters(document, font_xref, text_by_code)
+        return find_misdrawn_characters(document, font_xref, text_by_code, CHECKED_CHARACTERS)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base; a font that cannot be drawn shows nothing
         return set()
 

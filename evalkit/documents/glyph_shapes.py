@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from evalkit.documents.font_spoofing import CHECKED_CHARACTERS
 from evalkit.documents.mupdf import load_pymupdf
 
 #: Characters that are drawn for comparison.
@@ -62,18 +61,20 @@ class _Glyphs(NamedTuple):
     """Logarithms of width to height, and of the height in units of the font size."""
 
 
-def find_misdrawn_characters(document: Any, font_xref: int, text_by_code: Mapping[int, str]) -> set[str]:
+def find_misdrawn_characters(
+    document: Any, font_xref: int, text_by_code: Mapping[int, str], characters: frozenset[str]
+) -> set[str]:
     """Find the characters that a font's text has for glyphs that show another character.
 
     ``document`` is a ``pymupdf.Document``, ``font_xref`` the font's object number in it. ``text_by_code``: the font's
-    ToUnicode map. MuPDF's exceptions for a broken font are not caught.
+    ToUnicode map. Only ``characters`` are checked. MuPDF's exceptions for a broken font are not caught.
     """
     mupdf = load_pymupdf().mupdf
     pdf = mupdf.pdf_document_from_fz_document(document.this)
     font_object, resources = mupdf.pdf_load_object(pdf, font_xref), mupdf.pdf_resource_stack()
     # Without a stack of resources, though empty, MuPDF crashes on a Type 3 font that has none.
     font = mupdf.PdfFontDesc(mupdf.ll_pdf_load_font(pdf.m_internal, resources, font_object.m_internal))
-    claims = sorted(set(_iter_claims(mupdf, font.m_internal, text_by_code)))
+    claims = sorted(set(_iter_claims(mupdf, font.m_internal, text_by_code, characters)))
     return {
         character
         for start in range(0, len(claims), _BATCH_SIZE)
@@ -83,13 +84,15 @@ def find_misdrawn_characters(document: Any, font_xref: int, text_by_code: Mappin
     }
 
 
-def _iter_claims(mupdf: Any, font: Any, text_by_code: Mapping[int, str]) -> Iterator[tuple[int, str]]:
+def _iter_claims(
+    mupdf: Any, font: Any, text_by_code: Mapping[int, str], characters: frozenset[str]
+) -> Iterator[tuple[int, str]]:
     """Yield glyph numbers of a font, each with a checked character that the text has for it."""
     names = (ctypes.c_ushort * font.cid_to_ucs_len).from_address(int(font.cid_to_ucs)) if font.cid_to_ucs_len else ()
     is_type3 = bool(mupdf.ll_fz_font_t3_procs(font.font))
     for code in text_by_code.keys() | range(len(names)):
         character = text_by_code[code] if code in text_by_code else chr(names[code])
-        if character in CHECKED_CHARACTERS and (cid := mupdf.ll_pdf_lookup_cmap(font.encoding, code)) >= 0:
+        if character in characters and (cid := mupdf.ll_pdf_lookup_cmap(font.encoding, code)) >= 0:
             glyph = mupdf.ll_pdf_font_cid_to_gid(font, cid)
             if glyph > 0 or is_type3:  # 0 shows that the font lacks the glyph
                 yield glyph, character
