@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from evalkit.extraction.clinical.labelled_values import (
@@ -46,6 +46,7 @@ from evalkit.extraction.clinical_formats import (
 from evalkit.extraction.field_template import TemplateField
 from evalkit.grounding.omitted_context import find_omitted_context
 
+_MAX_MENTIONS_PER_LINE = 3
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
@@ -139,6 +140,28 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
         ):
             return line
     return None
+
+
+def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> Iterator[LocatedClinicalValue]:
+    """Find values in the field's format on the lines that mention it, and on the next.
+
+    This third pass searches the whole report, history and method included, so that a person gets a suggestion. It skips
+    fields without a format of their own, and repeated fields.
+    """
+    if field.mentions is None or field.many or field.format in ("text", "pattern"):
+        return
+    pattern = re.compile(field.mentions)
+    mentions = (
+        (line, next_line, mention)
+        for line, next_line in pairwise((*report.body_lines, None))
+        if line
+        for mention in islice(pattern.finditer(line.text), _MAX_MENTIONS_PER_LINE)
+    )
+    for line, next_line, mention in islice(mentions, MAX_VALUES_PER_FIELD):
+        starts = [(line, line.start + mention.start()), (line, line.start + mention.end())]
+        for near_line, start in (*starts, *([(next_line, next_line.start)] if next_line else [])):
+            if span := find_formatted_span(field, near_line.page, start, near_line.end):
+                yield LocatedClinicalValue(near_line.page, *span, GUESSED_CONFIDENCE)
 
 
 def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
