@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -161,14 +160,14 @@ def _build_type_issue(report: ReportPageRange) -> Issue:
 def find_embedded_reports(bundle: DocumentBundle, report: ReportPageRange) -> list[ReportPageRange]:
     """Find the parts of a report that are reports of another kind, on the same pages.
 
-    A part is announced by a heading (``FieldTemplate.part_headings``), and has a value of a required field.
+    A part has a section of its own (``FieldTemplate.part_sections``), and a value of each required field.
     """
     lines = ClinicalReport(list(filter(is_readable_page, bundle.iter_pages(report.start_page, report.end_page))))
     return [
         replace(report, document_type=template.document_type)
         for template in list_field_templates("clinical")
-        if template.part_headings and template.document_type != report.document_type
-        if any(re.match(template.part_headings, line.text) for line in lines.finding_lines)
+        if template.document_type != report.document_type
+        if any(section.name in template.part_sections for section in lines.sections)
         if all(list_first_pass_values(field, lines) for field in template.get_fields_by_need(FieldNeed.REQUIRED))
     ]
 

@@ -155,7 +155,7 @@ def draw_report(path: Path, *lines: str) -> Path:
     document = pymupdf.open()
     page = document.new_page()
     for number, line in enumerate(lines):
-        page.insert_text((72, 80 + 20 * number), line)
+        page.insert_text((72, 80 + 32 * number), line)
     document.save(path)
     return path
 
@@ -225,7 +225,10 @@ def test_an_experts_type_is_used_for_the_fields(tmp_path: Path) -> None:
 
 def test_extract_alone_doubts_types_that_the_verifiers_doubt(tmp_path: Path) -> None:
     sure = draw_report(tmp_path / "sure.pdf", *PATHOLOGY_LINES)
-    doubtful = draw_report(tmp_path / "odd.pdf", "VARIANT report", "BRCA1 c.68_69del p.(Glu23fs) pathogenic")
+    lines = ("Toronto Cancer Hospital", "MOLECULAR GENETICS LABORATORY RESULTS", "Report Date: 2025-05-19",
+             "Two variants were detected in the sample.", "Variant 1 of 2", "Gene NACA", "Variant c.17OOC>T", "Pathogenic",
+             "METHODOLOGY", "Next Generation Sequencing of 14 genes.")  # fmt: skip
+    doubtful = draw_report(tmp_path / "odd.pdf", *lines)
     found = extract([sure, doubtful], output=tmp_path / "out", settings=SETTINGS).documents
     doubts = {one.doc_id: [issue.code for form in one.extractions for issue in form.issues] for one in found}
     assert "EXTRACTION-TYPE" in doubts["odd"]
