@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
-from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proportion
+from evalkit.evaluation.intervals import FloatArray, RowNumbers, estimate_by_bootstrap, estimate_proportion
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, Extractions
 from evalkit.extraction.report_extraction import LOOP_METRICS, MIN_THRESHOLD_MET_RATE
@@ -66,11 +67,13 @@ def tabulate_attempts(judged: Sequence[tuple[Extractions, Extraction]]) -> pd.Da
         records = [history[number - 1] for history in histories if len(history) >= number]
         scores = [record.score for record in records if record.score is not None]
         gains = np.array([record.improvement for record in records if record.improvement is not None])
-        gain = estimate_by_bootstrap(
-            lambda drawn, gains=gains: float(gains[drawn].mean()), len(gains), seed=number, value_range=(-1.0, 1.0)
-        )
+        gain = estimate_by_bootstrap(partial(_average_rows, gains), len(gains), seed=number, value_range=(-1.0, 1.0))
         rows.append((number, len(records), np.mean(scores) if scores else None, gain if len(gains) else None))
     return pd.DataFrame(rows, columns=["attempt", "reports and forms", "mean_score", "gain"])
+
+
+def _average_rows(numbers: FloatArray, rows: RowNumbers) -> float:
+    return float(numbers[rows].mean())
 
 
 def tabulate_field_errors(output_folder: OutputFolder, documents: Sequence[Extractions]) -> pd.DataFrame:
