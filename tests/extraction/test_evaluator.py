@@ -126,7 +126,7 @@ def test_not_present_is_refused_if_the_text_has_the_field() -> None:
 def test_marker_named_in_the_report_but_not_answered_is_missing() -> None:
     lacking = evaluated(without("ihcMarkers.PR"))
     assert lacking.score.completeness < evaluated(WHOLE).score.completeness
-    assert any("PR of ihcMarkers" in issue.description for issue in lacking.feedback.issues)
+    assert any('prints the stain "PR: positive"' in issue.description for issue in lacking.feedback.issues)
 
 
 # ------------------------------------------------------------------------------------------------- accuracy
@@ -206,7 +206,7 @@ def test_another_reading_of_the_same_field_is_a_contradiction() -> None:
     one = attempted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"}, torn)
     for judge in (None, Scripted()):  # whoever judges, and praises it
         told = asyncio.run(ExtractionEvaluator(judge).evaluate(one))
-        assert any('the source also says "3"' in issue.description for issue in told.feedback.issues)
+        assert any('the report also prints "grade: 3"' in issue.description for issue in told.feedback.issues)
 
 
 # ------------------------------------------------------------------------------------------------- the whole
@@ -275,8 +275,8 @@ def test_two_specimens_with_opposite_results_are_a_contradiction() -> None:
     one = attempted({"ihcMarkers.ER": "positive (90%)", "ihcMarkers.Ki-67": "20%"}, document(text))
     told = asyncio.run(ExtractionEvaluator().evaluate(one))
     said = {issue.field: issue.description for issue in told.feedback.issues}
-    assert 'the source also says "negative, 0%"' in said["ihcMarkers.ER"]
-    assert "ihcMarkers.Ki-67" not in said
+    assert 'the report also prints "ER: negative"' in said["ihcMarkers.ER"]
+    assert "40%" in said["ihcMarkers.Ki-67"]
 
 
 def test_a_test_with_two_results_is_a_contradiction() -> None:
@@ -285,5 +285,5 @@ def test_a_test_with_two_results_is_a_contradiction() -> None:
     )
     said = {"labValues.Glucose": "90 mg/dL (Ref: 65-99)", "labValues.Sodium": "140 mmol/L (Ref: 135-146)"}
     told = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, document(text), "lab-report")))
-    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues.")]
-    assert "210 mg/dL (65-99)" in issue.description
+    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues")]
+    assert "210 mg/dL" in issue.description
