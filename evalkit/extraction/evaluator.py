@@ -76,7 +76,7 @@ class FieldScore:
 
     field: str
     present: bool
-    """True if the field has a value that appears on the page."""
+    """True if the field has a value that appears on the page, also an ambiguous value."""
     score: float
     issues: tuple[str, ...] = ()
 
@@ -130,10 +130,11 @@ def score_completeness(
         if field.name in absent_fields:
             continue
         held_count = len(get_found_values(fields, field.name))
+        is_stated = any(get_base_field_name(name) == field.name and value.value for name, value in fields.items())
         unread = tuple(issue.description for issue in unread_by_field.get(field.name, ()))
         share = held_count / (held_count + len(unread) * field.many) if held_count else 0.0
         scores.append(
-            FieldScore(field.name, held_count > 0, share if held_count else MISSING_FIELD_SCORES[field.need], unread)
+            FieldScore(field.name, is_stated, share if held_count else MISSING_FIELD_SCORES[field.need], unread)
         )
         total += NEED_WEIGHTS[field.need]
         earned += NEED_WEIGHTS[field.need] * share
@@ -170,15 +171,13 @@ def score_accuracy(
     fields: FieldValues,
     grounding_issues: Sequence[Issue],
     judgements: Sequence[AccuracyJudgement] = (),
-    contradictions: Mapping[str, str] | None = None,
+    doubts: Iterable[EvaluationIssue] = (),
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """Return accuracy, the mean score of all extracted values, and each value's score.
 
-    A value that is not on the page scores 0, a doubtful or contradicted value 0.5, and a value that breaks a rule of
-    ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
+    A value that is not on the page scores 0, a doubtful value 0.5, also one that the report contradicts (``doubts``),
+    and a value that breaks a rule of ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
     values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
-
-    ``contradictions``: by value name, a sentence about another value in the report that contradicts it.
     """
     scores: dict[str, FieldScore] = {}
     for name, value in fields.items():
@@ -187,14 +186,14 @@ def score_accuracy(
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
         elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, ("The source is unclear here",))
+            scores[name] = FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
     for issue in grounding_issues:
         issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
-    contradiction_scores = {
-        name: FieldScore(name, True, CRITICAL_SCORE, (sentence,)) for name, sentence in (contradictions or {}).items()
+    doubt_scores = {
+        issue.field: FieldScore(issue.field, True, CRITICAL_SCORE, (issue.description,)) for issue in doubts
     }
-    for name, lower_score in [*contradiction_scores.items(), *_take_median_judgements(judgements).items()]:
+    for name, lower_score in [*doubt_scores.items(), *_take_median_judgements(judgements).items()]:
         known_score = scores.get(name)
         if known_score and lower_score.score < known_score.score:
             scores[name] = replace(
@@ -209,6 +208,19 @@ def score_accuracy(
         required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
         return float(bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
+
+
+def _describe_ambiguity(value: FieldValue) -> str:
+    """Return a sentence that names the places of an ambiguous value."""
+    if not value.places:
+        return "The source is unclear here"
+    places = dict.fromkeys(
+        f'"{shorten_quote(place.value)}" on page {place.page}' for place in value.places if place.value != value.value
+    )
+    return (
+        f'Extracted "{shorten_quote(value.value)}" from page {value.page}, but the source also says '
+        f"{', '.join(places)}: which is right?"
+    )
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
@@ -436,7 +448,7 @@ class ExtractionEvaluator:
             attempt.fields,
             attempt.grounding_issues,
             () if failed_answer else opinions,
-            {issue.field: issue.description for issue in find_doubted_values(items, attempt.fields, attempt.template)},
+            find_doubted_values(items, attempt.fields, attempt.template),
         )
         consistency, consistency_issues = score_consistency(
             attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentioned_names)

@@ -433,7 +433,8 @@ def _make_key(item: CountedItem) -> str:
 
 
 def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
-    text, value_name, key = f"{value.value}\n{value.raw or ''}", name.partition(".")[2], _make_key(item)
+    readings = (value.value, value.raw, *value.candidates, *(place.value for place in value.places))
+    text, value_name, key = "\n".join(filter(None, readings)), name.partition(".")[2], _make_key(item)
     match item.kind:
         case "variant" if item.name == "event":
             return key in re.findall(r"[A-Z0-9]+", text)

@@ -18,11 +18,11 @@ from evalkit.extraction.clinical.labelled_values import (
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SENTENCE_END,
-    SIZE_WITH_UNIT,
     SPECIMEN_BEFORE,
     SURE_CONFIDENCE,
     FieldReader,
     LocatedClinicalValue,
+    StatementRole,
     compile_lexicon_pattern,
     find_formatted_span,
     find_labelled_text,
@@ -35,36 +35,27 @@ from evalkit.extraction.clinical.named_values import (
     read_markers,
     read_variants,
 )
+from evalkit.extraction.clinical.pathology_values import (
+    find_grade_spans,
+    find_margin_spans,
+    find_tumor_size_spans,
+    make_passage_reader,
+    read_stages,
+)
+from evalkit.extraction.clinical.report_passages import find_statement_role
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
 from evalkit.extraction.clinical_formats import (
-    normalise_grade,
-    normalise_margin_status,
     normalise_msi,
-    normalise_stage,
     normalise_tmb,
 )
 from evalkit.extraction.field_template import TemplateField
+from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
 _CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
-_GRADE = re.compile(
-    r"(?i)(?<!nuclear )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|sbr|bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:of\s+)?(?:[1-3]|i{1,3})(?:\s?(?:/|of)\s?3)?(?!\w|\.\d)"
-)
-_DIFFERENTIATION = re.compile(
-    r"(?i)\b(?:well|moderately|poorly)[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
-)
-_MARGIN_STATE = re.compile(
-    r"(?i)\b(?:all\s+)?(?:[\w-]+\s+){0,2}margins?\s+(?:of resection\s+)?(?:(?:is|are|were|was)\s+)?(?:\w+ly\s+)?(?:negative|free|clear|uninvolved|not involved|positive|involved)\b[^.;\n\t]*"
-)
-_MARGIN_WORD = re.compile(r"(?i)\bmargins?\b")
-_PTNM_STAGE = re.compile(r"\b[ycra]{0,2}pT(?:is|[0-4X][a-d]?)[^\n\t]{0,30}")
-_GREATEST_DIMENSION = re.compile(
-    r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
-)
-_STAGE_GROUP = re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b")
 _MSI_STATUS = re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b")
 _MSI_WORD = re.compile(r"(?i)\bmicrosatellite\b|(?-i:\bMSI\b)")
 _PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
@@ -72,9 +63,6 @@ _TMB_WITH_NAME = re.compile(
     rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
-_MASS_SIZE = re.compile(
-    r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
-)
 _BIRTH_WORD = re.compile(r"(?i)\b(?:birth|dob|born)\b")
 
 
@@ -87,7 +75,8 @@ def find_field_values(
     """
     readings = list(islice(_drop_duplicates(list_first_pass_values(field, report)), MAX_VALUES_PER_FIELD))
     if include_second_pass:
-        further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
+        second_readings = _rank_by_role(_choose_reader(field)(field, report, True), field, report)
+        further_readings = islice(_drop_duplicates(second_readings), MAX_VALUES_PER_FIELD)
         readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
     if field.format in _NUMBERED_FORMATS and field.many:
         readings = [replace(reading, item=str(number)) for number, reading in enumerate(readings, 1)]
@@ -99,8 +88,41 @@ def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tupl
     # Cached, because every attempt and every check of a value for contradictions needs them.
     readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
     if readings is None:
-        readings = report.reading_cache[field] = tuple(_choose_reader(field)(field, report, False))
+        readings = report.reading_cache[field] = _rank_by_role(
+            _choose_reader(field)(field, report, False), field, report
+        )
     return readings
+
+
+def _rank_by_role(
+    readings: Iterable[LocatedClinicalValue], field: TemplateField, report: ClinicalReport
+) -> tuple[LocatedClinicalValue, ...]:
+    """Sort readings by role, the latest correction first; drop those that are not about this report's field."""
+    if not (field.format in _FORMATS_WITH_ROLES or field.reader == "histology") or (
+        field.format == "measurement" and field.many
+    ):
+        return tuple(readings)
+    placed_readings = (
+        replace(reading, role=find_statement_role(report, reading.page, reading.start, reading.end))
+        for reading in readings
+    )
+    stated_readings = [reading for reading in placed_readings if reading.role is not StatementRole.ASIDE]
+    roles = list(StatementRole)
+    stated_readings.sort(
+        key=lambda reading: (
+            roles.index(reading.role),
+            (-reading.page.page_num, -reading.start) if reading.role in _LATE_ROLES else (0, 0),
+            (field.normalise(reading.text) or "").startswith(_LESS_CERTAIN_STARTS.get(field.format, ())),
+        )
+    )
+    return tuple(stated_readings)
+
+
+#: Formats of values of which a report may state several, and say which counts.
+_FORMATS_WITH_ROLES = ("grade", "margin", "stage", "marker", "msi", "tmb", "measurement")
+#: By format: starts of values that other values decide: a reflex test the equivocal stain, a status the distance.
+_LESS_CERTAIN_STARTS: Mapping[str, tuple[str, ...]] = {"marker": ("equivocal",), "margin": tuple("0123456789")}
+_LATE_ROLES = (StatementRole.CORRECTED, StatementRole.ADDED)
 
 
 def _choose_reader(field: TemplateField) -> FieldReader:
@@ -139,19 +161,6 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
         ):
             return line
     return None
-
-
-def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read margin statuses first, then values that are only a distance."""
-    reader = _make_wording_reader(
-        _WordingPattern(_MARGIN_STATE),
-        _WordingPattern(_MARGIN_WORD, is_whole_clause=True),
-        normalise=normalise_margin_status,
-    )
-    yield from sorted(
-        reader(field, report, is_second_pass),
-        key=lambda reading: (normalise_margin_status(reading.text) or "")[:1].isdigit(),
-    )
 
 
 class _WordingPattern(NamedTuple):
@@ -225,8 +234,7 @@ def _read_histology(
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
-    diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
-    lines = list(report.finding_lines) if is_second_pass else diagnosis_lines
+    lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
         reading
@@ -248,7 +256,12 @@ def _read_histology(
 
 def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:
     for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
-        if find_omitted_context(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
+        if compile_lexicon_pattern("histology", "compared").search(line.page.text, line.start, match.start()):
+            continue
+        context = find_omitted_context(line.page.text, *match.span())
+        # A diagnosis in somebody's opinion may contradict the report's.
+        is_stated = context is None or context.kind is DifferenceKind.MODAL
+        if is_stated and not re.match(r"(?i)metasta", match.group()):
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -269,15 +282,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
 def _read_measurements(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    reader = (
-        read_all_sizes
-        if field.many
-        else _make_wording_reader(
-            _WordingPattern(_GREATEST_DIMENSION),
-            _WordingPattern(_MASS_SIZE),
-            normalise=lambda text: text if SIZE_WITH_UNIT.search(text) else None,
-        )
-    )
+    reader = read_all_sizes if field.many else make_passage_reader(find_tumor_size_spans)
     yield from reader(field, report, is_second_pass)
 
 
@@ -371,13 +376,9 @@ _READERS_BY_NAME: Mapping[str, FieldReader] = {
     "whole_text": _read_whole_text,
 }
 _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
-    "grade": _make_wording_reader(
-        _WordingPattern(_GRADE), _WordingPattern(_DIFFERENTIATION), normalise=normalise_grade
-    ),
-    "margin": _read_margins,
-    "stage": _make_wording_reader(
-        _WordingPattern(_PTNM_STAGE), _WordingPattern(_STAGE_GROUP), normalise=normalise_stage
-    ),
+    "grade": make_passage_reader(find_grade_spans),
+    "margin": make_passage_reader(find_margin_spans),
+    "stage": read_stages,
     "measurement": _read_measurements,
     "msi": _make_wording_reader(
         _WordingPattern(_MSI_STATUS), _WordingPattern(_MSI_WORD, is_whole_clause=True), normalise=normalise_msi
