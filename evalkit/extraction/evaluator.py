@@ -35,7 +35,7 @@ from evalkit.extraction.clinical.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.clinical.labelled_values import LIKELY_CONFIDENCE, SURE_CONFIDENCE, LocatedClinicalValue
+from evalkit.extraction.clinical.labelled_values import LIKELY_CONFIDENCE, LocatedClinicalValue
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
@@ -395,15 +395,13 @@ def _find_contradicting_value(
         is_conflict = _is_different_text
     if is_conflict is None:
         return None
-    # Reports explain at length which statuses exist; the patient's own status is next to the label.
-    min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     item = field_name.partition(".")[2].lower()
     for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
         normal_value = field.normalise(reading.text)
         is_same_item = reading.item.lower() == item
         if (
             is_same_item
-            and reading.confidence >= min_confidence
+            and reading.confidence >= LIKELY_CONFIDENCE
             and normal_value
             and is_conflict(normal_value, value.value or "")
         ):

@@ -8,42 +8,36 @@ value is a place on a page; whether the value is true is not checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
 from evalkit.extraction.clinical.labelled_values import (
+    DATE_PATTERN,
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SENTENCE_END,
-    SIZE_WITH_UNIT,
     SPECIMEN_BEFORE,
     SURE_CONFIDENCE,
     FieldReader,
     LocatedClinicalValue,
     compile_lexicon_pattern,
-    find_formatted_span,
     find_labelled_text,
     read_labelled_values,
 )
-from evalkit.extraction.clinical.named_values import (
-    read_all_sizes,
-    read_genes,
-    read_lab_results,
-    read_markers,
-    read_variants,
-)
+from evalkit.extraction.clinical.lesion_sizes import read_all_sizes
+from evalkit.extraction.clinical.named_values import read_lab_results, read_markers
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
+from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.clinical_formats import (
     normalise_grade,
     normalise_margin_status,
-    normalise_msi,
     normalise_stage,
-    normalise_tmb,
 )
 from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.formats import SIZE_PATTERN
 from evalkit.grounding.omitted_context import find_omitted_context
 
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
@@ -65,8 +59,12 @@ _GREATEST_DIMENSION = re.compile(
     r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
 )
 _STAGE_GROUP = re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b")
-_MSI_STATUS = re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b")
-_MSI_WORD = re.compile(r"(?i)\bmicrosatellite\b|(?-i:\bMSI\b)")
+_MSI_STATUS = re.compile(
+    r"(?i)\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
+    r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
+)
+_MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\n\t]{0,200}")
+_REPAIR_DEFECT = re.compile(r"\bdMMR\b|(?i:\bmismatch repair[- ]defici\w+)")
 _PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
 _TMB_WITH_NAME = re.compile(
     rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
@@ -75,7 +73,6 @@ _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGA
 _MASS_SIZE = re.compile(
     r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
 )
-_BIRTH_WORD = re.compile(r"(?i)\b(?:birth|dob|born)\b")
 
 
 def find_field_values(
@@ -275,10 +272,46 @@ def _read_measurements(
         else _make_wording_reader(
             _WordingPattern(_GREATEST_DIMENSION),
             _WordingPattern(_MASS_SIZE),
-            normalise=lambda text: text if SIZE_WITH_UNIT.search(text) else None,
+            normalise=lambda text: text if SIZE_PATTERN.search(text) else None,
         )
     )
     yield from reader(field, report, is_second_pass)
+
+
+def _make_biomarker_reader(pattern: re.Pattern[str], second_pattern: re.Pattern[str]) -> FieldReader:
+    """Build a reader of a biomarker at its labels, then by a pattern.
+
+    The value is the pattern's group ``size``, or the match. The second pass also uses ``second_pattern``, and sentences
+    about medicine in general.
+    """
+
+    def read_biomarker(
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
+    ) -> Iterator[LocatedClinicalValue]:
+        yield from read_labelled_values(field, report, is_second_pass)
+        confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+        for line in report.finding_lines:
+            for match in (second_pattern if is_second_pass else pattern).finditer(line.page.text, line.start, line.end):
+                span = match.span("size" if "size" in match.re.groupindex else 0)
+                if field.normalise(line.page.text[slice(*span)]) is not None and is_own_finding(
+                    line.page, *span, include_general=is_second_pass
+                ):
+                    yield LocatedClinicalValue(line.page, *span, confidence)
+
+    return read_biomarker
+
+
+_read_msi_status = _make_biomarker_reader(_MSI_STATUS, _MSI_CLAUSE)
+
+
+def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read the microsatellite status; a defect of mismatch repair only if it contradicts one."""
+    readings = list(_read_msi_status(field, report, is_second_pass))
+    yield from readings
+    for line in report.finding_lines if readings else ():
+        for match in _REPAIR_DEFECT.finditer(line.page.text, line.start, line.end):
+            if is_own_finding(line.page, *match.span()):
+                yield LocatedClinicalValue(line.page, *match.span(), LIKELY_CONFIDENCE)
 
 
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
@@ -307,52 +340,85 @@ def _read_whole_text(
 def _read_institution(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read the institution's name at a label, then in the letterhead.
+    """Read the institution that wrote the report.
 
-    The second pass searches all lines.
+    The performing laboratory comes first, then the letterhead, then other labels, which may name the sender. The second
+    pass searches all lines.
     """
+    yield from _read_labelled_institutions(field.labels, field, report)
+    for line in (*(report.body_lines if is_second_pass else report.body_lines[:5]), *report.furniture_lines):
+        if line.group not in ("history", "method"):
+            yield from _find_institution_names(line)
+    yield from _read_labelled_institutions(field.more_labels, field, report)
+
+
+def _read_labelled_institutions(
+    labels: Sequence[str], field: TemplateField, report: ClinicalReport
+) -> Iterator[LocatedClinicalValue]:
     excluded_pattern = compile_lexicon_pattern("institution", "never")
-    for line, start, end in find_labelled_text(field, report, False):
-        if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
+    for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
+        if line.page.text[line.start : start].strip(" :-•\t").lower() not in labels and line.kind != "row":
             continue  # not a label, but the same word within a sentence
         words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
-    institution_pattern = compile_lexicon_pattern("institution", "words")
-    for line in (*(report.body_lines if is_second_pass else report.body_lines[:4]), *report.furniture_lines):
-        text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
+
+
+def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
+    """Find names of institutions in a line of a letterhead, without title and address."""
+    for match in re.finditer(r"[^\s|\t](?:(?!\s[-–|]\s|\s{3}|[|\t]).)*", line.text):
+        name = match.group().strip()
         if (
-            line.kind != "row"
-            and 4 <= len(text) <= 70
-            and institution_pattern.search(text)
-            and not excluded_pattern.search(text)
-            and not text.endswith(".")
+            4 <= len(name) <= 70
+            and not name.endswith(".")
+            and compile_lexicon_pattern("institution", "words").search(name)
+            and not compile_lexicon_pattern("institution", "never").search(name)
         ):
-            position = line.start + line.text.index(text)
-            yield LocatedClinicalValue(line.page, position, position + len(text), LIKELY_CONFIDENCE)
+            position = line.start + match.start()
+            yield LocatedClinicalValue(line.page, position, position + len(name), LIKELY_CONFIDENCE)
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read dates at labels, sorted by the order of the field's labels."""
+    """Read dates with a label of the field, sorted by the order of the labels.
+
+    A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by".
+    """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
-    for line, start, end in find_labelled_text(field, report, is_second_pass):
-        candidate = find_formatted_span(field, line.page, start, min(end, start + 40))
-        if candidate and not _BIRTH_WORD.search(line.page.text, max(candidate[0] - 40, line.start), candidate[0]):
-            text_before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
-            rank = next(
-                (label_rank for label_rank, label in enumerate(labels) if text_before.endswith(label)), len(labels)
-            )
-            ranked_readings.append(
-                (
-                    rank,
-                    LocatedClinicalValue(
-                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
-                    ),
-                )
-            )
-    yield from (candidate for _, candidate in sorted(ranked_readings, key=lambda pair: pair[0]))
+    for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
+        label_start = line.start
+        for match in DATE_PATTERN.finditer(line.page.text, line.start, line.end):
+            label = _LABEL_BREAK.split(line.page.text[max(label_start, match.start() - 80) : match.start()])[-1]
+            cell = next((cell for cell in line.cells if cell.start <= match.start() < cell.end), None)
+            label = (label if re.search(r"\w", label) else cell.column_header if cell else "").strip(" :.-–()").lower()
+            label = label.replace("/time", "").replace(" and time", "")
+            rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
+            if rank is not None and field.normalise(match.group()):
+                confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
+                ranked_readings.append((rank, LocatedClinicalValue(line.page, *match.span(), confidence)))
+            label_start = match.end()
+    yield from (reading for _, reading in sorted(ranked_readings, key=lambda pair: pair[0]))
+
+
+#: What ends the text before a label: another column, or a number.
+_LABEL_BREAK = re.compile(r"\s{2,}(?=\w)|(?<=\d)\s+(?=[A-Za-z])|[|\t;]")
+_OTHER_DATE = re.compile(
+    r"\b(?:birth|collect\w*|receiv\w*|order\w*|print\w*|specimen|sample|accession|procedure|surgery|prior|previous|expir\w*|service|admission|discharge|visit|draw\w*) date$"
+)
+
+
+def _is_date_label(text: str, label: str) -> bool:
+    """Return True if a text is the label, or the label with words behind it or another label's value before it.
+
+    >>> [_is_date_label(text, "reported") for text in ("reported", "reported by a. venkat, md on", "previously reported")]
+    [True, True, False]
+    >>> [_is_date_label(text, "date") for text in ("name: lee, jo date", "name: lee, jo collection date", "date seen")]
+    [True, False, False]
+    """
+    if text == label or (text.startswith(f"{label} ") and (" " in label or label.endswith("ed"))):
+        return True
+    return ":" in text and text.endswith(f" {label}") and not (label == "date" and _OTHER_DATE.search(text))
 
 
 def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:
@@ -379,12 +445,8 @@ _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
         _WordingPattern(_PTNM_STAGE), _WordingPattern(_STAGE_GROUP), normalise=normalise_stage
     ),
     "measurement": _read_measurements,
-    "msi": _make_wording_reader(
-        _WordingPattern(_MSI_STATUS), _WordingPattern(_MSI_WORD, is_whole_clause=True), normalise=normalise_msi
-    ),
-    "tmb": _make_wording_reader(
-        _WordingPattern(_TMB_WITH_NAME), _WordingPattern(_TMB_WITHOUT_NAME), normalise=normalise_tmb
-    ),
+    "msi": _read_msi,
+    "tmb": _make_biomarker_reader(_TMB_WITH_NAME, _TMB_WITHOUT_NAME),
     "marker": read_markers,
     "variant": read_variants,
     "gene": read_genes,
