@@ -247,12 +247,17 @@ def _normalise_date(text: str) -> str | None:
 
     >>> {_normalise_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")}
     {'2025-02-01'}
+    >>> _normalise_date("27/03/2025")
+    '2025-03-27'
     >>> {_normalise_date(text) for text in ("2025-02-30", "13/13/2025", "2025", "Febr 1, 2025", "soon")}
     {None}
     """
     for date_pattern in (_ISO_DATE, _AMERICAN_DATE, _MONTH_FIRST_DATE, _DAY_FIRST_DATE):
         if match := date_pattern.fullmatch(text):
-            return _to_iso_date(match["y"], match["m"], match["d"])
+            iso_date = _to_iso_date(match["y"], match["m"], match["d"])
+            # 27/03/2024 has the day first.
+            is_day_first = iso_date is None and date_pattern is _AMERICAN_DATE
+            return _to_iso_date(match["y"], match["d"], match["m"]) if is_day_first else iso_date
     return None
 
 

@@ -319,14 +319,20 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: 
         for section in report.sections:
             if section.name == label:
                 (page, start, end), *further_spans = section.spans
-                if page.text[start:end].strip():
+                text = page.text[start:end].strip()
+                is_sure = label in field.labels and not _UNFINISHED_SECTION.fullmatch(text)
+                if text:
                     yield LocatedClinicalValue(
                         page,
                         start,
                         end,
-                        SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
+                        SURE_CONFIDENCE if is_sure else GUESSED_CONFIDENCE,
                         continued_spans=tuple(further_spans),
                     )
+
+
+#: A section that announces its text.
+_UNFINISHED_SECTION = re.compile(r"(?i).{0,60}\b(?:pending|preliminary|to follow|not available)\b.{0,60}")
 
 
 def _read_whole_text(
@@ -380,32 +386,44 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read dates with a label of the field, sorted by the order of the labels.
+    """Read dates with a label of the field, sorted by the order of the labels; last, a date of the letterhead.
 
-    A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by".
+    A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by". A
+    date whose day and month cannot be told apart is left out if other dates of the report have the day first.
     """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
+    is_day_first = any(_DAY_FIRST.search(page.text) for page in report.pages)
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
     for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
         label_start = line.start
         for match in DATE_PATTERN.finditer(line.page.text, line.start, line.end):
-            label = _LABEL_BREAK.split(line.page.text[max(label_start, match.start() - 80) : match.start()])[-1]
-            cell = next((cell for cell in line.cells if cell.start <= match.start() < cell.end), None)
-            label = (label if re.search(r"\w", label) else cell.column_header if cell else "").strip(" :.-–()").lower()
-            label = label.replace("/time", "").replace(" and time", "")
+            label = _find_date_label(line, label_start, match.start())
+            label_start = match.end()
             rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
-            if rank is not None and field.normalise(match.group()):
+            if rank is None and line in report.body_lines[:8] and not _OTHER_DATE_WORD.search(f"{label} "):
+                rank = len(labels)
+            is_unclear = is_day_first and _EITHER_ORDER.fullmatch(match.group())
+            if rank is not None and field.normalise(match.group()) and not is_unclear:
                 confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
                 ranked_readings.append((rank, LocatedClinicalValue(line.page, *match.span(), confidence)))
-            label_start = match.end()
     yield from (reading for _, reading in sorted(ranked_readings, key=lambda pair: pair[0]))
+
+
+def _find_date_label(line: ReportLine, start: int, end: int) -> str:
+    """Return the text before a date in small letters, or its column's header."""
+    text = _LABEL_BREAK.split(line.page.text[max(start, end - 80) : end])[-1]
+    if not re.search(r"\w", text):
+        text = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
+    return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
 
 
 #: What ends the text before a label: another column, or a number.
 _LABEL_BREAK = re.compile(r"\s{2,}(?=\w)|(?<=\d)\s+(?=[A-Za-z])|[|\t;]")
-_OTHER_DATE = re.compile(
-    r"\b(?:birth|collect\w*|receiv\w*|order\w*|print\w*|specimen|sample|accession|procedure|surgery|prior|previous|expir\w*|service|admission|discharge|visit|draw\w*) date$"
+_OTHER_DATE_WORD = re.compile(
+    r"\b(?:birth|born|dob|collect\w*|receiv\w*|taken|order\w*|print\w*|specimen|sample|biops\w*|accession\w*|procedure|surgery|prior|previous\w*|expir\w*|service|admi\w+|discharge\w*|visit|draw\w*|since|until|on|of|from) (?:date)?$|[:.]"
 )
+_DAY_FIRST = re.compile(r"(?<![\d/.-])(?:1[3-9]|2\d|3[01])[/.-]\d{1,2}[/.-]\d{4}")
+_EITHER_ORDER = re.compile(r"(?P<first>0?[1-9]|1[0-2])[/.-](?!(?P=first)\b)(?:0?[1-9]|1[0-2])[/.-]\d{2,4}")
 
 
 def _is_date_label(text: str, label: str) -> bool:
@@ -418,7 +436,7 @@ def _is_date_label(text: str, label: str) -> bool:
     """
     if text == label or (text.startswith(f"{label} ") and (" " in label or label.endswith("ed"))):
         return True
-    return ":" in text and text.endswith(f" {label}") and not (label == "date" and _OTHER_DATE.search(text))
+    return ":" in text and text.endswith(f" {label}") and not _OTHER_DATE_WORD.search(text.rpartition(":")[2])
 
 
 def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:

@@ -155,6 +155,20 @@ def _compile_heading_pattern() -> re.Pattern[str]:
 
 
 @cache
+def _compile_capital_heading_pattern() -> re.Pattern[str]:
+    """Compile the pattern of a line in capitals with a main heading among other words."""
+    main_names = "|".join(name.upper() for name in load_clinical_lexicon()["sections"]["inside"])
+    return re.compile(
+        rf"^\W*(?:[A-Z/-]+ ){{0,2}}(?P<name>{main_names})(?:\s*(?:/|AND|&)\s*[A-Z ]{{3,25}})?\s*[:.]?\s*$"
+    )
+
+
+def _match_heading(text: str) -> re.Match[str] | None:
+    """Match a line that is only a heading."""
+    return _compile_heading_pattern().match(text) or _compile_capital_heading_pattern().match(text)
+
+
+@cache
 def _compile_leading_heading_pattern() -> re.Pattern[str]:
     """Compile the pattern of a known heading at the beginning of a line of text."""
     return re.compile(
@@ -219,7 +233,7 @@ class _SectionTracker:
                 yield from self._split_paragraph(page, start + first, start + last)
 
     def _track_heading(self, text: str) -> None:
-        if heading_match := _compile_heading_pattern().match(text):
+        if heading_match := _match_heading(text):
             self._enter_section(heading_match["name"])
         elif self._group in ("history", "method"):  # an unknown heading ends the section
             self._section, self._group = "", ""
@@ -230,7 +244,7 @@ class _SectionTracker:
 
     def _split_paragraph(self, page: Page, start: int, end: int) -> Iterator[ReportLine]:
         text = page.text[start:end]
-        if heading_match := _compile_heading_pattern().match(text):
+        if heading_match := _match_heading(text):
             self._enter_section(heading_match["name"])
             yield self._build_line(page, start, end, "heading")
             return
@@ -277,7 +291,7 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
 
 def _list_cuts_around_heading(start: int, printed_line: str) -> tuple[int, ...]:
     """Return where a heading begins, and where it ends if it is the whole line."""
-    if _compile_heading_pattern().match(printed_line):
+    if _match_heading(printed_line):
         return start, start + len(printed_line)
     return (start,) if _compile_leading_heading_pattern().match(printed_line) else ()
 

@@ -191,7 +191,7 @@ def _iter_text_runs(lines: Sequence[ReportLine]) -> Iterator[tuple[Page, int, in
             run
             and not is_row
             and line.page is run[0]
-            and line.start - run[2] == 1
+            and line.start - run[2] <= 1
             and line.end - run[1] < _MAX_RUN_LENGTH
         ):
             run = (*run[:2], line.end)
