@@ -14,11 +14,18 @@ from importlib.resources import files
 _ROMAN_GRADES = {"i": "1", "ii": "2", "iii": "3"}
 _GRADE_PREFIX = re.compile(
     r"(?i)^(?:(?:modified|combined|overall|tumou?r|histologic(?:al)?|nottingham|bloom[- ]richardson|scarff|elston|ellis|"
-    r"figo|who|sbr|fnclcc|nuclear|edmondson|fuhrman|isup|final|the)[\s,/-]*)*(?:(?:grades?|score|g)(?![a-z])[\s:=.-]*)*"
+    r"figo|who|sbr|fnclcc|nuclear|edmondson|fuhrman|isup|final|the)[\s,/-]*)*(?:(?:grades?|score|g)(?![a-z])[\s:=.-]*(?:(?:is|of|reads|was|now|be|read|to|should|changed|corrected|revised|upgraded|downgraded|from\s+[1-3])\s+)*)*"
 )
 _GRADE = re.compile(
     r"(?i)(?P<number>[123]|i{1,3})(?!\w)(?:\s*(?:of|/|out of)\s*3(?!\d))?|(?P<word>well|moderate(?:ly)?|poorly|poor)\b"
+    r"(?:[\s-]+to[\s-]+(?P<second_word>moderately|poorly)\b)?"
 )
+_GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,20}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
+_GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,3}(?P<group>[1-5])\b")
+_NOTTINGHAM_SCORE = re.compile(
+    r"(?P<tubules>[1-3])\s*\+\s*(?P<nuclei>[1-3])\s*\+\s*(?P<mitoses>[1-3])|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
+)
+_FOURTH_GRADE = re.compile(r"(?i)\bgrade[:\s]+(?:4|iv)\b")
 _DIFFERENTIATION_WORDS = {
     "well": "well",
     "moderate": "moderately",
@@ -28,19 +35,39 @@ _DIFFERENTIATION_WORDS = {
 }
 
 _MARGIN_FREE = re.compile(
-    r"(?i)\b(?:negative|uninvolved|not involved|clear|free|unremarkable|tumou?r-free|no (?:residual )?(?:tumou?r|carcinoma|"
-    r"malignancy|neoplasm)|r0)\b"
+    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|completely excised|complete excision|r0|"
+    r"no (?:residual )?(?:tumou?r|carcinoma|malignancy|neoplasm))\b"
 )
 _MARGIN_INVOLVED = re.compile(
-    r"(?i)(?<!not )\b(?:positive|involve[sd]?|involving|present at|transected|extends? to|r1|r2)\b(?! by)|\binvolved by\b"
+    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transected|r1|r2|incompletely excised|incomplete excision|not (?:free|clear|negative)|"
+    r"(?:extend|reach|abut|touch)(?:s|es|ing)?\s+(?:(?!within\b)\w+\s+){0,2}?(?:(?:to|into|the)\s+(?!within\b)|ink)|tumou?r (?:on|at) ink|ink on|"
+    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,3}(?:margins?|ink|edge)|"
+    r"present at)\b"
+)
+_MARGIN_NEGATION_BEFORE = re.compile(
+    r"(?i)\b(?:no|not|non|without|neither|nor|never|free of|negative for|absence of|clear of|uninvolved|does not|do not|did not)\b-?"
+    r"(?: (?:\w+ ){0,2}margins?\b)?(?:(?!\b(?:but|however|except|although|margins?)\b)[^.;:]){0,60}$"
+)
+_MARGIN_NEGATION_AFTER = re.compile(
+    r"(?i)^[^.;,]{0,40}?[:=\t]\s*(?:none|no|absent|not (?:identified|seen|present|applicable)|negative|nil|0)\b|^(?:\s+\w+){0,3}\s+(?:is|are|was|were)?\s*not (?:identified|seen|present)"
+)
+_MARGIN_UNCERTAIN = re.compile(
+    r"(?i)\bcannot be (?:\w+ )?(?:excluded|assessed|evaluated|determined|ruled out)|\bindeterminate\b|\bequivocal\b|\bnot (?:assessable|evaluable)\b|"
+    r"\bdifficult to (?:assess|evaluate)|\bsuspicious\b"
 )
 _MARGIN_CLOSE = re.compile(r"(?i)\bclose(?!st)\b|\bnarrow\b")
+#: The end of a line without a full stop, where the next line begins a sentence.
+_JOINED_LINES = re.compile(r"(?<=[a-z)]) (?=[A-Z][a-z]+ [a-z])")
+#: In a sentence about margins: an earlier state in brackets, and statements about lymph nodes, vessels or stains.
+_NO_MARGIN = re.compile(
+    r"(?i)\((?:previous|original|former|initial)[^)]*\)|\b(?:(?:(?!margin)\w+ ){0,2}(?:lymph )?nodes?|lymphovascular|vascular|perineural|ER|PR|HER2|pleura|capsule)\b(?:(?!margin)[^.;,\t]){0,80}"
+)
 _MARGIN_DISTANCE = re.compile(r"(?i)(?P<sign>[<>≤≥]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>mm|cm)\b")
 
 _POLARITY = re.compile(
-    r"(?i)\b(?P<no>negative|non-?reactive|not (?:expressed|detected|amplified|seen)|absent|no (?:expression|staining)|lost?|loss)\b"
+    r"(?i)\b(?P<no>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|no (?:expression|staining)|lost?|loss)\b"
     r"|\b(?P<maybe>equivocal|indeterminate)\b"
-    r"|\b(?P<yes>positive|reactive|expressed|intact|retained|preserved|overexpressed|amplified|detected)\b"
+    r"|\b(?P<yes>positive|reactive|expressed|intact|retained|preserved|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
 )
 _PERCENT = re.compile(
     r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)",
@@ -113,7 +140,7 @@ _REFERENCE_RANGE = re.compile(
 _LAB_UNIT = re.compile(
     r"(?<![A-Za-z/])(?:(?:x\s*)?10\s*(?:\^|\*{1,2}|E)?\s*[\d³⁶⁹]{1,2}\s*/\s*[µμumnd]?L|(?:thousand|million|cells?|k|m|th|mil)\s*/\s*(?:[µμu]l|mcl|mm3|cumm)|"
     r"(?:[mµμunpfk]?g|mcg|[mµμnpu]?mol|[mµμuk]?IU|[mk]?U|AU|mEq|mOsm|cells|copies|ng|pg)\s*/\s*(?:d?L|m?L|[µμu]L|kg|g|m?mol|h|hr|24\s?h)|mL/min(?:/1\.73\s*m2)?|"
-    r"/\s?(?:HPF|LPF|[µμu]L)|mm/h(?:r|our)?|mmHg|fL|pg|%|ratio|seconds?|sec|g%)(?![\w])",
+    r"/\s?(?:HPF|LPF|[µμu]L)|mm/h(?:r|our)?|mmHg|fL|pg|%|ratio|seconds?|sec|s|g%)(?![\w])",
     re.I,
 )
 _RANGE_AND_UNIT = re.sub(r"\?P<\w+>", "?:", rf"(?:{_REFERENCE_RANGE.pattern[4:]})\s*(?:{_LAB_UNIT.pattern})?")
@@ -149,13 +176,26 @@ def normalise_grade(text: str) -> str | None:
     ('poorly differentiated', 'well differentiated', 'moderately differentiated')
     >>> normalise_grade("High"), normalise_grade("4"), normalise_grade("wellness"), normalise_grade("12"), normalise_grade("")
     (None, None, None, None, None)
+    >>> normalise_grade("Gleason score 3 + 4 = 7"), normalise_grade("Grade Group 2"), normalise_grade("WHO/ISUP grade 4")
+    ('Gleason 3+4=7', 'Grade Group 2', 'grade 4')
+    >>> normalise_grade("Nottingham score 8/9"), normalise_grade("3+2+2 = 7"), normalise_grade("moderately to poorly differentiated")
+    ('3', '2', 'moderately to poorly differentiated')
     """
-    match = _GRADE.match(strip_grading_system(text))
+    if gleason := _GLEASON_SCORE.search(text):
+        return f"Gleason {gleason['first']}+{gleason['second']}={int(gleason['first']) + int(gleason['second'])}"
+    if group := _GRADE_GROUP.search(text):
+        return f"Grade Group {group['group']}"
+    plain = strip_grading_system(text)
+    match, score = _GRADE.match(plain), _NOTTINGHAM_SCORE.search(plain)
+    if score and (not match or score.start() == 0):
+        points = int(score["total"] or sum(int(score[part]) for part in ("tubules", "nuclei", "mitoses")))
+        return "1" if points < 6 else "2" if points < 8 else "3"
     if not match:
-        return None
+        return "grade 4" if _FOURTH_GRADE.search(text) else None
     if match["number"]:
         return _ROMAN_GRADES.get(match["number"].lower(), match["number"])
-    return f"{_DIFFERENTIATION_WORDS[match['word'].lower()]} differentiated"
+    second_word = f" to {match['second_word'].lower()}" if match["second_word"] else ""
+    return f"{_DIFFERENTIATION_WORDS[match['word'].lower()]}{second_word} differentiated"
 
 
 def normalise_margin_status(text: str) -> str | None:
@@ -165,14 +205,41 @@ def normalise_margin_status(text: str) -> str | None:
     ('negative', 'negative, 1.6 cm')
     >>> normalise_margin_status("involved by invasive carcinoma"), normalise_margin_status("close (< 1 mm)"), normalise_margin_status("Anterior, 4 mm"), normalise_margin_status("margins inked")
     ('positive', 'close, <1 mm', '4 mm', None)
+    >>> normalise_margin_status("negative except the deep margin, which is positive"), normalise_margin_status("No carcinoma at the margin")
+    ('positive', 'negative')
+    >>> normalise_margin_status("involvement cannot be excluded"), normalise_margin_status("Positive margins: none"), normalise_margin_status("0 mm")
+    ('indeterminate', 'negative', 'positive, 0 mm')
     """
     distance = _MARGIN_DISTANCE.search(text)
     distance_text = (
         f"{(distance['sign'] or '').strip()}{distance['size']} {distance['unit'].lower()}" if distance else None
     )
-    states = ((_MARGIN_CLOSE, "close"), (_MARGIN_FREE, "negative"), (_MARGIN_INVOLVED, "positive"))
-    state = next((name for pattern, name in states if pattern.search(text)), None)
+    state = _find_margin_state(text) or ("positive" if distance and not float(distance["size"]) else None)
     return ", ".join(filter(None, (state, distance_text))) or None
+
+
+def _find_margin_state(text: str) -> str | None:
+    """Find the gravest state of the margins in a text: positive, indeterminate, close or negative."""
+    states = {
+        _find_sentence_margin_state(sentence) for sentence in _JOINED_LINES.split(_NO_MARGIN.sub("", text) or text)
+    }
+    return next((state for state in ("positive", "indeterminate", "close", "negative") if state in states), None)
+
+
+def _find_sentence_margin_state(text: str) -> str | None:
+    involved = list(_MARGIN_INVOLVED.finditer(text))
+    is_uncertain = _MARGIN_UNCERTAIN.search(text) is not None and "distance" not in text.lower()
+    affirmed = [
+        match
+        for match in involved
+        if not _MARGIN_NEGATION_BEFORE.search(text[: match.start()])
+        and not _MARGIN_NEGATION_AFTER.search(text[match.end() :])
+    ]
+    if affirmed or is_uncertain:
+        return "indeterminate" if is_uncertain else "positive"
+    if _MARGIN_CLOSE.search(text):
+        return "close"
+    return "negative" if involved or _MARGIN_FREE.search(text) else None
 
 
 def normalise_marker_result(text: str) -> str | None:
@@ -188,7 +255,9 @@ def normalise_marker_result(text: str) -> str | None:
     polarity = _POLARITY.search(text)
     score, percent = _STAIN_SCORE.search(text), _PERCENT.search(text)
     polarity_word = (
-        {"no": "negative", "maybe": "equivocal", "yes": "positive"}[polarity.lastgroup or ""] if polarity else None
+        {"no": "negative", "maybe": "equivocal", "yes": "positive", "sign": "positive"}[polarity.lastgroup or ""]
+        if polarity
+        else None
     )
     share = None
     if percent:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from statistics import median
 from typing import Self
 
@@ -25,7 +23,6 @@ from evalkit.extraction.clinical.clinical_attempt import (
     list_missing_items,
     split_pages_by_size,
 )
-from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
 from evalkit.extraction.clinical.clinical_rules import (
     ACCURACY_RULES,
     CONSISTENCY_RULES,
@@ -35,10 +32,9 @@ from evalkit.extraction.clinical.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.clinical.labelled_values import LIKELY_CONFIDENCE, LocatedClinicalValue
-from evalkit.extraction.clinical.report_structure import ClinicalReport
+from evalkit.extraction.clinical.labelled_values import LocatedClinicalValue
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
-from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
@@ -81,7 +77,7 @@ class FieldScore:
 
     field: str
     present: bool
-    """True if the field has a value that appears on the page."""
+    """True if the field has a value that appears on the page, also an ambiguous value."""
     score: float
     issues: tuple[str, ...] = ()
 
@@ -143,8 +139,9 @@ def score_completeness(
         issues = (
             (f"{', '.join(missing_items[:MAX_NAMED_ITEMS])} of {field.name} not extracted",) if missing_items else ()
         )
+        is_stated = any(get_base_field_name(name) == field.name and value.value for name, value in fields.items())
         scores.append(
-            FieldScore(field.name, held_count > 0, share if held_count else MISSING_FIELD_SCORES[field.need], issues)
+            FieldScore(field.name, is_stated, share if held_count else MISSING_FIELD_SCORES[field.need], issues)
         )
         total += NEED_WEIGHTS[field.need]
         earned += NEED_WEIGHTS[field.need] * share
@@ -181,15 +178,12 @@ def score_accuracy(
     fields: FieldValues,
     grounding_issues: Sequence[Issue],
     judgements: Sequence[AccuracyJudgement] = (),
-    contradictions: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """Return accuracy, the mean score of all extracted values, and each value's score.
 
-    A value that is not on the page scores 0, a doubtful or contradicted value 0.5, and a value that breaks a rule of
+    A value that is not on the page scores 0, a doubtful value 0.5, and a value that breaks a rule of
     ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
     values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
-
-    ``contradictions``: by value name, a sentence about another value in the report that contradicts it.
     """
     scores: dict[str, FieldScore] = {}
     for name, value in fields.items():
@@ -198,14 +192,11 @@ def score_accuracy(
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
         elif value.status is FieldStatus.AMBIGUOUS:
-            scores[name] = FieldScore(name, False, 0.5, ("The source is unclear here",))
+            scores[name] = FieldScore(name, False, 0.5, (_describe_ambiguity(value),))
     for issue in grounding_issues:
         issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
-    contradiction_scores = {
-        name: FieldScore(name, True, CRITICAL_SCORE, (sentence,)) for name, sentence in (contradictions or {}).items()
-    }
-    for name, lower_score in [*contradiction_scores.items(), *_take_median_judgements(judgements).items()]:
+    for name, lower_score in _take_median_judgements(judgements).items():
         known_score = scores.get(name)
         if known_score and lower_score.score < known_score.score:
             scores[name] = replace(
@@ -220,6 +211,19 @@ def score_accuracy(
         required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
         return float(bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
+
+
+def _describe_ambiguity(value: FieldValue) -> str:
+    """Return a sentence that names the places of an ambiguous value."""
+    if not value.places:
+        return "The source is unclear here"
+    places = dict.fromkeys(
+        f'"{shorten_quote(place.value)}" on page {place.page}' for place in value.places if place.value != value.value
+    )
+    return (
+        f'Extracted "{shorten_quote(value.value)}" from page {value.page}, but the source also says '
+        f"{', '.join(places)}: which is right?"
+    )
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
@@ -371,67 +375,6 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self.asked_values)})
 
 
-def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
-    """Find extracted values that another value in the report contradicts.
-
-    The result maps the value's name to a sentence that quotes both values.
-    """
-    contradictions: dict[str, str] = {}
-    for name, value in attempt.fields.items():
-        field = attempt.template.get_field(get_base_field_name(name))
-        if field and value.is_found and (other_value := _find_contradicting_value(field, name, value, attempt.report)):
-            contradictions[name] = (
-                f'Extracted "{shorten_quote(value.value)}" but the source also says "{shorten_quote(other_value)}"'
-            )
-    return contradictions
-
-
-def _find_contradicting_value(
-    field: TemplateField, field_name: str, value: FieldValue, report: ClinicalReport
-) -> str | None:
-    """Return a value of the offline reader that contradicts this value, or None."""
-    is_conflict = _CONFLICT_TESTS.get(field.format)
-    if field.reader == "section" and field.need is FieldNeed.REQUIRED:
-        is_conflict = _is_different_text
-    if is_conflict is None:
-        return None
-    item = field_name.partition(".")[2].lower()
-    for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
-        normal_value = field.normalise(reading.text)
-        is_same_item = reading.item.lower() == item
-        if (
-            is_same_item
-            and reading.confidence >= LIKELY_CONFIDENCE
-            and normal_value
-            and is_conflict(normal_value, value.value or "")
-        ):
-            return normal_value
-    return None
-
-
-def _is_different_text(other_text: str, value: str) -> bool:
-    """Return True if neither text contains the other."""
-    return other_text not in value and value not in other_text
-
-
-def _is_opposite_result(other_value: str, value: str) -> bool:
-    """Return True for different polarities; percentages and scores are ignored."""
-    result_words = other_value.partition(",")[0], value.partition(",")[0]
-    return result_words[0] != result_words[1] and all(
-        word in ("positive", "negative", "equivocal") for word in result_words
-    )
-
-
-#: By field format, the test that returns True if two values of one field (or stain, or test) cannot both be right.
-_CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
-    "grade": operator.ne,
-    "msi": operator.ne,
-    "tmb": operator.ne,
-    "marker": _is_opposite_result,
-    "lab": operator.ne,
-}
-
-
 def _is_judged_field(template: FieldTemplate, field_name: str) -> bool:
     field = template.get_field(get_base_field_name(field_name))
     return field is not None and field.reader != "whole_text"
@@ -493,7 +436,6 @@ class ExtractionEvaluator:
             attempt.fields,
             attempt.grounding_issues,
             () if failed_answer else opinions,
-            describe_contradicted_values(attempt),
         )
         consistency, consistency_issues = score_consistency(
             attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentions.mentioned_names)

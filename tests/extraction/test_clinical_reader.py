@@ -35,6 +35,10 @@ FIRST_LOOK = [
     ("pathology", "margins", "Margins: negative (4 mm)", "negative, 4 mm"),
     ("pathology", "margins", "All margins are uninvolved.", "negative"),
     ("pathology", "margins", "Closest margin: 4 mm\nMargins: negative", "negative"),
+    ("pathology", "histology", "Sections of the breast show invasive ductal carcinoma.", "invasive ductal carcinoma"),
+    ("pathology", "grade", "The tumor is poorly differentiated.", "poorly differentiated"),
+    ("pathology", "grade", "Histologic grade\n2\nMargins", "2"),
+    ("pathology", "margins", "Tumor extends to the deep margin.", "positive"),
     ("pathology", "stage", "Pathologic stage: pT1c pN0(sn)", "pT1c pN0(sn)"),
     ("pathology", "tumorSize", "Specimen size: 18 cm\nTumor size: 2.2 X 1.8 cm.", "2.2 x 1.8 cm"),
     ("pathology", "date", "DOB: 09/05/1961\nReported: 02/07/2025 11:20", "2025-02-07"),
@@ -57,17 +61,13 @@ def test_a_first_look(kind: str, name: str, text: str, value: str) -> None:
 
 
 ANOTHER_LOOK = [
-    ("pathology", "histology", "Sections of the breast show invasive ductal carcinoma.", "invasive ductal carcinoma"),
     (
         "pathology",
         "histology",
         "Microscopic\nBenign breast tissue with apocrine change",
         "Benign breast tissue with apocrine change",
     ),
-    ("pathology", "grade", "The tumor is poorly differentiated.", "poorly differentiated"),
     ("pathology", "grade", "Differentiation: well", "well differentiated"),
-    ("pathology", "grade", "Histologic grade\n2\nMargins", "2"),
-    ("pathology", "margins", "Tumor extends to the deep margin.", "positive"),
     ("radiology", "impression", "FINDINGS: Clear.\nSUMMARY: No acute disease.", "No acute disease."),
     ("radiology", "findings", "Observations\nA nodule.\nSummary\nStable.", "A nodule."),
     ("genomics", "msiStatus", "The tumor is of high microsatellite instability.", "MSI-H"),

@@ -8,57 +8,43 @@ value is a place on a page; whether the value is true is not checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
 from evalkit.extraction.clinical.labelled_values import (
     DATE_PATTERN,
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SENTENCE_END,
-    SPECIMEN_BEFORE,
     SURE_CONFIDENCE,
     FieldReader,
     LocatedClinicalValue,
+    StatementRole,
     compile_lexicon_pattern,
     find_labelled_text,
     read_labelled_values,
 )
 from evalkit.extraction.clinical.lesion_sizes import read_all_sizes
 from evalkit.extraction.clinical.named_values import read_lab_results, read_markers
+from evalkit.extraction.clinical.pathology_values import (
+    find_grade_spans,
+    find_margin_spans,
+    find_tumor_size_spans,
+    make_passage_reader,
+    read_stages,
+)
+from evalkit.extraction.clinical.report_passages import find_statement_role
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
 from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
-from evalkit.extraction.clinical_formats import (
-    normalise_grade,
-    normalise_margin_status,
-    normalise_stage,
-)
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.formats import SIZE_PATTERN
+from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
-_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
-_GRADE = re.compile(
-    r"(?i)(?<!nuclear )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|sbr|bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:of\s+)?(?:[1-3]|i{1,3})(?:\s?(?:/|of)\s?3)?(?!\w|\.\d)"
-)
-_DIFFERENTIATION = re.compile(
-    r"(?i)\b(?:well|moderately|poorly)[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
-)
-_MARGIN_STATE = re.compile(
-    r"(?i)\b(?:all\s+)?(?:[\w-]+\s+){0,2}margins?\s+(?:of resection\s+)?(?:(?:is|are|were|was)\s+)?(?:\w+ly\s+)?(?:negative|free|clear|uninvolved|not involved|positive|involved)\b[^.;\n\t]*"
-)
-_MARGIN_WORD = re.compile(r"(?i)\bmargins?\b")
-_PTNM_STAGE = re.compile(r"\b[ycra]{0,2}pT(?:is|[0-4X][a-d]?)[^\n\t]{0,30}")
-_GREATEST_DIMENSION = re.compile(
-    r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
-)
-_STAGE_GROUP = re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b")
 _MSI_STATUS = re.compile(
     r"(?i)\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
     r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
@@ -70,9 +56,6 @@ _TMB_WITH_NAME = re.compile(
     rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
-_MASS_SIZE = re.compile(
-    r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
-)
 
 
 def find_field_values(
@@ -84,7 +67,8 @@ def find_field_values(
     """
     readings = list(islice(_drop_duplicates(list_first_pass_values(field, report)), MAX_VALUES_PER_FIELD))
     if include_second_pass:
-        further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
+        second_readings = _rank_by_role(_choose_reader(field)(field, report, True), field, report)
+        further_readings = islice(_drop_duplicates(second_readings), MAX_VALUES_PER_FIELD)
         readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
     if field.format in _NUMBERED_FORMATS and field.many:
         readings = [replace(reading, item=str(number)) for number, reading in enumerate(readings, 1)]
@@ -96,8 +80,41 @@ def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tupl
     # Cached, because every attempt and every check of a value for contradictions needs them.
     readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
     if readings is None:
-        readings = report.reading_cache[field] = tuple(_choose_reader(field)(field, report, False))
+        readings = report.reading_cache[field] = _rank_by_role(
+            _choose_reader(field)(field, report, False), field, report
+        )
     return readings
+
+
+def _rank_by_role(
+    readings: Iterable[LocatedClinicalValue], field: TemplateField, report: ClinicalReport
+) -> tuple[LocatedClinicalValue, ...]:
+    """Sort readings by role, the latest correction first; drop those that are not about this report's field."""
+    if not (field.format in _FORMATS_WITH_ROLES or field.reader == "histology") or (
+        field.format == "measurement" and field.many
+    ):
+        return tuple(readings)
+    placed_readings = (
+        replace(reading, role=find_statement_role(report, reading.page, reading.start, reading.end))
+        for reading in readings
+    )
+    stated_readings = [reading for reading in placed_readings if reading.role is not StatementRole.ASIDE]
+    roles = list(StatementRole)
+    stated_readings.sort(
+        key=lambda reading: (
+            roles.index(reading.role),
+            (-reading.page.page_num, -reading.start) if reading.role in _LATE_ROLES else (0, 0),
+            (field.normalise(reading.text) or "").startswith(_LESS_CERTAIN_STARTS.get(field.format, ())),
+        )
+    )
+    return tuple(stated_readings)
+
+
+#: Formats of values of which a report may state several, and say which counts.
+_FORMATS_WITH_ROLES = ("grade", "margin", "stage", "marker", "msi", "tmb", "measurement")
+#: By format: starts of values that other values decide: a reflex test the equivocal stain, a status the distance.
+_LESS_CERTAIN_STARTS: Mapping[str, tuple[str, ...]] = {"marker": ("equivocal",), "margin": tuple("0123456789")}
+_LATE_ROLES = (StatementRole.CORRECTED, StatementRole.ADDED)
 
 
 def _choose_reader(field: TemplateField) -> FieldReader:
@@ -138,81 +155,6 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     return None
 
 
-def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read margin statuses first, then values that are only a distance."""
-    reader = _make_wording_reader(
-        _WordingPattern(_MARGIN_STATE),
-        _WordingPattern(_MARGIN_WORD, is_whole_clause=True),
-        normalise=normalise_margin_status,
-    )
-    yield from sorted(
-        reader(field, report, is_second_pass),
-        key=lambda reading: (normalise_margin_status(reading.text) or "")[:1].isdigit(),
-    )
-
-
-class _WordingPattern(NamedTuple):
-    """A pattern of a finding; the value is its group ``size``, or else the match.
-
-    ``is_whole_clause``: the value is the clause around the match.
-    """
-
-    pattern: re.Pattern[str]
-    is_whole_clause: bool = False
-
-    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Find values in a text: start and end of each."""
-        for match in self.pattern.finditer(text):
-            start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
-            if "size" in self.pattern.groupindex and SPECIMEN_BEFORE.search(text, max(start - 50, 0), start):
-                continue
-            yield _find_clause_bounds(text, start, end) if self.is_whole_clause else (start, end)
-
-
-def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return start and end of the clause or table cell around ``start..end``."""
-    clause_start = max(
-        (
-            position + len(delimiter)
-            for delimiter in (". ", "; ", "\n", "\t")
-            if (position := text.rfind(delimiter, 0, start)) >= 0
-        ),
-        default=0,
-    )
-    end_match = _CLAUSE_END.search(text, end)
-    return clause_start, end_match.start() if end_match else len(text)
-
-
-def _make_wording_reader(
-    first_wording: _WordingPattern, *other_wordings: _WordingPattern, normalise: Callable[[str], str | None]
-) -> FieldReader:
-    """Build a reader that finds values at labels, then by patterns.
-
-    The first pass uses only ``first_wording``. ``normalise``: a text counts if this does not return None.
-    """
-
-    def read_wording(
-        field: TemplateField, report: ClinicalReport, is_second_pass: bool
-    ) -> Iterator[LocatedClinicalValue]:
-        yield from read_labelled_values(field, report, is_second_pass)
-        for wording in (first_wording, *other_wordings) if is_second_pass else (first_wording,):
-            for line in report.body_lines if is_second_pass else report.finding_lines:
-                if line.group == "history":
-                    continue
-                for start, end in wording.find_spans(line.text):
-                    text = line.text[start:end].strip(" .,;:")
-                    if text and normalise(text) is not None:
-                        position = line.start + line.text.index(text, start)
-                        yield LocatedClinicalValue(
-                            line.page,
-                            position,
-                            position + len(text),
-                            GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE,
-                        )
-
-    return read_wording
-
-
 def _read_histology(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
@@ -222,8 +164,7 @@ def _read_histology(
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
         yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
-    diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
-    lines = list(report.finding_lines) if is_second_pass else diagnosis_lines
+    lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
         reading
@@ -245,7 +186,12 @@ def _read_histology(
 
 def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:
     for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
-        if find_omitted_context(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
+        if compile_lexicon_pattern("histology", "compared").search(line.page.text, line.start, match.start()):
+            continue
+        context = find_omitted_context(line.page.text, *match.span())
+        # A diagnosis in somebody's opinion may contradict the report's.
+        is_stated = context is None or context.kind is DifferenceKind.MODAL
+        if is_stated and not re.match(r"(?i)metasta", match.group()):
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -266,15 +212,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
 def _read_measurements(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    reader = (
-        read_all_sizes
-        if field.many
-        else _make_wording_reader(
-            _WordingPattern(_GREATEST_DIMENSION),
-            _WordingPattern(_MASS_SIZE),
-            normalise=lambda text: text if SIZE_PATTERN.search(text) else None,
-        )
-    )
+    reader = read_all_sizes if field.many else make_passage_reader(find_tumor_size_spans)
     yield from reader(field, report, is_second_pass)
 
 
@@ -394,13 +332,14 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     is_day_first = any(_DAY_FIRST.search(page.text) for page in report.pages)
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
+    letterhead = [*report.body_lines[:8]]
     for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
         label_start = line.start
         for match in DATE_PATTERN.finditer(line.page.text, line.start, line.end):
             label = _find_date_label(line, label_start, match.start())
             label_start = match.end()
             rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
-            if rank is None and line in report.body_lines[:8] and not _OTHER_DATE_WORD.search(f"{label} "):
+            if rank is None and line in letterhead and not _OTHER_DATE_WORD.search(f"{label} "):
                 rank = len(labels)
             is_unclear = is_day_first and _EITHER_ORDER.fullmatch(match.group())
             if rank is not None and field.normalise(match.group()) and not is_unclear:
@@ -411,9 +350,8 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
 
 def _find_date_label(line: ReportLine, start: int, end: int) -> str:
     """Return the text before a date in small letters, or its column's header."""
-    text = _LABEL_BREAK.split(line.page.text[max(start, end - 80) : end])[-1]
-    if not re.search(r"\w", text):
-        text = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
+    header = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
+    text = header or _LABEL_BREAK.split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
     return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
 
 
@@ -455,13 +393,9 @@ _READERS_BY_NAME: Mapping[str, FieldReader] = {
     "whole_text": _read_whole_text,
 }
 _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
-    "grade": _make_wording_reader(
-        _WordingPattern(_GRADE), _WordingPattern(_DIFFERENTIATION), normalise=normalise_grade
-    ),
-    "margin": _read_margins,
-    "stage": _make_wording_reader(
-        _WordingPattern(_PTNM_STAGE), _WordingPattern(_STAGE_GROUP), normalise=normalise_stage
-    ),
+    "grade": make_passage_reader(find_grade_spans),
+    "margin": make_passage_reader(find_margin_spans),
+    "stage": read_stages,
     "measurement": _read_measurements,
     "msi": _read_msi,
     "tmb": _make_biomarker_reader(_TMB_WITH_NAME, _TMB_WITHOUT_NAME),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 
 from evalkit.documents.bundle import Page
@@ -41,6 +42,20 @@ def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) ->
     return text[first:start], text[end : end_match.start() if end_match else last]
 
 
+class StatementRole(StrEnum):
+    """What a statement says about the field of this report, the most recent first."""
+
+    CORRECTED = "corrected"
+    """The report says that this replaces an earlier statement."""
+    ADDED = "added"
+    """An addendum says so, without saying that it corrects something."""
+    STATED = "stated"
+    SUPERSEDED = "superseded"
+    """The report says that this was replaced."""
+    ASIDE = "aside"
+    """History, another examination, a control, a method or a definition: not a statement about this report's field."""
+
+
 @dataclass(frozen=True)
 class LocatedClinicalValue:
     """A value in a report, with its place: ``start`` and ``end`` in ``Page.text``."""
@@ -52,7 +67,8 @@ class LocatedClinicalValue:
     item: str = ""
     """For a multi-value field: the name of this value, such as ``ER``."""
     continued_spans: tuple[PageTextSpan, ...] = ()
-    """Further parts of a long text, on the following pages."""
+    """Further parts of a long text, on the following pages; or of a value on several lines."""
+    role: StatementRole = StatementRole.STATED
 
     @property
     def spans(self) -> tuple[PageTextSpan, ...]:

@@ -20,6 +20,19 @@ from evalkit.extraction.field_template import TemplateField
 _LAB_RESULT_WITH_RANGE = re.compile(
     r"(?P<name>[A-Z][A-Za-z0-9/ -]{1,40}?(?:\s*\([A-Za-z0-9/ -]{1,12}\))?)\s*(?:count)?\s*(?::|\s)\s*(?P<value>[<>]?\s*\d+(?:[.,]\d+)*\s*(?:[A-Za-z%µ^x*/0-9.]+(?:/[A-Za-z0-9µ^]+)?)?\s*\((?:(?:ref(?:erence)?(?: range)?|normal|range)\.?:?\s*)?[^()\n]{1,40}\))"
 )
+#: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
+_RESULT_START = re.compile(
+    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|index)\b\s*){0,3}"
+    r"(?:\([^)]*\)\s*)?(?:[:=,+-]|(?:is|was|are|were|of|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
+    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|\d|[<>])"
+)
+_LIST_SEPARATOR = re.compile(r"[\s,;/&]*(?:\band\b)?\s*")
+_TRIPLE_NEGATIVE = re.compile(r"(?i)\btriple[- ]negative\b")
+_CORRECTION = re.compile(r"(?i)\b(?:correct(?:ed|ion)|amended|revised)\b")
+#: A result in a sentence that corrects one: "TSH is 0.68 mIU/L".
+_CORRECTED_RESULT = re.compile(
+    r"\b(?P<name>[A-Z][A-Za-z0-9 -]{1,40}?)(?: result)?\s*(?::|\bis|\bwas|\bof|\bto)\s+(?P<value>[<>]?\d+(?:[.,]\d+)*(?:\s*[A-Za-z%µμ^*0-9]+(?:/[A-Za-z0-9µμ^]+)?)?)"
+)
 _RESULT_COLUMN = re.compile(
     r"(?i)^(?:(?:test )?results?|values?|in range|out of range|your value|today|observed|measured)$"
 )
@@ -39,6 +52,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             (match, name) for name, pattern in _compile_marker_patterns() for match in pattern.finditer(line.text)
         ]
         name_matches.sort(key=lambda pair: (pair[0].start(), -pair[0].end()))
+        names_without_result: list[str] = []
         for number, (match, name) in enumerate(name_matches):
             if number and match.start() < name_matches[number - 1][0].end():
                 continue
@@ -46,10 +60,18 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
                 (other.start() for other, _ in name_matches[number + 1 :] if other.start() >= match.end()),
                 len(line.text),
             )
-            if span := _find_marker_result(line, match.end(), result_end, is_second_pass):
-                yield LocatedClinicalValue(
-                    line.page, *span, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE, name
-                )
+            names = [*names_without_result, name]
+            # "MLH1, PMS2 and MSH2 retained": one result of several stains.
+            is_listed = _LIST_SEPARATOR.fullmatch(line.text, match.end(), result_end) is not None
+            names_without_result = names if is_listed else []
+            if not is_listed and (span := _find_marker_result(line, match.end(), result_end, is_second_pass)):
+                confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+                yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
+        for match in _TRIPLE_NEGATIVE.finditer(line.text):
+            span = (line.start + match.start(), line.start + match.end())
+            yield from (
+                LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
+            )
 
 
 def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
@@ -77,9 +99,7 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
     ``start`` and ``end``: the text between this stain's name and the next, within the line.
     """
     text = line.text[start:end]
-    if not is_second_pass and not re.match(
-        r"\s*(?:\([^)]*\)\s*)?(?:[:=,-]|is\b|was\b|status\b|positive|negative|equivocal|\d|[<>])", text, re.I
-    ):
+    if not is_second_pass and not _RESULT_START.match(text):
         return None
     clause_end = SENTENCE_END.search(text)
     clause = text[: clause_end.start()] if clause_end else text
@@ -98,7 +118,7 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         exact = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) <= 3)
         loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
         alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
-        return re.compile(rf"(?<![\w-])(?:{alternatives})(?![\w+]|-\w)")
+        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-\w)")
 
     return tuple((row["name"], compile_names(row["words"])) for row in load_clinical_lexicon()["marker"])
 
@@ -116,7 +136,8 @@ def read_lab_results(
             yield from _read_lab_row(line, is_second_pass)
             continue
         whole_line_match = LAB_LINE_PATTERN.fullmatch(line.text)
-        for match in (whole_line_match,) if whole_line_match else _LAB_RESULT_WITH_RANGE.finditer(line.text):
+        pattern = _CORRECTED_RESULT if _CORRECTION.search(line.text) else _LAB_RESULT_WITH_RANGE
+        for match in (whole_line_match,) if whole_line_match else pattern.finditer(line.text):
             name = _clean_test_name(match["name"])
             if name and normalise_lab_result(match["value"]):
                 start, end = match.span("value")

@@ -133,6 +133,14 @@ def _find_statements_of_none(report: ClinicalReport) -> Iterator[tuple[ReportLin
 
 def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
     """Find all variants of the report, each once; a doubtful one has a low confidence."""
+    key = (_find_variants, is_second_pass)
+    if key not in report.reading_cache:
+        report.reading_cache[key] = _merge_mentions(report, is_second_pass)
+    variants: list[_Variant] = report.reading_cache[key]
+    return variants
+
+
+def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
     spans = [
         variant
         for page, start, end, is_row in _iter_text_runs(report.finding_lines)
