@@ -17,7 +17,6 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
 from evalkit.extraction.clinical.labelled_values import (
     LIKELY_CONFIDENCE,
-    SURE_CONFIDENCE,
     LocatedClinicalValue,
     StatementRole,
 )
@@ -109,6 +108,11 @@ def _interpret_exactly(value: str) -> Meaning:
     return Meaning({"value": frozenset({value})})
 
 
+def _interpret_lab_result(value: str) -> Meaning:
+    """Compare only the result itself: a repetition may lack flag, unit and range."""
+    return Meaning({"result": frozenset({value.partition(" ")[0]})})
+
+
 #: By field format: the meaning of a value in normal form.
 _INTERPRETERS: Mapping[str, Callable[[str], Meaning]] = {
     "grade": _interpret_grade,
@@ -117,7 +121,7 @@ _INTERPRETERS: Mapping[str, Callable[[str], Meaning]] = {
     "marker": _interpret_marker,
     "msi": _interpret_exactly,
     "tmb": _interpret_exactly,
-    "lab": _interpret_exactly,
+    "lab": _interpret_lab_result,
 }
 
 
@@ -166,12 +170,11 @@ def settle_contradictions(
 
 def _list_statements(field: TemplateField, item: str, report: ClinicalReport) -> list[_Statement]:
     is_section = field.reader == "section" and field.need is FieldNeed.REQUIRED
-    # Reports explain at length which statuses exist; the patient's own status is next to the label.
-    min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     statements = []
     for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
-        normal_value = field.normalise(reading.text)
-        if normal_value and reading.confidence >= min_confidence and reading.item.lower() == item.lower():
+        if reading.confidence < LIKELY_CONFIDENCE or reading.item.lower() != item.lower():
+            continue
+        if normal_value := field.normalise(reading.text):
             meaning = interpret_value(field, normal_value)
             if meaning.readings_by_aspect or is_section:
                 statements.append(_Statement(reading, normal_value, meaning))
