@@ -23,6 +23,7 @@ from evalkit.extraction.clinical.labelled_values import (
     LocatedClinicalValue,
     StatementRole,
     compile_lexicon_pattern,
+    find_formatted_span,
     find_labelled_text,
     read_labelled_values,
 )
@@ -176,68 +177,6 @@ def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> I
         for near_line, start in (*starts, *([(next_line, next_line.start)] if next_line else [])):
             if span := find_formatted_span(field, near_line.page, start, near_line.end):
                 yield LocatedClinicalValue(near_line.page, *span, GUESSED_CONFIDENCE)
-
-
-class _WordingPattern(NamedTuple):
-    """A pattern of a finding; the value is its group ``size``, or else the match.
-
-    ``is_whole_clause``: the value is the clause around the match.
-    """
-
-    pattern: re.Pattern[str]
-    is_whole_clause: bool = False
-
-    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Find values in a text: start and end of each."""
-        for match in self.pattern.finditer(text):
-            start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
-            if "size" in self.pattern.groupindex and SPECIMEN_BEFORE.search(text, max(start - 50, 0), start):
-                continue
-            yield _find_clause_bounds(text, start, end) if self.is_whole_clause else (start, end)
-
-
-def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return start and end of the clause or table cell around ``start..end``."""
-    clause_start = max(
-        (
-            position + len(delimiter)
-            for delimiter in (". ", "; ", "\n", "\t")
-            if (position := text.rfind(delimiter, 0, start)) >= 0
-        ),
-        default=0,
-    )
-    end_match = _CLAUSE_END.search(text, end)
-    return clause_start, end_match.start() if end_match else len(text)
-
-
-def _make_wording_reader(
-    first_wording: _WordingPattern, *other_wordings: _WordingPattern, normalise: Callable[[str], str | None]
-) -> FieldReader:
-    """Build a reader that finds values at labels, then by patterns.
-
-    The first pass uses only ``first_wording``. ``normalise``: a text counts if this does not return None.
-    """
-
-    def read_wording(
-        field: TemplateField, report: ClinicalReport, is_second_pass: bool
-    ) -> Iterator[LocatedClinicalValue]:
-        yield from read_labelled_values(field, report, is_second_pass)
-        for wording in (first_wording, *other_wordings) if is_second_pass else (first_wording,):
-            for line in report.body_lines if is_second_pass else report.finding_lines:
-                if line.group == "history":
-                    continue
-                for start, end in wording.find_spans(line.text):
-                    text = line.text[start:end].strip(" .,;:")
-                    if text and normalise(text) is not None:
-                        position = line.start + line.text.index(text, start)
-                        yield LocatedClinicalValue(
-                            line.page,
-                            position,
-                            position + len(text),
-                            GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE,
-                        )
-
-    return read_wording
 
 
 def _read_histology(
