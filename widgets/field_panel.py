@@ -190,6 +190,11 @@ def _render_target(case: FieldReviewCase, target: ReviewTarget) -> dict[str, Any
         "has_value": field_value.value is not None,
         "raw": _shorten_text(field_value.raw or "") if field_value.raw != field_value.value else "",
         "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
+        "places": [
+            {"value": place.value, "page": place.page, "quote": _shorten_text(place.quote)}
+            for place in (() if case.is_added_entry(target.target_id) else case.list_places(target.target_id))
+        ],
+        "readings": list(field_value.candidates),
         "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
         "group": f"{target.extraction_index + 1}.{get_base_field_name(target.field_name)}"
