@@ -202,7 +202,7 @@ function render({ model, el: root }) {
         isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
         el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The program is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
-        item.raw ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
+        item.raw && !item.places.length ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
         item.places.length ? placesOf(item) : item.quote ? el("div", { class: "ek-quote", text: item.quote }) : null,
         isTyped || now.is_removed ? null : readingsOf(item, now),
         item.issues.map((one) => issueOf(one, one === item.issues[0])),

@@ -20,7 +20,6 @@ from evalkit.review.field_answers import (
     FieldAnswer,
     find_extraction_template,
     format_field_value,
-    format_group_label,
     get_template_field_or_plain_text,
     is_extraction_review_required,
     is_repeated_field_entry,
@@ -200,7 +199,7 @@ def _render_target(case: FieldReviewCase, target: ReviewTarget) -> dict[str, Any
         "group": f"{target.extraction_index + 1}.{get_base_field_name(target.field_name)}"
         if template_field.many
         else "",
-        "group_label": format_group_label(template_field).partition(":")[0] if template_field.many else "",
+        "group_label": template_field.short_label.partition(":")[0] if template_field.many else "",
         "entry_hint": "HER2: 3+" if template_field.format in NAMED_ENTRY_FORMATS else "",
         "is_entry": is_repeated_field_entry(extraction, target.field_name),
         "is_added": case.is_added_entry(target.target_id),

@@ -151,6 +151,7 @@ class FieldsController(CaseController):
         field_key = str(message["field"])
         place = self.case.list_places(field_key)[int(message["place"])]
         self.screen.show_place(HighlightedPlace(place.page, place.boxes, "found"), field_key)
+        self.panel.place = f"Highlighted on page {place.page}: {place.value}."
 
     def take_field_reading(self, message: Message) -> Draft:
         """Answer a field with one of the readings that the program offers."""
