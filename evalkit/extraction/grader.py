@@ -299,7 +299,7 @@ def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int |
 def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterator[FormIssue]:
     """List entries that a person must check, even on a form that passes.
 
-    On OCR pages these include missing required fields, which OCR may have lost, and values read with low confidence.
+    These include missing required fields and, on OCR pages, values read with low confidence.
     """
     for field in attempt.template.fields:
         value = attempt.fields.get(field.name)
@@ -312,7 +312,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
             yield FormIssue(severity, "ambiguous", f"{field.description}: the entry is unclear", field=field.name)
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
-        elif attempt.has_ocr_pages and field.need is FieldNeed.REQUIRED and problems.get(field.name):
+        elif field.need is FieldNeed.REQUIRED and problems.get(field.name):
             yield FormIssue(
                 "WARNING", "missing_field", f"{field.description} was not recognised", field.name, field=field.name
             )

@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page, PageStatus
 
 T = TypeVar("T")
@@ -180,12 +181,14 @@ def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[F
 
 
 def make_match_key(text: str) -> str:
-    """Reduce a text to lower-case letters and digits, to tolerate OCR errors.
+    """Reduce a text to lower-case letters and digits, with short words written out.
 
-    >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —")
-    ('payersnamestreet', '12a', '')
+    >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —"), make_match_key("Soc. sec.")
+    ('payersnamestreet', '12a', '', 'socialsecurity')
     """
-    return "".join(_LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold()))
+    full_words = load_package_table("evalkit.extraction.forms", "label_words.toml")["full_words"]
+    words = _LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold())
+    return "".join(full_words.get(word, word) for word in words)
 
 
 def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
