@@ -339,9 +339,11 @@ def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[
         x1 + last_word.height,
         last_word.center_y + line_reach,
     )
-    for number, word in enumerate(sorted(words_below, key=lambda word: word.x0)[:4]):
+    next_line_y = words_below[0].center_y + 0.5 * last_word.height if words_below else 0.0
+    in_reading_order = sorted(words_below, key=lambda word: (word.center_y > next_line_y, word.x0))
+    for number, word in enumerate(in_reading_order[:4]):
         yield word, number
-        if len(word.match_key) > 2 and not sheet.is_ocr_text:
+        if len(word.match_key) > 2 and word.x0 > x0 - 0.5 * word.height and not sheet.is_ocr_text:
             break
 
 

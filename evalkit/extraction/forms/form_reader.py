@@ -217,20 +217,23 @@ def _iter_box_entries(
             form_entry = read_entry(
                 field.model_copy(update={"row": 1}), area_of(second_label), sheet, taken_word_indices
             )
-        elif field.row > 1 and field.format != "text":
+        elif first_row and field.row > 1 and field.format != "text":
             words = {word.index for word in first_row.words}
             form_entry = read_entry(field, area_of(label), sheet, taken_word_indices | words)
-            drop = form_entry.words[0].center_y - first_row.words[0].center_y if form_entry else 0.0
-            is_sure = form_entry is not None and (
-                field.format != "currency" or bool(set(form_entry.value) & set(".,$"))
-            )
-            if not is_sure or not 0.5 < drop / first_row.words[0].height < _MAX_ROW_DISTANCE:
+            if form_entry and not _is_second_line(form_entry, first_row, field):
                 continue
         else:
             form_entry = read_entry(field, area_of(label), sheet, taken_word_indices)
         first_row = first_row or form_entry
         if form_entry:
             yield field.name, form_entry
+
+
+def _is_second_line(form_entry: FormEntry, first_row: FormEntry, field: TemplateField) -> bool:
+    """Return True if an entry is just below another one, and surely an amount if it should be one."""
+    drop = form_entry.words[0].center_y - first_row.words[0].center_y
+    is_sure = field.format != "currency" or bool(set(form_entry.value) & set(".,$"))
+    return is_sure and 0.5 < drop / first_row.words[0].height < _MAX_ROW_DISTANCE
 
 
 def _read_addresses(
@@ -453,15 +456,22 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
     """Split a sheet with several forms into one sheet for each form.
 
-    Every form prints the label of its template's first field once, which marks its position.
+    Every form prints the label of a required field once, which marks its position.
     """
-    labels = [
-        label
+    labels_by_template = {
+        template: [
+            label
+            for label in find_labels(sheet, template, allow_misspellings=False)
+            if label.form_box and label.match_score > 0.9
+        ]
         for template in likely_templates
-        for label in find_labels(sheet, template, allow_misspellings=False)
-        if label.form_box and label.match_score > 0.9
+        if _measure_evidence(sheet, template) >= _MIN_EVIDENCE
+    }
+    labels = [label for template_labels in labels_by_template.values() for label in template_labels]
+    candidates = [
+        label for template, own in labels_by_template.items() for label in _select_anchor_labels(own, template)
     ]
-    anchors = _select_anchor_labels(labels, likely_templates)
+    anchors = select_disjoint(sorted(candidates, key=lambda label: (label.y0, label.x0)), lambda label: label.words)
     if len(anchors) < 2:
         return _split_sheet_by_title(sheet, likely_templates)
     line_height = sheet.line_height
@@ -509,15 +519,19 @@ def _split_sheet_by_title(sheet: FormSheet, likely_templates: Sequence[FieldTemp
     )
 
 
-def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
-    """Select the labels of templates' first fields, one for each form, from the top."""
-    first_fields = {template.fields[0].name for template in likely_templates}
-    candidates = (
-        label
-        for label in sorted(labels, key=lambda label: (label.y0, label.x0))
-        if label.form_box and label.form_box.fields[0].name in first_fields and label.letter_count >= 8
-    )
-    return select_disjoint(candidates, lambda label: label.words)
+def _select_anchor_labels(labels: Sequence[FormLabel], template: FieldTemplate) -> list[FormLabel]:
+    """Select the labels of a required field that every form of the template prints once.
+
+    This is the first field, unless OCR lost its label on some of the forms.
+    """
+    required_names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)]
+    labels_by_name = {name: [label for label in labels if _is_label_of(label, name)] for name in required_names}
+    usual_count = sorted(map(len, labels_by_name.values()))[-2]
+    return min(labels_by_name.values(), key=lambda group: abs(len(group) - usual_count))
+
+
+def _is_label_of(label: FormLabel, field_name: str) -> bool:
+    return label.form_box is not None and label.form_box.fields[0].name == field_name and label.letter_count >= 8
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
