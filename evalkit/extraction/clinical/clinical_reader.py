@@ -245,6 +245,13 @@ def _read_histology(
             )
         )
     ]
+    names = {reading.text.lower() for reading in islice(readings, MAX_VALUES_PER_FIELD)}
+    # "Carcinoma" alone is a short form of the report's longer name.
+    readings = [
+        reading
+        for reading in readings
+        if not any(reading.text.lower() in name and reading.text.lower() != name for name in names)
+    ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_pass and not readings:
         for line in report.finding_lines:
@@ -276,7 +283,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
 def _read_measurements(

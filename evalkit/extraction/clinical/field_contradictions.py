@@ -49,6 +49,8 @@ class Meaning(NamedTuple):
 
 
 def _interpret_grade(value: str) -> Meaning:
+    if tier := re.match(r"(?:high|low) grade", value):
+        return Meaning({"tier": frozenset({tier.group()})}, float(value.startswith("high")))
     if gleason := re.search(r"(\d\+\d)", value):
         group = _GLEASON_GROUPS.get(gleason[1], "5")
         return Meaning({"grade group": frozenset(group)}, float(group))
@@ -76,12 +78,20 @@ def _interpret_stage(value: str) -> Meaning:
 
 def _interpret_marker(value: str) -> Meaning:
     polarity, score, share = (
-        re.search(pattern, value) for pattern in (r"positive|negative|equivocal", r"[0-3]\+|score 0", r"^[\d.]+(?=%)")
+        re.search(pattern, value)
+        for pattern in (
+            r"positive|negative|equivocal|retained|lost|wild type|aberrant",
+            r"[0-3]\+|score 0",
+            r"^[\d.]+(?=%)",
+        )
     )
     scored_word = {"3+": "positive", "2+": "equivocal"}.get(score.group(), "negative") if score else ""
     word = polarity.group() if polarity else scored_word
     if word:
-        return Meaning({"result": frozenset({word})}, ("negative", "equivocal", "positive").index(word))
+        return Meaning(
+            {"result": frozenset({word})},
+            ("negative", "wild type", "retained", "equivocal", "positive", "lost", "aberrant").index(word),
+        )
     return Meaning({"share": frozenset({share.group()})}, float(share.group())) if share else Meaning({})
 
 
