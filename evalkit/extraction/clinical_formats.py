@@ -21,7 +21,8 @@ _GRADE = re.compile(
 _GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,40}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
 _GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,40}(?P<group>[1-5])\b")
 _NOTTINGHAM_SCORE = re.compile(
-    r"(?P<tubules>[1-3])\s*\+\s*(?P<nuclei>[1-3])\s*\+\s*(?P<mitoses>[1-3])|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
+    r"(?i)(?:tub\w*\D{1,30})?(?P<tubules>[1-3])(?:\s*\+\s*|\W{1,3}(?:nucle|pleo)\D{1,30})(?P<nuclei>[1-3])(?:\s*\+\s*|\W{1,3}mito\D{1,30})(?P<mitoses>[1-3])"
+    r"|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
 )
 _TWO_TIER_GRADE = re.compile(r"(?i)\b(?P<level>high|low)[- ]grade\b")
 _FOURTH_GRADE = re.compile(r"(?i)\bgrade[:\s]+(?:4|iv)\b")
@@ -34,13 +35,14 @@ _DIFFERENTIATION_WORDS = {
 }
 
 _MARGIN_FREE = re.compile(
-    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|(?:completely|fully|is) excised|complete excision|r0|"
+    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|(?:completely|fully|is) excised|complete excision|excision (?:is|appears) complete|r0|"
     r"no (?:residual )?(?:tumou?r|carcinoma|malignancy|neoplasm))\b"
 )
 _MARGIN_INVOLVED = re.compile(
-    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transected|r1|r2|incompletely excised|incomplete excision|not (?:free|clear|negative)|"
+    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transect(?:s|ed|ing)|r1|r2|incompletely excised|incomplete excision|excision (?:is|appears) incomplete|not (?:free|clear|negative)|"
     r"(?:extend|reach|abut|touch)(?:s|es|ing)?\s+(?:(?!within\b)\w+\s+){0,2}?(?:(?:to|into|the)\s+(?!within\b)|ink)|tumou?r (?:on|at) ink|ink on|"
-    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,3}(?:margins?|ink|edge)|"
+    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,4}(?:margins?|ink|edges?)|"
+    r"margins?(?:\s+of \w+)?\s*(?::|shows?|contains?|has|have|with)\s+(?:(?!no\b|not\b|free\b|without\b|negative\b|clear\b|uninvolved\b)\w+\s+){0,3}(?:carcinoma|tumou?r|DCIS|melanoma|sarcoma|disease|dysplasia)(?!-?\s*(?:free|is|size))|"
     r"present at)\b"
 )
 _MARGIN_NEGATION_BEFORE = re.compile(
@@ -54,7 +56,9 @@ _MARGIN_UNCERTAIN = re.compile(
     r"(?i)\bcannot be (?:\w+ )?(?:excluded|assessed|evaluated|determined|ruled out)|\bindeterminate\b|\bequivocal\b|\bnot (?:assessable|evaluable)\b|"
     r"\bdifficult to (?:assess|evaluate)|\bsuspicious\b"
 )
-_MARGIN_CLOSE = re.compile(r"(?i)\bclose(?!st)\b|\bnarrow\b")
+_MARGIN_CLOSE = re.compile(
+    r"(?i)\bclose(?!st)\b|\bnarrow\b|\bthreatened\b|\b(?:within|less than) (?:[01](?:\.\d+)?) mm\b"
+)
 #: The end of a line without a full stop, where the next line begins a sentence.
 _JOINED_LINES = re.compile(r"(?<=[a-z)]) (?=[A-Z][a-z]+ [a-z])")
 #: In a sentence about margins: an earlier state in brackets, and statements about lymph nodes, vessels or stains.

@@ -22,7 +22,8 @@ PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
 
 _MARGIN_WORD = re.compile(
     r"(?i)\bmargins?\b|\bink(?:ed)?\b|\bresection (?:status|edges?|lines?)\b|\bresidual tumou?r\b|\bR[012]\b|"
-    r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b"
+    r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b|\bexcision (?:is|appears) (?:in)?complete|"
+    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|superior|inferior|anterior|posterior|resection|excision|specimen)\s+edges?\b"
 )
 _MARGIN_TOPIC = re.compile(r"\bmargins?\b|\bresection status\b|\br status\b")
 _GRADE = re.compile(
@@ -31,7 +32,7 @@ _GRADE = re.compile(
     r"|\b(?:well|moderately|poorly)(?:[\s-]+to[\s-]+(?:moderately|poorly))?[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
     r"|\bgleason\s+(?:(?:score|grade|pattern|sum)\s*)?(?:of\s+|is\s+)?:?\s*[3-5]\s*\+\s*[3-5](?:\s*=\s*\d+)?|\bgrade group\s*:?\s*[1-5]"
     r"|\b(?:high|low)[- ]grade(?= (?:\w+ ){0,3}(?:carcinoma|sarcoma)\b(?! in situ))|(?<=carcinoma, )(?:high|low)[- ]grade\b"
-    r"|\b[1-3]\s*\+\s*[1-3]\s*\+\s*[1-3](?:\s*=\s*[3-9])?|(?:\btotal|\bscore)\s*:?\s*(?:of\s+)?[3-9]\s?(?:/|of)\s?9\b"
+    r"|\b[1-3]\s*\+\s*[1-3]\s*\+\s*[1-3](?:\s*=\s*[3-9])?|\btub\w*\D{1,30}[1-3]\W{1,3}(?:nucle|pleo)\D{1,30}[1-3]\W{1,3}mito\D{1,30}[1-3]|(?:\btotal|\bscore)\s*:?\s*(?:of\s+)?[3-9]\s?(?:/|of)\s?9\b"
 )
 #: Lesions with a grade of their own, before a grade in its clause.
 _OTHER_LESION = re.compile(r"(?i)\b(?:DCIS|LCIS|in situ|dysplasia|PanIN|metastas[ie]s|node)\b[^.;]*$")
@@ -93,17 +94,18 @@ def find_grade_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
 def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     """Read pathologic categories, also on several lines; then labelled stages and stage groups."""
     passages = get_passages(report)
+    readings = []
     for number, passage in enumerate(passages):
         for match in _TUMOR_CATEGORY.finditer(passage.text):
             end = _CATEGORY_AFTER.match(passage.text, match.end()).end()  # type: ignore[union-attr]
             further_spans = _find_further_categories(passages[number : number + 4]) if end == match.end() else ()
-            yield LocatedClinicalValue(
-                passage.page,
-                passage.start + match.start(),
-                passage.start + end,
-                LIKELY_CONFIDENCE,
-                continued_spans=further_spans,
+            start_on_page, end_on_page = passage.start + match.start(), passage.start + end
+            readings.append(
+                LocatedClinicalValue(
+                    passage.page, start_on_page, end_on_page, LIKELY_CONFIDENCE, continued_spans=further_spans
+                )
             )
+    yield from sorted(readings, key=lambda reading: "N" not in reading.text)
     yield from make_passage_reader(_find_stage_groups)(field, report, is_second_pass)
 
 
