@@ -17,7 +17,6 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
 from evalkit.extraction.clinical.labelled_values import (
     LIKELY_CONFIDENCE,
-    SURE_CONFIDENCE,
     LocatedClinicalValue,
     StatementRole,
 )
@@ -102,8 +101,9 @@ def _compile_tumor_kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in kinds.items())
 
 
-def _interpret_exactly(value: str) -> _Meaning:
-    return _Meaning({"value": frozenset({value})})
+def _interpret_first_word(value: str) -> _Meaning:
+    # A repeated laboratory result may lack flag, unit and range.
+    return _Meaning({"result": frozenset({value.partition(" ")[0]})})
 
 
 #: By the field's reader or format: the meaning of a value in normal form.
@@ -114,9 +114,9 @@ _INTERPRETERS: Mapping[str, Callable[[str], _Meaning]] = {
     "stage": _interpret_stage,
     "marker": _interpret_marker,
     "measurement": _interpret_size,
-    "msi": _interpret_exactly,
-    "tmb": _interpret_exactly,
-    "lab": _interpret_exactly,
+    "msi": _interpret_first_word,
+    "tmb": _interpret_first_word,
+    "lab": _interpret_first_word,
 }
 
 
@@ -178,13 +178,11 @@ def _interpret(field: TemplateField, value: str) -> _Meaning:
 
 def _list_statements(field: TemplateField, item: str, report: ClinicalReport) -> list[_Statement]:
     is_section = field.reader == "section" and field.need is FieldNeed.REQUIRED
-    # Reports explain at length which statuses exist; the patient's own status is next to the label.
-    min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     statements = [
         _Statement(normal_value, _interpret(field, normal_value), reading)
         for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD)
         if reading.item.lower() == item.lower()
-        and reading.confidence >= min_confidence
+        and reading.confidence >= LIKELY_CONFIDENCE
         and (normal_value := field.normalise(reading.text))
     ]
     statements = [statement for statement in statements if is_section or statement.meaning.readings]
