@@ -14,6 +14,9 @@ from evalkit.issue import Issue, PageBox
 
 SCHEMA_VERSION = 1
 
+#: Reasons without a decision: the template asks for nothing but the text; the document's type is not known yet.
+NO_FIELDS, NO_TYPE = "no_fields", "no_type"
+
 _UnitInterval = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -27,6 +30,21 @@ class FieldStatus(StrEnum):
     """The document may have a value, but it is unclear: a person must decide."""
 
 
+class FieldPlace(StrictRecord):
+    """A place in the document that states another value for a field."""
+
+    value: str
+    """The value in normal form."""
+    raw: str
+    """The value as the page writes it."""
+    page: int
+    """Page of the value, from 1."""
+    quote: str
+    """The text around the value on the page, including the value."""
+    boxes: tuple[PageBox, ...] = ()
+    """The rectangles of ``raw``, each with its page."""
+
+
 class FieldValue(StrictRecord):
     """A field's value in the document; ``found`` only if it appears on the page."""
 
@@ -34,7 +52,9 @@ class FieldValue(StrictRecord):
     value: str | None = None
     """The value in normal form: ``1234.50``, ``2025-02-01``, ``12-3456789``. None unless found or ambiguous."""
     candidates: tuple[str, ...] = Field(default=(), exclude_if=not_)
-    """Readings of an ambiguous value, ``value`` first: OCR read its words in different ways."""
+    """Readings of an ambiguous value, ``value`` first: by OCR, or by several places of the document."""
+    places: tuple[FieldPlace, ...] = Field(default=(), exclude_if=not_)
+    """Every place of the document with another value, in reading order; also of a corrected value."""
     raw: str | None = None
     """The value as the page writes it."""
     page: int | None = None
@@ -100,7 +120,8 @@ class Extraction(StrictRecord):
     iterations: int
     history: tuple[IterationRecord, ...] = ()
     issues: tuple[Issue, ...] = ()
-    decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]
+    decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"] | None
+    """None if there is nothing to judge: no case, no ground truth; ``stopped_reason`` is ``no_fields`` or ``no_type``."""
     fields: dict[str, FieldValue]
     """Fields of the best attempt by name, in the template's order."""
 

@@ -85,7 +85,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         candidates=candidates if doubtful_words and second_raw != raw else (),
         raw=raw,
         page=first_page.page_num,
-        quote=_extract_passage(first_page, start, end),
+        quote=extract_passage(first_page, start, end),
         boxes=tuple(box for page, start, end in places for box in find_boxes_of_text_span(page, start, end)),
         confidence=claim.confidence,
     )
@@ -101,7 +101,7 @@ def _find_entry_line_places(
             return [(page, *row) for row in claim.entry_line_spans]
         return None
     line_texts = [line_text for line_text in re.split(r"[,\n]\s*", value) if line_text.strip()]
-    if field.format != "text" or len(line_texts) < 2:
+    if field.format != "text" or len(line_texts) < 2 or claim.span:
         return None
     for number in sorted(page_numbers, key=lambda number: (number != claim.page, number)):
         page = bundle.page(number)
@@ -238,7 +238,8 @@ def _build_absent_value_and_issue(
     return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue
 
 
-def _extract_passage(page: Page, start: int, end: int) -> str:
+def extract_passage(page: Page, start: int, end: int) -> str:
+    """Return the value's line, with at most 120 characters on either side of the value."""
     first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
     line_end = page.text.find("\n", end)
     last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)

@@ -76,10 +76,16 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9]+", text.casefold().replace("'", "")))
 
 
+def day_of(text: str) -> str:
+    """A date as year, month and day; other texts as they are."""
+    return re.sub(r"(\d{1,2})/(\d{1,2})/(\d{4})", lambda day: f"{day[3]}-{day[1]:0>2}-{day[2]:0>2}", text.strip())
+
+
 def is_same(wanted: str, read: str, optional: str = "") -> bool:
     """Whether a value read is the value that the form prints."""
     if wanted == "X":
         return read.strip().casefold() in TICKED
+    wanted, read = day_of(wanted), day_of(read)
     if squash(wanted) == squash(read) and wanted.startswith(("(", "-")) == read.strip().startswith(("(", "-")):
         return "." not in wanted or amount_of(wanted) == amount_of(read)
     if amount_of(wanted) is not None:

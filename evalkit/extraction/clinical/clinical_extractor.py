@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -22,8 +23,9 @@ from evalkit.extraction.clinical.clinical_attempt import (
     find_mentioned_fields,
     split_pages_by_size,
 )
-from evalkit.extraction.clinical.clinical_reader import find_field_values
+from evalkit.extraction.clinical.clinical_reader import find_field_values, find_values_near_mentions
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.field_contradictions import settle_contradictions
 from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
@@ -89,6 +91,29 @@ class RetryContext:
     target_score: float = 0.95
 
 
+class Look(NamedTuple):
+    """The way in which an attempt reads the report."""
+
+    reasoning: str
+    """The offline reader's way."""
+    instruction: str = ""
+    """The language model's way, as a retry prompt ends with it."""
+
+
+#: The way of each attempt, so that none repeats the attempt before; the last row is that of all further attempts.
+LOOKS = (
+    Look("Read by labels, tables and the words of findings."),
+    Look(
+        "Read again for the doubted fields: less usual labels, lines next to a label, and words anywhere in the report.",
+        "Read the report from its last page to its first, tables and addenda included, for the priority fields.",
+    ),
+    Look(
+        "Read the lines that mention a field without a value, history and method included.",
+        "List for yourself every line that mentions a priority field, then answer from these lines alone.",
+    ),
+)
+
+
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
     """The question to the extractor: which values do these pages give for the fields?"""
 
@@ -131,6 +156,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             _map_plain_values(retry.previous_fields, self._template),
             retry.iteration,
             target=retry.target_score,
+            instruction=LOOKS[min(retry.iteration, len(LOOKS) - 1)].instruction,
         )
 
     def offline(self) -> ClaimedFields:
@@ -145,6 +171,8 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             if field.reader == "whole_text":
                 continue
             readings = find_field_values(field, self._report, include_second_pass=field.name in focus_fields)
+            if not readings and retry and retry.iteration > 1:
+                readings = list(islice(find_values_near_mentions(field, self._report), 1))
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
                 PlacedField(
@@ -159,7 +187,8 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             ]
             if not readings:
                 claims.append(ClaimedField(field=field.name, status="not_present"))
-        return ClaimedFields(reasoning="Read by labels, tables and the words of findings.", fields=tuple(claims))
+        look = LOOKS[min(retry.iteration if retry else 0, len(LOOKS) - 1)]
+        return ClaimedFields(reasoning=look.reasoning, fields=tuple(claims))
 
 
 def render_field_list(template: FieldTemplate) -> str:
@@ -250,7 +279,7 @@ class ClinicalExtractor:
             template=template,
             report=report,
             field_mentions=field_mentions or find_mentioned_fields(template, report),
-            fields=fields,
+            fields=settle_contradictions(fields, template, report),
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
             failure=(failed_answer.failure or "no answer") if failed_answer else None,
@@ -342,6 +371,7 @@ def _ground_claimed_field(
             confidence=confidence,
             is_ambiguous=claim.status == "ambiguous",
             span=spans[0][1:] if spans else None,
+            entry_line_spans=tuple(span[1:] for span in spans) if len(spans) > 1 else (),
         ),
         field,
         bundle,
