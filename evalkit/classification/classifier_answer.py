@@ -79,10 +79,9 @@ def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> Cla
 def _resolve_snippet(evidence: _EvidenceReference, bundle: DocumentBundle) -> str:
     if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
         return evidence.snippet or _join_location_words(evidence)
-    page = bundle.page(evidence.page)
-    return extract_quote(page, evidence.paragraph, evidence.first_words, evidence.last_words) or _join_location_words(
-        evidence
-    )
+    return extract_quote(
+        bundle.page(evidence.page), evidence.paragraph, evidence.first_words, evidence.last_words
+    ) or _join_location_words(evidence)
 
 
 def _join_location_words(evidence: _EvidenceReference) -> str:

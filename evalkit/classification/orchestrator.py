@@ -346,9 +346,8 @@ class RetryOrchestrator:
                     verifier, partial(run_step_or_build_failure, verifier, build_questions)
                 )
             answers = await question_cache.ask_all(questions)
-            read_answers = partial(verifier.read, answers)
             found_issues, read_failures = await self._run_verifier_step(
-                verifier, partial(run_step_or_build_failure, verifier, read_answers)
+                verifier, partial(run_step_or_build_failure, verifier, partial(verifier.read, answers))
             )
             return [*found_issues, *failures, *read_failures]
 

@@ -89,8 +89,7 @@ def tabulate_reliability(
                 interval.high,
             )
         )
-    column_names = ["low", "high", "n", "confidence", "accuracy", "accuracy_low", "accuracy_high"]
-    return pd.DataFrame(rows, columns=column_names)
+    return pd.DataFrame(rows, columns=["low", "high", "n", "confidence", "accuracy", "accuracy_low", "accuracy_high"])
 
 
 def compute_expected_calibration_error(
@@ -241,10 +240,9 @@ def certify_threshold(
     )
     if passed_candidates:
         lowest = passed_candidates[-1]
-        coverage = lowest.audit_count / len(score_array)
         return ThresholdCertificate(
             lowest.threshold,
-            coverage,
+            lowest.audit_count / len(score_array),
             lowest.error_count,
             lowest.audit_count,
             lowest.compute_error_bound(confidence_level),

@@ -249,11 +249,8 @@ def _estimate_drawn_difference(
         estimate_proportion(weight_by_correctness[correctness] / largest_weight, effective_size)
         for correctness in ((True, False), (False, True))
     )
-    share_difference = (
-        None if only_a_share.value is None or only_b_share.value is None else only_b_share.value - only_a_share.value
-    )
     return Estimate(
-        share_difference,
+        None if only_a_share.value is None or only_b_share.value is None else only_b_share.value - only_a_share.value,
         only_b_share.low - only_a_share.high,
         only_b_share.high - only_a_share.low,
         effective_size,

@@ -509,8 +509,7 @@ class _StudyReader:
         """Read a document; report a damaged file and return the document as unreadable."""
         filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
-            result = self._read_json(result_file_name(doc_id))
-            return self._build_document(doc_id, filename, result)
+            return self._build_document(doc_id, filename, self._read_json(result_file_name(doc_id)))
         except EvalkitError as error:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
@@ -750,11 +749,10 @@ def _determine_truth_status(
 
 def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
     segment_spans = parse_typed_page_ranges(row.get("segments"))
-    vouched = frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"})
     return KnownTruth(
         DocumentLabels(row["dominant_type"], segment_spans),
         "GOLD",
-        vouched,
+        frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"}),
         None,
         is_simulated=False,
         review_reason=None,

@@ -504,10 +504,9 @@ def _iterate_corrections(
             and (start_page, end_page) in agent_type_by_range
             and agent_type_by_range[start_page, end_page] != segment_type
         ):
-            agent_answer = agent_type_by_range[start_page, end_page] or "cannot tell"
             yield _Correction(
                 "segment type",
-                agent_answer,
+                agent_type_by_range[start_page, end_page] or "cannot tell",
                 segment_type or "cannot tell",
                 tuple(_clip_page_range(start_page, end_page, page_count)),
             )

@@ -184,11 +184,10 @@ def _resolve_disputed_issue(
             resolution_by_rules.final_severity == "dismissed"
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
-            reasoning = "the reviewer responsible for this category did not report the issue, but the other is sure: the issue is kept"
             cautious_fields = {
                 "winning_reviewer": reporting_reviewer,
                 "final_severity": issue.severity,
-                "reasoning": reasoning,
+                "reasoning": "the reviewer responsible for this category did not report the issue, but the other is sure: the issue is kept",
             }
             return resolution_by_rules.model_copy(update=cautious_fields)
         return resolution_by_rules

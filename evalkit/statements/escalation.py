@@ -40,13 +40,12 @@ def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> Iterator[Persisten
         ]
         attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
         if len(attempt_numbers) > 1:
-            suggested_fixes = dict.fromkeys(
-                occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix
-            )
             yield PersistentIssue(
                 issue_id=last_issue.issue.issue_id,
                 reported_in_attempts=attempt_numbers,
-                suggested_fixes_tried=tuple(suggested_fixes),
+                suggested_fixes_tried=tuple(
+                    dict.fromkeys(occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix)
+                ),
             )
 
 

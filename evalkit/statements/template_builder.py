@@ -122,12 +122,11 @@ def build_draft_template(
 
     def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, AppliedTemplate]:
         applied_template = AppliedTemplate.apply_to_lines(writer.build_template(hypothesis), lines_by_page)
-        score = (
+        return (
             _score_by_met_sums(applied_template)
             + hypothesis.initial_score
             + writer.score_addressed_issues(applied_template.template)
-        )
-        return score, applied_template
+        ), applied_template
 
     _, best_result = max(map(build_and_score, hypotheses), key=itemgetter(0))
     return best_result

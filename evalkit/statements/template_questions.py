@@ -126,12 +126,11 @@ class TemplateQuestionContext:
         The marks tell the model where data from the statement begins and ends.
         """
         template = self.applied_template.template
-        inputs = {
-            "template_id": template.template_id,
-            "template_content": render_template_toml(template),
-            **extra_inputs,
-        }
-        return fence_json(inputs, "review-inputs", self.document_sha256)
+        return fence_json(
+            {"template_id": template.template_id, "template_content": render_template_toml(template), **extra_inputs},
+            "review-inputs",
+            self.document_sha256,
+        )
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,7 @@ def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[f
 
     In the order of ``ActFeatures.names``.
     """
-    word_count = sum(counts.word_count for counts in counts_by_page)
-    scale = 100 / max(word_count, _MIN_WORDS)
+    scale = 100 / max(sum(counts.word_count for counts in counts_by_page), _MIN_WORDS)
     columns = zip(
         *((*counts.word_and_pattern_counts, *counts.type_sign_counts) for counts in counts_by_page), strict=True
     )

@@ -294,8 +294,7 @@ def fit_weights(
             loss_parameters[feature_count : feature_count + type_count],
             loss_parameters[feature_count + type_count :].reshape(-1, type_count),
         )
-        type_sums = lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part
-        log_probabilities = log_softmax(type_sums, axis=1)
+        log_probabilities = log_softmax(lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part, axis=1)
         errors = (np.exp(log_probabilities) - target) * row_weights[:, None]
         loss_sum = -(row_weights * (log_probabilities * target).sum(axis=1)).sum()
         loss_sum += (

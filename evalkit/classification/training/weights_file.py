@@ -34,10 +34,9 @@ def train_model_with_held_out_sums(
     type_sums, _ = predict_out_of_fold_sums(
         training_set, list_source_parts_by_variant(training_set, lambda example: fold_by_group[example.group])
     )
-    fitted_weights = fit_weights(training_set, np.arange(len(training_set.variants)))
     return (
         build_weights_json(
-            fitted_weights,
+            fit_weights(training_set, np.arange(len(training_set.variants))),
             calibrate_probabilities(type_sums, training_set, judge_acts(training_set)),
             transition_weights,
             examples,

@@ -84,8 +84,7 @@ def _plant_missing_type(mutated_answer: MutatedAnswer, random_source: RandomSour
 
 
 def _plant_repeated_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
-    row, other_row = random_source.sample(rows, 2)
+    row, other_row = random_source.sample(random_source.choice(mutated_answer.segments)["segment_composition"], 2)
     row["document_type"] = other_row["document_type"]
 
 
