@@ -18,7 +18,13 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_issues_from_answers,
 )
-from evalkit.classification.offline.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
+from evalkit.classification.offline.acts import (
+    ACT_IN_OTHER_CODE,
+    NO_ACT_CODE,
+    SECOND_READING_CODE,
+    find_act_issues,
+    find_contradicted_types,
+)
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.second_opinion_boundaries import (
     BEGINNING_THRESHOLD,
@@ -27,7 +33,7 @@ from evalkit.classification.offline.second_opinion_boundaries import (
     find_boundary_issues,
     weigh_boundary,
 )
-from evalkit.classification.offline.second_reading import SECOND_READING_CODE, find_second_reading_issues
+from evalkit.classification.offline.second_reading import find_second_reading_issues
 from evalkit.classification.page_order import (
     PAGES_MISSING_CODE,
     PAGES_ORDER_CODE,

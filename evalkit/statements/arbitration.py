@@ -14,12 +14,14 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
     ReviewerReport,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    is_duplicate_issue,
+    is_template_passing,
 )
 
 WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]

@@ -16,14 +16,16 @@ from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
     IssueEvidence,
     ReviewerReport,
     SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    is_duplicate_issue,
+    is_template_passing,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer
 from evalkit.statements.statement_parser import Transaction

@@ -42,14 +42,11 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.training import (
-    calibration,
     fitting,
     labelled_texts,
     training_set,
-    weights_file,
 )
-from evalkit.classification.training.calibration import ProbabilityCalibration
-from evalkit.classification.training.fitting import FittedWeights
+from evalkit.classification.training.fitting import FittedWeights, ProbabilityCalibration
 from evalkit.classification.training.labelled_texts import LabelledText
 from evalkit.classification.training.training_set import TrainingSet
 from evalkit.classification.v5_arbiter import Decision
@@ -57,7 +54,7 @@ from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
-from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
+from evalkit.evaluation.acceptance_threshold import compute_expected_calibration_error, tabulate_reliability
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import TypedPageRange
@@ -100,7 +97,7 @@ class Judged:
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int | None]
-    act_judgements: calibration.ActJudgements
+    act_judgements: fitting.ActJudgements
     """By acts learned without the variant's source."""
 
     @cached_property
@@ -114,13 +111,13 @@ class Judged:
     @cached_property
     def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return calibration.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
+        return fitting.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
 
     def believed_without(
         self, parts: Sequence[training_set.SourceParts], held_out: training_set.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
-        return calibration.calibrate_probabilities(
+        return fitting.calibrate_probabilities(
             self.by_source, self.some, self.act_judgements, training_set.mark_independent_rows(parts, held_out)
         )
 
@@ -138,14 +135,14 @@ class Judged:
         for held_out in dict.fromkeys(parts):
             believed = self.believed_without(parts, held_out)
             those = np.array([place for place, one in enumerate(parts) if one == held_out])
-            found[those] = calibration.compute_probabilities(sums[those], believed.temperature)
+            found[those] = fitting.compute_probabilities(sums[those], believed.temperature)
             least[those] = believed.min_probability
             temperatures.append(believed.temperature)
         return Chances(found, least, (min(temperatures), max(temperatures)))
 
     def known(self, fold: int, joins: Mapping[str, float]) -> EmbeddedModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_weights_json(weights_file.build_weights_json(self.fits[fold], believed, joins))
+        return parse_weights_json(fitting.build_weights_json(self.fits[fold], believed, joins))
 
 
 def judged(
@@ -162,7 +159,7 @@ def judged(
     by_group, fits = fitting.predict_out_of_fold_sums(found, of_fold, allowed)
     by_source, _ = fitting.predict_out_of_fold_sums(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted({one for one in folds.values() if one is not None})}
-    acts = calibration.judge_acts(found, select_act_weights)
+    acts = fitting.judge_acts(found, select_act_weights)
     return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds, acts)
 
 
@@ -428,7 +425,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
         known = parse_weights_json(
-            weights_file.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
+            fitting.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
         done.append(Real(label, bundle, classify_by_embedded_model(bundle, model_weights=known)))
@@ -531,13 +528,13 @@ def main() -> None:
     drawn_ = drawn(judged_, examples())
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
-        data = weights_file.build_weights_json(
+        data = fitting.build_weights_json(
             fitting.fit_weights(judged_.some, rows),
             judged_.believed,
             drawn_.joins(),
             [one for one in some if one.source != NOT_LEARNED],
         )
-        WEIGHTS.write_text(weights_file.format_weights_json(data), "utf-8")
+        WEIGHTS.write_text(fitting.format_weights_json(data), "utf-8")
     table = Table(
         "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
     )

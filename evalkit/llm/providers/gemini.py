@@ -22,12 +22,13 @@ from pydantic.alias_generators import to_camel
 
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
-from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 from evalkit.llm.provider_family import (
     ModelCapabilities,
     ProviderFamily,
+    create_call_error,
     create_key_error,
+    get_failure_code_for_http_status,
     read_credential,
     require_confidential_base_url,
 )

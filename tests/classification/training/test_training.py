@@ -34,17 +34,16 @@ from evalkit.classification.offline.type_scoring import (
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.__main__ import main
-from evalkit.classification.training.calibration import (
+from evalkit.classification.training.fitting import (
     CANDIDATE_THRESHOLDS,
     ActJudgements,
+    FittedWeights,
     calibrate_probabilities,
     compute_probabilities,
-)
-from evalkit.classification.training.fitting import (
-    FittedWeights,
     find_proper_names,
     fit_weights,
     predict_out_of_fold_sums,
+    train_model_with_held_out_sums,
 )
 from evalkit.classification.training.labelled_texts import (
     LabelledText,
@@ -60,7 +59,6 @@ from evalkit.classification.training.training_set import (
     list_source_parts_by_variant,
     mark_independent_rows,
 )
-from evalkit.classification.training.weights_file import train_model_with_held_out_sums
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
