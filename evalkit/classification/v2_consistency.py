@@ -21,7 +21,6 @@ from evalkit.classification.findings import (
 from evalkit.classification.offline.acts import (
     ACT_IN_OTHER_CODE,
     NO_ACT_CODE,
-    SECOND_READING_CODE,
     find_act_issues,
     find_contradicted_types,
 )
@@ -33,7 +32,7 @@ from evalkit.classification.offline.second_opinion_boundaries import (
     find_boundary_issues,
     weigh_boundary,
 )
-from evalkit.classification.offline.second_reading import find_second_reading_issues
+from evalkit.classification.offline.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.page_order import (
     PAGES_MISSING_CODE,
     PAGES_ORDER_CODE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.schema import DocumentType
@@ -112,23 +112,11 @@ class KnownTruth:
         return part in self.vouched
 
 
-class IssueWithVerdict(NamedTuple):
-    """One issue of a document with the experts' verdict on it."""
+class JudgedIssue(Issue):
+    """Issue of a document with the experts' verdict on it."""
 
-    issue_id: str
-    code: str
-    agent: str
-    origin: str
-    severity: str
-    status: str
-    page: int | None
-    message: str
-    verdict: str | None
+    expert_verdict: str | None
     """``confirmed`` or ``dismissed``; None if no expert has judged the issue."""
-    auto_fixable: bool = False
-    """True if arithmetic could repair the issue; some rules of the arbiter count only such issues, or only others."""
-    quote: str | None = None
-    """The words of the document that the issue is about, or that the answer quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +181,7 @@ class DocumentRecord:
     """Why the document is or was in the review queue; None if it never was."""
     is_deferred: bool = False
     """True if an expert opened the case and deferred it."""
-    issues: tuple[IssueWithVerdict, ...] = ()
+    issues: tuple[JudgedIssue, ...] = ()
     reviews: tuple[ReviewRecord, ...] = ()
     """Reviews of the document's own case, oldest first, then those of its second opinion and of its adjudication."""
     page_risks: tuple[float, ...] = ()
@@ -792,22 +780,9 @@ def _get_issue_identity(issue: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _attach_expert_verdicts(
     issues: Sequence[Mapping[str, Any]], verdict_by_issue_id: Mapping[str, str]
-) -> Iterator[IssueWithVerdict]:
-    for issue in issues:
-        Issue.model_validate(issue)  # ValueError
-        yield IssueWithVerdict(
-            issue["issue_id"],
-            issue["code"],
-            issue["agent"],
-            issue["origin"],
-            issue["severity"],
-            issue["status"],
-            issue["page"],
-            issue["message"],
-            verdict_by_issue_id.get(issue["issue_id"]),
-            issue["auto_fixable"],
-            issue["quote"],
-        )
+) -> Iterator[JudgedIssue]:
+    for issue in issues:  # ValueError if an issue is damaged
+        yield JudgedIssue.model_validate({**issue, "expert_verdict": verdict_by_issue_id.get(issue["issue_id"])})
 
 
 def _compute_elapsed_seconds(timings: Mapping[str, Any]) -> float | None:

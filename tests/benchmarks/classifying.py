@@ -44,11 +44,9 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.training import (
     fitting,
     labelled_texts,
-    training_set,
 )
-from evalkit.classification.training.fitting import FittedWeights, ProbabilityCalibration
+from evalkit.classification.training.fitting import FittedWeights, ProbabilityCalibration, TrainingSet
 from evalkit.classification.training.labelled_texts import LabelledText
-from evalkit.classification.training.training_set import TrainingSet
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
@@ -71,8 +69,8 @@ Flags = npt.NDArray[np.bool_]
 class Chances(NamedTuple):
     """What is believed of every variant, by temperatures and thresholds from other folds or sources."""
 
-    of_types: training_set.FloatArray
-    least: training_set.FloatArray
+    of_types: fitting.FloatArray
+    least: fitting.FloatArray
     temperatures: tuple[float, float]
     """The lowest and the highest."""
 
@@ -90,10 +88,10 @@ class Judged:
     """Every variant, by models that had not seen its group, and its source."""
 
     some: TrainingSet
-    by_group: training_set.FloatArray
-    by_source: training_set.FloatArray
-    of_fold: Sequence[training_set.SourceParts]
-    of_source: Sequence[training_set.SourceParts]
+    by_group: fitting.FloatArray
+    by_source: fitting.FloatArray
+    of_fold: Sequence[fitting.SourceParts]
+    of_source: Sequence[fitting.SourceParts]
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int | None]
@@ -114,11 +112,11 @@ class Judged:
         return fitting.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
 
     def believed_without(
-        self, parts: Sequence[training_set.SourceParts], held_out: training_set.SourceParts
+        self, parts: Sequence[fitting.SourceParts], held_out: fitting.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
         return fitting.calibrate_probabilities(
-            self.by_source, self.some, self.act_judgements, training_set.mark_independent_rows(parts, held_out)
+            self.by_source, self.some, self.act_judgements, fitting.mark_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -129,7 +127,7 @@ class Judged:
     def chances_by_source(self) -> Chances:
         return self._chances(self.by_source, self.of_source)
 
-    def _chances(self, sums: training_set.FloatArray, parts: Sequence[training_set.SourceParts]) -> Chances:
+    def _chances(self, sums: fitting.FloatArray, parts: Sequence[fitting.SourceParts]) -> Chances:
         found, least = np.zeros_like(sums), np.zeros(len(sums))
         temperatures = []
         for held_out in dict.fromkeys(parts):
@@ -151,11 +149,11 @@ def judged(
     folds: Mapping[str, int | None] | None = None,
 ) -> Judged:
     """``folds``: group → fold, if they are not to be drawn; those of None are always learned from."""
-    folds = folds or training_set.assign_folds_to_groups(some)
-    found = training_set.build_training_set(labelled_texts.create_text_variants(some, folds))
+    folds = folds or fitting.assign_folds_to_groups(some)
+    found = fitting.build_training_set(labelled_texts.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
-    of_fold = training_set.list_source_parts_by_variant(found, lambda one: folds[one.group])
-    of_source = training_set.list_source_parts_by_variant(found, lambda one: one.source)
+    of_fold = fitting.list_source_parts_by_variant(found, lambda one: folds[one.group])
+    of_source = fitting.list_source_parts_by_variant(found, lambda one: one.source)
     by_group, fits = fitting.predict_out_of_fold_sums(found, of_fold, allowed)
     by_source, _ = fitting.predict_out_of_fold_sums(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted({one for one in folds.values() if one is not None})}
@@ -268,7 +266,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
 
         def error(
             drawn: npt.NDArray[np.intp],
-            sure: training_set.FloatArray = sure,
+            sure: fitting.FloatArray = sure,
             right: Flags = right,
             members: list[npt.NDArray[np.intp]] = members,
         ) -> float:
@@ -409,7 +407,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
     group_of = {one.original.id: one.original.group for one in judged_.some.variants}
-    of_group = training_set.list_source_parts_by_variant(judged_.some, lambda one: one.group)
+    of_group = fitting.list_source_parts_by_variant(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
     found = resolve_ocr_engine()
@@ -421,7 +419,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
         given = label.get("records") or [label["record"]]
         held_out = frozenset(group_of[record] for record in given if record in group_of)
         what = fitting.fit_weights(
-            judged_.some, np.flatnonzero(training_set.mark_independent_rows(of_group, held_out) & allowed)
+            judged_.some, np.flatnonzero(fitting.mark_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
         known = parse_weights_json(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.evaluation.study import IssueWithVerdict, ReviewRecord
+from evalkit.evaluation.study import JudgedIssue, ReviewRecord
 
 
-def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> IssueWithVerdict:
+def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> JudgedIssue:
     """An open issue of a rule, of which no expert said anything; the agent is the code's beginning."""
     given = {
         "issue_id": f"{code.partition('-')[0]}-0001",
@@ -16,9 +16,10 @@ def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> IssueWithVer
         "status": "open",
         "page": None,
         "message": "a sentence",
-        "verdict": None,
+        "expert_verdict": None,
+        "ig_id": "IG-1",
     } | fields
-    return IssueWithVerdict(code=code, severity=severity, **given)
+    return JudgedIssue(code=code, severity=severity, **given)
 
 
 def answer(case_id: str, **fields: Any) -> ReviewRecord:

@@ -29,9 +29,12 @@ from classification.offline.test_acts import NOT_PERFORMED, PERFORMED, ROWS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.offline.acts import SECOND_READING_CODE
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights, load_embedded_weights
-from evalkit.classification.offline.second_reading import combine_readings, find_second_reading_issues
+from evalkit.classification.offline.second_reading import (
+    SECOND_READING_CODE,
+    combine_readings,
+    find_second_reading_issues,
+)
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType

@@ -38,10 +38,15 @@ from evalkit.classification.training.fitting import (
     CANDIDATE_THRESHOLDS,
     ActJudgements,
     FittedWeights,
+    TrainingSet,
+    assign_folds_to_groups,
+    build_training_set,
     calibrate_probabilities,
     compute_probabilities,
     find_proper_names,
     fit_weights,
+    list_source_parts_by_variant,
+    mark_independent_rows,
     predict_out_of_fold_sums,
     train_model_with_held_out_sums,
 )
@@ -51,13 +56,6 @@ from evalkit.classification.training.labelled_texts import (
     create_text_variants,
     read_labelled_texts,
     simulate_ocr_errors,
-)
-from evalkit.classification.training.training_set import (
-    TrainingSet,
-    assign_folds_to_groups,
-    build_training_set,
-    list_source_parts_by_variant,
-    mark_independent_rows,
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.identifier_values import load_given_names
