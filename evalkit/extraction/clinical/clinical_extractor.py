@@ -24,6 +24,7 @@ from evalkit.extraction.clinical.clinical_attempt import (
 )
 from evalkit.extraction.clinical.clinical_reader import find_field_values
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
+from evalkit.extraction.clinical.field_contradictions import settle_contradictions
 from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
@@ -250,7 +251,7 @@ class ClinicalExtractor:
             template=template,
             report=report,
             field_mentions=field_mentions or find_mentioned_fields(template, report),
-            fields=fields,
+            fields=settle_contradictions(fields, template, report),
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
             failure=(failed_answer.failure or "no answer") if failed_answer else None,
@@ -342,6 +343,7 @@ def _ground_claimed_field(
             confidence=confidence,
             is_ambiguous=claim.status == "ambiguous",
             span=spans[0][1:] if spans else None,
+            entry_line_spans=tuple(span[1:] for span in spans) if len(spans) > 1 else (),
         ),
         field,
         bundle,

@@ -1,0 +1,1 @@
+"""Clinical reports of many house styles, with the truth of each field."""
