@@ -112,7 +112,7 @@ class KnownTruth:
         return part in self.vouched
 
 
-class JudgedIssue(Issue):
+class IssueWithVerdict(Issue):
     """Issue of a document with the experts' verdict on it."""
 
     expert_verdict: str | None
@@ -181,7 +181,7 @@ class DocumentRecord:
     """Why the document is or was in the review queue; None if it never was."""
     is_deferred: bool = False
     """True if an expert opened the case and deferred it."""
-    issues: tuple[JudgedIssue, ...] = ()
+    issues: tuple[IssueWithVerdict, ...] = ()
     reviews: tuple[ReviewRecord, ...] = ()
     """Reviews of the document's own case, oldest first, then those of its second opinion and of its adjudication."""
     page_risks: tuple[float, ...] = ()
@@ -780,9 +780,9 @@ def _get_issue_identity(issue: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _attach_expert_verdicts(
     issues: Sequence[Mapping[str, Any]], verdict_by_issue_id: Mapping[str, str]
-) -> Iterator[JudgedIssue]:
+) -> Iterator[IssueWithVerdict]:
     for issue in issues:  # ValueError if an issue is damaged
-        yield JudgedIssue.model_validate({**issue, "expert_verdict": verdict_by_issue_id.get(issue["issue_id"])})
+        yield IssueWithVerdict.model_validate({**issue, "expert_verdict": verdict_by_issue_id.get(issue["issue_id"])})
 
 
 def _compute_elapsed_seconds(timings: Mapping[str, Any]) -> float | None:

@@ -27,7 +27,7 @@ from evalkit.evaluation.intervals import (
     estimate_proportion,
 )
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
-from evalkit.evaluation.study import DocumentLabels, DocumentRecord, JudgedIssue, KnownTruth, ReviewRecord, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER
 from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
@@ -94,7 +94,7 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
     return pd.DataFrame(rows, columns=list(RULE_COLUMNS))
 
 
-def get_rule_key(issue: JudgedIssue) -> RuleKey:
+def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
     """Return the (agent, code, origin) by which issues are grouped into rules."""
     return issue.agent, issue.code, issue.origin
 
@@ -111,7 +111,7 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
 
 
 def _build_rule_row(
-    rule_key: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[JudgedIssue]]], payoff_share: float
+    rule_key: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[IssueWithVerdict]]], payoff_share: float
 ) -> dict[str, Any]:
     verdicts = [issue.expert_verdict for _, issues in raised_issues for issue in issues]
     confirmed, dismissed = verdicts.count("confirmed"), verdicts.count("dismissed")
@@ -166,7 +166,7 @@ def _is_escalation_needed(document: DocumentRecord) -> bool | None:
     return True if True in differing_parts else False if False in differing_parts else None
 
 
-def _is_quote_struck(issue: JudgedIssue) -> bool:
+def _is_quote_struck(issue: IssueWithVerdict) -> bool:
     return issue.expert_verdict == "confirmed" and get_issue_answers(issue).effect == "strike_quote"
 
 
@@ -420,7 +420,7 @@ class _Correction:
     pages: tuple[int, ...]
     """Pages that the difference concerns; empty for the whole document."""
 
-    def is_touched_by(self, issue: JudgedIssue) -> bool:
+    def is_touched_by(self, issue: IssueWithVerdict) -> bool:
         """Return True if the issue names one of the corrected pages, or no page at all."""
         return issue.page is None or not self.pages or issue.page in self.pages
 

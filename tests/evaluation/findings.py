@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.evaluation.study import JudgedIssue, ReviewRecord
+from evalkit.evaluation.study import IssueWithVerdict, ReviewRecord
 
 
-def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> JudgedIssue:
+def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> IssueWithVerdict:
     """An open issue of a rule, of which no expert said anything; the agent is the code's beginning."""
     given = {
         "issue_id": f"{code.partition('-')[0]}-0001",
@@ -19,7 +19,7 @@ def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> JudgedIssue:
         "expert_verdict": None,
         "ig_id": "IG-1",
     } | fields
-    return JudgedIssue(code=code, severity=severity, **given)
+    return IssueWithVerdict(code=code, severity=severity, **given)
 
 
 def answer(case_id: str, **fields: Any) -> ReviewRecord:
