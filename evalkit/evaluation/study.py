@@ -28,7 +28,7 @@ from evalkit.documents.identity.file_persons import (
 )
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
-from evalkit.issue import Issue
+from evalkit.issue import Issue, IssueSeverity
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
@@ -273,7 +273,7 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "production": document.production_labels.dominant_type if document.production_labels else None,
         "truth": document.truth.labels.dominant_type if document.truth else None,
         "source": document.truth.source if document.truth else None,
-        **{severity.lower(): open_issues[severity] for severity in ("BLOCKER", "MAJOR", "MINOR")},
+        **{severity.lower(): open_issues[severity] for severity in IssueSeverity},
         "grounded_ratio": document.grounded_ratio,
         "probability": document.review_probability,
         "seconds": document.processing_seconds,
