@@ -18,12 +18,14 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 from scipy.stats import binomtest
 
+from evalkit.evaluation.extraction_monitoring import compare_fields, read_all_extractions
 from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
 from evalkit.pipeline.supplied_labels import TypedPageRange
+from evalkit.store import open_output_folder
 
 #: Fewest documents on which exactly one answer is right for a p-value below 0.05 to be possible: with 5, the smallest
 #: p-value is 2 · 0.5⁵ = 0.0625.
@@ -333,6 +335,10 @@ class RunComparison:
     effort_table: pd.DataFrame
     """``measure, a, b``: calls, tokens and cost_usd (None if unknown) of the documents in both runs; seconds of the
     documents that were timed in both runs."""
+    field_decisions: pd.DataFrame
+    """Number of reports and forms by decision in A (rows) and in B (columns); "none": not judged, or not in this run."""
+    field_changes: pd.DataFrame
+    """``doc_id, template, pages, field, value_a, value_b``: fields with another status or value."""
 
     @property
     def changed_documents(self) -> pd.DataFrame:
@@ -376,6 +382,10 @@ class RunComparison:
                 {name: str(value) if isinstance(value, Decimal) else value for name, value in row.items()}
                 for row in convert_to_records(self.effort_table)
             ],
+            "field_decisions": {
+                a: {b: int(n) for b, n in row.items()} for a, row in self.field_decisions.T.to_dict().items()
+            },
+            "fields": convert_to_records(self.field_changes),
         }
 
 
@@ -389,6 +399,9 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
     rows = [_build_change_row(*document_pair) for document_pair in document_pairs]
     documents_table = pd.DataFrame(rows, columns=list(CHANGE_COLUMNS))
     sampling_run = _choose_sampling_run(document_pairs)
+    field_decisions, field_changes = compare_fields(
+        *(read_all_extractions(open_output_folder(study.output)) for study in (study_a, study_b))
+    )
     return RunComparison(
         output_a=str(study_a.output),
         output_b=str(study_b.output),
@@ -414,6 +427,8 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
         simulated_truth_count=sum(row["simulated"] for row in rows),
         truth_origin_counts={origin: sum(row["truth_from"] == origin for row in rows) for origin in TRUTH_ORIGINS},
         effort_table=_tabulate_effort(document_pairs),
+        field_decisions=field_decisions,
+        field_changes=field_changes,
     )
 
 

@@ -46,6 +46,7 @@ from evalkit.review.ground_truth import SOURCE_BY_OUTCOME, is_simulated_reviewer
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import (
+    EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
     PACKETS_FOLDER,
     RESULTS_FOLDER,
@@ -317,11 +318,11 @@ def read_folder_study(
     foreign_types: Mapping[str, str] | None = None,
 ) -> Study:
     """Read all processed documents of an open output folder; see ``read_study``."""
-    if not output_folder.has_folder(RESULTS_FOLDER):
+    if not (output_folder.has_folder(RESULTS_FOLDER) or output_folder.has_folder(EXTRACTIONS_FOLDER)):
         raise UsageError(
             f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Give the output folder of an `evalkit run`.",
+            remedy="Give the output folder of an `evalkit run` or `evalkit extract`.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
         if type_name not in TYPE_NAMES:
