@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from evalkit.doctor import DoctorCheck
     from evalkit.evaluation.challenge.report import MutationTestReport
     from evalkit.evaluation.intervals import Estimate
-    from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
-    from evalkit.evaluation.run_comparison import RunComparison
+    from evalkit.evaluation.run_comparison import OverallAccuracyComparison, PairedAccuracy, RunComparison
     from evalkit.issue import Issue
     from evalkit.llm.model import Usage
     from evalkit.pipeline.fields_run import ExtractSummary

@@ -29,7 +29,6 @@ from evalkit.evaluation import (
     error_ranking,
     headline_estimates,
     plots,
-    presence_metrics,
     production,
     reviewer_performance,
     segmentation_metrics,
@@ -321,7 +320,7 @@ def _build_patients_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_presence_section(study: Study) -> EvaluationSection:
-    measured_presence = presence_metrics.measure_type_presence(study)
+    measured_presence = document_type_scores.measure_type_presence(study)
     grounded_ratios = [record.grounded_ratio for record in study.documents if record.grounded_ratio is not None]
     quality_scores = [
         record.evidence_quality_score for record in study.documents if record.evidence_quality_score is not None

@@ -21,8 +21,7 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import KeyedClassification, drop_patient_keys
 from evalkit.classification.schema import DocumentType, ReviewedClassification
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.core.records import StrictRecord
-from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.core.records import SchemaByReference, StrictRecord
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.review.corrections import ClassificationPart

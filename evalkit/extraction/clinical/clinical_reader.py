@@ -58,6 +58,7 @@ _TMB_WITH_NAME = re.compile(
     rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
+_NAME_BEFORE_TUMOR = re.compile(r"[\s:.\t-]*(?P<name>(?:[A-Za-z][\w-]*[ ,]+){0,5})")
 
 
 def find_field_values(
@@ -187,7 +188,10 @@ def _read_histology(
     The second pass reads all findings, and a benign diagnosis if there is no tumor.
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
-        yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
+        for reading in _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE)):
+            # At its label, the name is taken whole.
+            is_name = _NAME_BEFORE_TUMOR.fullmatch(line.page.text, start, reading.start)
+            yield replace(reading, start=is_name.start("name")) if is_name else reading
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
@@ -198,6 +202,14 @@ def _read_histology(
                 line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
             )
         )
+    ]
+    names = {reading.text.lower() for reading in islice(readings, MAX_VALUES_PER_FIELD)}
+    names = {name for name in names if not name.startswith("metastatic")}
+    # "Carcinoma" alone is a short form of the report's longer name.
+    readings = [
+        reading
+        for reading in readings
+        if not any(reading.text.lower() in name and reading.text.lower() != name for name in names)
     ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_pass and not readings:
@@ -215,7 +227,7 @@ def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: fl
         context = find_omitted_context(line.page.text, *match.span())
         # A diagnosis in somebody's opinion may contradict the report's.
         is_stated = context is None or context.kind is DifferenceKind.MODAL
-        if is_stated and not re.match(r"(?i)metasta", match.group()):
+        if is_stated:
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -230,7 +242,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
 def _read_measurements(
