@@ -124,6 +124,11 @@ def test_a_first_row_with_a_value_is_no_header() -> None:
     assert values("pathology", "tumorSize", rows("Size\t3.1 cm", "Margins\tnegative")) == ["3.1 cm"]
 
 
+def test_report_date_below_its_header_is_no_birth_date() -> None:
+    report = rows("Patient\tBirth date\tReport date", "Haldane, Emeka\tApril 19, 1984\tJuly 23, 2024")
+    assert values("pathology", "date", report) == ["2024-07-23"]
+
+
 def test_stains_in_a_sentence() -> None:
     text = "Immunohistochemistry\nER: positive (80%); PR: negative (0%), HER2: equivocal (2+). Ki-67: 30%."
     told = values("pathology", "ihcMarkers", ClinicalReport(document(text).pages))
