@@ -260,7 +260,7 @@ def publish_packet_unless_frozen(
     with hold_case_write_lock(output_folder, packet.case_id):
         if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False
-        status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
+        status: ReviewStatus = "deferred" if index.deferrals.find(packet.case_id) else packet.review_status
         new_json = serialise_packet(packet) | {"review_status": status}
         # review_status may still mirror a claim that has expired.
         ignored_keys = ("created_at", "review_status")
@@ -270,7 +270,7 @@ def publish_packet_unless_frozen(
         )
         if stored_json and stored_json.get("doc_id") != packet.doc_id:
             # Old drafts are about another patient's document, and nothing else would remove them.
-            index.drafts.remove_case_drafts(packet.case_id)
+            index.drafts.remove(packet.case_id)
         if is_different:
             output_folder.write_json(name, new_json)
         else:
@@ -292,7 +292,7 @@ def withdraw_packet_unless_frozen(
         if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):
             return False
         if not find_case_kind(case_id).is_named_after_document:
-            index.drafts.remove_case_drafts(case_id)  # a purge of the document would not find them
+            index.drafts.remove(case_id)  # a purge of the document would not find them
         is_removed = output_folder.remove_file(packet_file_name(case_id))
         index.remove_cases(case_id)
         return is_removed

@@ -90,7 +90,7 @@ def _leave_traces(output: Path) -> None:
         index.call_journal.add_call(
             ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")
         )
-    index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
+    index.deferrals.save(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
     index.close()
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create_json_if_absent(

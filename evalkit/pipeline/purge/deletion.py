@@ -83,7 +83,7 @@ def purge(
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
             save_intent(output_folder, PurgeIntent(doc_id=None))
-        if is_purge_unfinished(output_folder) and not index.document_erasure.vacuum():
+        if is_purge_unfinished(output_folder) and not index.vacuum():
             raise StoreError(
                 "the files are deleted, but the database was being read: its log may still contain the document's text",
                 code="PURGE-BUSY",
@@ -201,7 +201,7 @@ def _execute_purge(
         affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
         for affected_case in case_ids
     }
-    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.document_erasure.delete_document_rows(
+    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.delete_document_rows(
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
     if isinstance(output_folder, LocalOutputFolder):
