@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import traitlets
 
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import ScreenWidget
+from widgets.screen_widget import ScreenWidget, read_widget_script, read_widget_style
 
 
 class FaultPanel(ScreenWidget):

@@ -8,8 +8,7 @@ import traitlets
 
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import ScreenWidget
+from widgets.screen_widget import ScreenWidget, read_widget_script, read_widget_style
 
 
 class QueuePanel(ScreenWidget):

@@ -14,7 +14,7 @@ from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
-from evalkit.store.temp_files import generate_process_temp_name
+from evalkit.store.local_folder import generate_process_temp_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
