@@ -1,4 +1,4 @@
-"""Pages of a PDF rendered as pictures, for a person or for a vision model."""
+"""Pages of a PDF rendered as pictures, for a person or a model; highlighted passages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
-from PIL import Image
+from PIL import Image, ImageChops, ImageDraw
 
+from evalkit.documents.bundle import Box
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
@@ -193,3 +195,36 @@ class PdfPageRenderer:
         except OSError as error:
             raise build_read_error(self._path, error) from error
         return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns
+
+
+_FOUND_COLOUR = (255, 226, 92)
+_NEAR_COLOUR = (214, 120, 0)
+_DASH_LENGTH = 8
+
+
+def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
+    """Return a copy of the page's image with highlighted boxes (fractions 0..1).
+
+    Style ``found`` fills a box in yellow, for a passage that was found; ``near`` draws a dashed outline, for a passage
+    that is only similar.
+    """
+    page_image = image.convert("RGB")
+    highlight_layer = Image.new("RGB", page_image.size, "white")
+    draw = ImageDraw.Draw(highlight_layer)
+    for box in boxes:
+        x0, y0, x1, y1 = (coordinate * length for coordinate, length in zip(box, page_image.size * 2, strict=True))
+        if style == "found":
+            draw.rectangle((x0, y0, x1, y1), fill=_FOUND_COLOUR)
+        else:
+            _draw_dashed_rectangle(draw, x0, y0, x1, y1)
+    # Colours are multiplied, as with a marker pen, so that black print stays black.
+    return ImageChops.multiply(page_image, highlight_layer)
+
+
+def _draw_dashed_rectangle(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
+    for start in range(int(x0), int(x1), 2 * _DASH_LENGTH):
+        for y in (y0, y1):
+            draw.line((start, y, min(start + _DASH_LENGTH, x1), y), fill=_NEAR_COLOUR, width=2)
+    for start in range(int(y0), int(y1), 2 * _DASH_LENGTH):
+        for x in (x0, x1):
+            draw.line((x, start, x, min(start + _DASH_LENGTH, y1)), fill=_NEAR_COLOUR, width=2)

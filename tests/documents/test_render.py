@@ -11,9 +11,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from evalkit.documents import render
-from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.readers import read_document
-from evalkit.documents.render import PdfPageRenderer, encode_webp, render_page
+from evalkit.documents.render import PdfPageRenderer, encode_webp, highlight_boxes, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
