@@ -22,14 +22,18 @@ def hash_canonical_json(value: Any) -> str:
     return hashlib.sha256(encode_canonical_json(value)).hexdigest()
 
 
+class DuplicateKeyError(ValueError):
+    """Error for a JSON object that has the same key twice; its name is all that errors tell."""
+
+
 def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a dict from pairs; ValueError if a key occurs twice.
+    """Build a dict from pairs; DuplicateKeyError if a key occurs twice.
 
     For the ``object_pairs_hook`` of ``json.loads``.
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("a key occurs twice")
+        raise DuplicateKeyError("a key occurs twice")
     return fields
 
 
