@@ -100,6 +100,11 @@ class TemplateField(StrictRecord):
             raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
 
+    @property
+    def short_label(self) -> str:
+        """The description without its examples and notes, for example ``IHC results``."""
+        return re.split(r" [(]|, | as ", self.description)[0]
+
     def normalise(self, text: str) -> str | None:
         """Return the normal form of a text; None if the text is not in the field's format."""
         return normalise_value(text, self.format, self.pattern)
