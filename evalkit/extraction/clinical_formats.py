@@ -20,11 +20,13 @@ _GRADE = re.compile(
     r"(?i)(?P<number>[123]|i{1,3})(?!\w)(?:\s*(?:of|/|out of)\s*3(?!\d))?|(?P<word>well|moderate(?:ly)?|poorly|poor)\b"
     r"(?:[\s-]+to[\s-]+(?P<second_word>moderately|poorly)\b)?"
 )
-_GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,20}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
-_GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,3}(?P<group>[1-5])\b")
+_GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,40}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
+_GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,40}(?P<group>[1-5])\b")
 _NOTTINGHAM_SCORE = re.compile(
-    r"(?P<tubules>[1-3])\s*\+\s*(?P<nuclei>[1-3])\s*\+\s*(?P<mitoses>[1-3])|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
+    r"(?i)(?:tub\w*\D{1,30})?(?P<tubules>[1-3])(?:\s*\+\s*|\W{1,3}(?:nucle|pleo)\D{1,30})(?P<nuclei>[1-3])(?:\s*\+\s*|\W{1,3}mito\D{1,30})(?P<mitoses>[1-3])"
+    r"|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
 )
+_TWO_TIER_GRADE = re.compile(r"(?i)\b(?P<level>high|low)[- ]grade\b")
 _FOURTH_GRADE = re.compile(r"(?i)\bgrade[:\s]+(?:4|iv)\b")
 _DIFFERENTIATION_WORDS = {
     "well": "well",
@@ -35,13 +37,14 @@ _DIFFERENTIATION_WORDS = {
 }
 
 _MARGIN_FREE = re.compile(
-    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|completely excised|complete excision|r0|"
+    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|(?:completely|fully|is) excised|complete excision|excision (?:is|appears) complete|r0|"
     r"no (?:residual )?(?:tumou?r|carcinoma|malignancy|neoplasm))\b"
 )
 _MARGIN_INVOLVED = re.compile(
-    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transected|r1|r2|incompletely excised|incomplete excision|not (?:free|clear|negative)|"
+    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transect(?:s|ed|ing)|r1|r2|incompletely excised|incomplete excision|excision (?:is|appears) incomplete|not (?:free|clear|negative)|"
     r"(?:extend|reach|abut|touch)(?:s|es|ing)?\s+(?:(?!within\b)\w+\s+){0,2}?(?:(?:to|into|the)\s+(?!within\b)|ink)|tumou?r (?:on|at) ink|ink on|"
-    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,3}(?:margins?|ink|edge)|"
+    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,4}(?:margins?|ink|edges?)|"
+    r"margins?(?:\s+of \w+)?\s*(?::|shows?|contains?|has|have|with)\s+(?:(?!no\b|not\b|free\b|without\b|negative\b|clear\b|uninvolved\b)\w+\s+){0,3}(?:carcinoma|tumou?r|DCIS|melanoma|sarcoma|disease|dysplasia)(?!-?\s*(?:free|is|size))|"
     r"present at)\b"
 )
 _MARGIN_NEGATION_BEFORE = re.compile(
@@ -55,7 +58,9 @@ _MARGIN_UNCERTAIN = re.compile(
     r"(?i)\bcannot be (?:\w+ )?(?:excluded|assessed|evaluated|determined|ruled out)|\bindeterminate\b|\bequivocal\b|\bnot (?:assessable|evaluable)\b|"
     r"\bdifficult to (?:assess|evaluate)|\bsuspicious\b"
 )
-_MARGIN_CLOSE = re.compile(r"(?i)\bclose(?!st)\b|\bnarrow\b")
+_MARGIN_CLOSE = re.compile(
+    r"(?i)\bclose(?!st)\b|\bnarrow\b|\bthreatened\b|\b(?:within|less than) (?:[01](?:\.\d+)?) mm\b"
+)
 #: The end of a line without a full stop, where the next line begins a sentence.
 _JOINED_LINES = re.compile(r"(?<=[a-z)]) (?=[A-Z][a-z]+ [a-z])")
 #: In a sentence about margins: an earlier state in brackets, and statements about lymph nodes, vessels or stains.
@@ -65,9 +70,11 @@ _NO_MARGIN = re.compile(
 _MARGIN_DISTANCE = re.compile(r"(?i)(?P<sign>[<>≤≥]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>mm|cm)\b")
 
 _POLARITY = re.compile(
-    r"(?i)\b(?P<no>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|no (?:expression|staining)|lost?|loss)\b"
-    r"|\b(?P<maybe>equivocal|indeterminate)\b"
-    r"|\b(?P<yes>positive|reactive|expressed|intact|retained|preserved|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
+    r"(?i)\b(?P<negative>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|"
+    r"no (?:expression|staining))\b"
+    r"|\b(?P<lost>lost?|loss)\b|\b(?P<retained>retained|intact|preserved)\b|\b(?P<wild_type>wild[- ]?type)\b|\b(?P<aberrant>aberrant|mutant)\b"
+    r"|\b(?P<equivocal>equivocal|indeterminate)\b"
+    r"|\b(?P<positive>positiv(?:e|ity)|reactive|expressed|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
 )
 _PERCENT = re.compile(
     r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)",
@@ -80,7 +87,7 @@ _TNM_STAGE = re.compile(
     r"(?P<prefix>[ycra]{0,2}p?)T(?P<t>is|[0-4X][a-d]?)(?:\s*\((?:DCIS|m|\d)\))?[\s,;.]*"
     r"(?:[ycra]{0,2}p?N(?P<n>[0-3X][a-c]?(?:mi)?)(?P<nodes>\s*\((?:sn|i[+-]|mol[+-])\))?)?[\s,;.]*(?:[cp]?M(?P<m>[01X][a-c]?))?",
 )
-_STAGE_GROUP = re.compile(r"(?i)\b(?:stage|figo stage)\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")
+_STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")
 
 _MSI_PATTERNS = (
     (re.compile(r"(?i)\bmsi[\s-]*(?:h\b|high)|\bhigh (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
@@ -191,7 +198,8 @@ def normalise_grade(text: str) -> str | None:
         points = int(score["total"] or sum(int(score[part]) for part in ("tubules", "nuclei", "mitoses")))
         return "1" if points < 6 else "2" if points < 8 else "3"
     if not match:
-        return "grade 4" if _FOURTH_GRADE.search(text) else None
+        level = _TWO_TIER_GRADE.search(text)
+        return f"{level['level'].lower()} grade" if level else "grade 4" if _FOURTH_GRADE.search(text) else None
     if match["number"]:
         return _ROMAN_GRADES.get(match["number"].lower(), match["number"])
     second_word = f" to {match['second_word'].lower()}" if match["second_word"] else ""
@@ -254,11 +262,7 @@ def normalise_marker_result(text: str) -> str | None:
     """
     polarity = _POLARITY.search(text)
     score, percent = _STAIN_SCORE.search(text), _PERCENT.search(text)
-    polarity_word = (
-        {"no": "negative", "maybe": "equivocal", "yes": "positive", "sign": "positive"}[polarity.lastgroup or ""]
-        if polarity
-        else None
-    )
+    polarity_word = (polarity.lastgroup or "").replace("sign", "positive").replace("_", " ") if polarity else None
     share = None
     if percent:
         comparison = " ".join((percent["sign"] or "").lower().split())

@@ -123,6 +123,8 @@ class FieldTemplate(StrictRecord):
     """For forms: smallest number of required fields that must be valid."""
     signs: tuple[str, ...] = ()
     """Words printed only on documents of this kind; for forms, the title comes first."""
+    part_sections: tuple[str, ...] = ()
+    """For reports: names of the sections that are such a report within another one, in small letters."""
     printed: tuple[str, ...] = ()
     """For forms: further printed words, which are never read as an entry."""
     fields: tuple[TemplateField, ...] = Checked(alias="field", min_length=1)

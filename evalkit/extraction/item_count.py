@@ -52,7 +52,7 @@ _STATEMENT_END = re.compile(
 )
 _LABORATORY_TEST = re.compile(r"([A-Za-z][A-Za-z0-9 ()/.+-]{1,60}?)[ \t:=-]*\Z")
 _UNIT = re.compile(r"%|[A-Za-zµμ]")
-_RANGE_OR_FLAG = re.compile(r"\([^()]*\)|\b[HL]\b")
+_RANGE_OR_FLAG = re.compile(r"\([^()]*\)|(?<!\S)[HL]\b")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(mm|cm|millimet|centimet)?", re.IGNORECASE)
 
 
@@ -276,12 +276,12 @@ def _apply_rules(rules: Iterable[_Rule], statement: _Statement) -> list[_Reading
 
 def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[_Reading]:
     groups = match.groupdict()
-    state_text = groups.get("state") or ""
+    state_text = " ".join((groups.get("state") or "").split())
     state = rule.state
     if state is None:
         state = next(
             (state for state, pattern in rule.states if pattern.fullmatch(state_text)),
-            "" if rule.states else state_text,
+            "" if rule.states else state_text.replace(" ", ""),
         )
     if groups.get("names"):
         for stain in _load_tables().stain.finditer(match["names"]):
@@ -395,7 +395,13 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
     unread: dict[str, CountedItem] = {}
     groups = _group_variants(items) if kind == "variant" else [(item,) for item in items]
     for group in groups:
-        present = [item for item in group if item.role == PRESENT and not {item.name, item.state} & {*silent}]
+        present = [
+            item
+            for item in group
+            if item.role == PRESENT
+            and not {item.name, item.state} & {*silent}
+            and (item.name or kind not in ("measurement", "laboratory"))
+        ]
         if present and not any(_is_in_value(item, name, value) for item in group for name, value in values.items()):
             unread.setdefault(_make_key(present[0]), present[0])
     if kind == "announcement":
@@ -412,7 +418,8 @@ def _group_variants(items: Sequence[CountedItem]) -> list[list[CountedItem]]:
             bool(last)
             and last[0].page == item.page
             and item.start - last[-1].end < _VARIANT_SPAN
-            and item.name not in {other.name for other in last}
+            and item.name not in {"event", *(other.name for other in last)}
+            and last[0].name != "event"
         )
         if is_same:
             last.append(item)

@@ -217,11 +217,10 @@ def _raise_if_over_limit(
     scope_phrase: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
 ) -> None:
     total = sum_usages([*spent_usages, expected_usage])
-    cost = None if total.cost_usd is None else Decimal(total.cost_usd)
     for unit, amount, limit_format in (
         ("calls", total.calls, "{} calls"),
         ("tokens", total.input_tokens + total.output_tokens, "{:,} tokens"),
-        ("usd", cost, "{} US dollars"),
+        ("usd", (None if total.cost_usd is None else Decimal(total.cost_usd)), "{} US dollars"),
     ):
         setting_name = f"{unit}_{setting_suffix}"
         limit = getattr(limits, setting_name)

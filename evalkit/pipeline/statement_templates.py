@@ -34,16 +34,16 @@ from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
-from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
-from evalkit.statements.llm_proposal import ProposalResult, build_best_template
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReviewCycle
+from evalkit.statements.reviewer_report import SHOWN_ISSUE_CAPS
 from evalkit.statements.statement_template import (
     StatementTemplate,
     TemplateStatus,
     parse_template_toml,
     render_template_toml,
 )
+from evalkit.statements.template_builder import ProposalResult, build_best_template
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,

@@ -102,7 +102,7 @@ class FieldTextCheck:
 
 def is_extraction_review_required(extraction: Extraction) -> bool:
     """Return True if the extraction of a report or form was not accepted."""
-    return extraction.decision != Decision.AUTO_ACCEPT
+    return extraction.decision == Decision.ESCALATE_TO_SME
 
 
 def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValue]:

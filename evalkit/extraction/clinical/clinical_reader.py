@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 
 from evalkit.extraction.clinical.labelled_values import (
     DATE_PATTERN,
@@ -23,6 +23,7 @@ from evalkit.extraction.clinical.labelled_values import (
     LocatedClinicalValue,
     StatementRole,
     compile_lexicon_pattern,
+    find_formatted_span,
     find_labelled_text,
     read_labelled_values,
 )
@@ -42,6 +43,7 @@ from evalkit.extraction.field_template import TemplateField
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
+_MAX_MENTIONS_PER_LINE = 3
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
@@ -56,6 +58,7 @@ _TMB_WITH_NAME = re.compile(
     rf"(?i)\b(?:TMB|mutation(?:al)?\s+(?:burden|load))\b[^.;\n\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
+_NAME_BEFORE_TUMOR = re.compile(r"[\s:.\t-]*(?P<name>(?:[A-Za-z][\w-]*[ ,]+){0,5})")
 
 
 def find_field_values(
@@ -155,6 +158,28 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     return None
 
 
+def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> Iterator[LocatedClinicalValue]:
+    """Find values in the field's format on the lines that mention it, and on the next.
+
+    This third pass searches the whole report, history and method included, so that a person gets a suggestion. It skips
+    fields without a format of their own, and repeated fields.
+    """
+    if field.mentions is None or field.many or field.format in ("text", "pattern"):
+        return
+    pattern = re.compile(field.mentions)
+    mentions = (
+        (line, next_line, mention)
+        for line, next_line in pairwise((*report.body_lines, None))
+        if line
+        for mention in islice(pattern.finditer(line.text), _MAX_MENTIONS_PER_LINE)
+    )
+    for line, next_line, mention in islice(mentions, MAX_VALUES_PER_FIELD):
+        starts = [(line, line.start + mention.start()), (line, line.start + mention.end())]
+        for near_line, start in (*starts, *([(next_line, next_line.start)] if next_line else [])):
+            if span := find_formatted_span(field, near_line.page, start, near_line.end):
+                yield LocatedClinicalValue(near_line.page, *span, GUESSED_CONFIDENCE)
+
+
 def _read_histology(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
@@ -163,7 +188,10 @@ def _read_histology(
     The second pass reads all findings, and a benign diagnosis if there is no tumor.
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
-        yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
+        for reading in _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE)):
+            # At its label, the name is taken whole.
+            is_name = _NAME_BEFORE_TUMOR.fullmatch(line.page.text, start, reading.start)
+            yield replace(reading, start=is_name.start("name")) if is_name else reading
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
@@ -174,6 +202,14 @@ def _read_histology(
                 line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
             )
         )
+    ]
+    names = {reading.text.lower() for reading in islice(readings, MAX_VALUES_PER_FIELD)}
+    names = {name for name in names if not name.startswith("metastatic")}
+    # "Carcinoma" alone is a short form of the report's longer name.
+    readings = [
+        reading
+        for reading in readings
+        if not any(reading.text.lower() in name and reading.text.lower() != name for name in names)
     ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_pass and not readings:
@@ -191,7 +227,7 @@ def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: fl
         context = find_omitted_context(line.page.text, *match.span())
         # A diagnosis in somebody's opinion may contradict the report's.
         is_stated = context is None or context.kind is DifferenceKind.MODAL
-        if is_stated and not re.match(r"(?i)metasta", match.group()):
+        if is_stated:
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -206,7 +242,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
 def _read_measurements(

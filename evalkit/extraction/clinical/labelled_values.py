@@ -157,7 +157,7 @@ def _find_text_in_adjacent_lines(
 @cache
 def _compile_label_pattern(labels: tuple[str, ...], is_loose: bool) -> re.Pattern[str]:
     words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    separator = r"(?:\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
+    separator = r"(?:\s*\.{2,}[:\s]*|\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
     qualifier = r"(?:\s*\([^()]{1,30}\))?"
     label_only, label_start = rf"^\W*(?:{words}){qualifier}\s*$", rf"(?<![\w-])(?<!nuclear )(?:{words})"
     return re.compile(

@@ -22,8 +22,8 @@ _LAB_RESULT_WITH_RANGE = re.compile(
 )
 #: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
 _RESULT_START = re.compile(
-    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|index)\b\s*){0,3}"
-    r"(?:\([^)]*\)\s*)?(?:[:=,+-]|(?:is|was|are|were|of|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
+    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|index|/\s?CEP-?17|ratio)\b\s*){0,3}"
+    r"(?:\([^)]*\)\s*)?(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
     r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|\d|[<>])"
 )
 _LIST_SEPARATOR = re.compile(r"[\s,;/&]*(?:\band\b)?\s*")
@@ -118,7 +118,7 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         exact = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) <= 3)
         loose = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if len(word) > 3)
         alternatives = "|".join(filter(None, (f"(?i:{loose})" if loose else "", exact)))
-        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-\w)")
+        return re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w|\+\w|-(?!(?:positive|negative)\b)\w)")
 
     return tuple((row["name"], compile_names(row["words"])) for row in load_clinical_lexicon()["marker"])
 

@@ -22,6 +22,7 @@ _LABEL = re.compile(r"\W*(?P<label>[A-Za-z][A-Za-z ,/()&'-]{1,60}):(?=\s|$)")
 #: A label at the end of a line: its list is on the following lines.
 _LAST_LABEL = re.compile(r"(?P<label>[A-Za-z][A-Za-z /()-]{2,40}):\s*$")
 _INLINE_ADDENDUM = re.compile(r"\s(?=(?:ADDENDUM|AMENDED|AMENDMENT|CORRECTED|CORRECTION|REVISED|SUPPLEMENTAL)\b)")
+_DOT_LEADER = re.compile(r" ?\.{2,}[. ]*")
 _BULLET = re.compile(r"\s*[-•*–]\s")
 
 
@@ -39,8 +40,9 @@ class ReportPassage(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Text of the passage in one line, of the same length as on the page."""
-        return self.page.text[self.start : self.end].replace("\n", " ")
+        """Text of the passage in one line, with colons for rows of dots, of the same length as on the page."""
+        text = self.page.text[self.start : self.end].replace("\n", " ")
+        return _DOT_LEADER.sub(lambda dots: f":{' ' * (len(dots.group()) - 1)}", text)
 
     def iter_clauses(self) -> Iterator[tuple[int, int]]:
         """Iterate over start and end of each clause in ``text``; a table row is one clause."""

@@ -63,18 +63,19 @@ class ExtractionPacket(SMEPacket):
 
     kind: Literal["extraction"] = "extraction"
     extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
-    """The extraction of each report and form of the document, including the accepted ones."""
+    """The extraction of each report and form of the document, accepted ones included, those without a decision not."""
 
     @classmethod
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
         """Build the packet about a document with a report or form that was not accepted."""
-        issues = [issue for extraction in extractions.extractions for issue in extraction.issues]
+        judged = tuple(extraction for extraction in extractions.extractions if extraction.decision)
+        issues = [issue for extraction in judged for issue in extraction.issues]
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
             decision_rule="fields",
-            decision_reason=explain_case_escalation(extractions.extractions),
+            decision_reason=explain_case_escalation(judged),
             created_at=created_at,
-            extractions=extractions.extractions,
+            extractions=judged,
             **build_packet_fields(bundle, issues),
         )
 
@@ -110,6 +111,7 @@ _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], 
     (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
     (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that the program gave is not on the page"),
     (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "none of the usual fields was found on it"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-TYPE"),            "the type of these pages is in doubt"),
     (lambda extraction: not extraction.met_threshold,                   "the program is not sure enough of its values"),
     (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it contradict each other"),
     (lambda extraction: True,                                    "some of its fields need a person to check them"),

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import override
 
-from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.core.records import SchemaByReference
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.errors import NotFound
 from evalkit.issue import Issue, IssueSeverity, PageBox
@@ -38,10 +38,9 @@ from evalkit.review.template_editing import (
     rename_column_with_dependents,
 )
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.consensus import keep_worst_issues_per_category
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReportedIssue, TemplateCase
-from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueSeverity
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueSeverity, keep_worst_issues_per_category
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
 from evalkit.store import OutputFolder, template_file_name
 

@@ -9,8 +9,8 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, document, escalated_document, labels, study, truth
 from sklearn.metrics import precision_recall_fscore_support
 
+from evalkit.evaluation.document_type_scores import PresenceMetrics, TypePresenceScores, measure_type_presence
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.presence_metrics import PresenceMetrics, TypePresenceScores, measure_type_presence
 from evalkit.evaluation.report import build_report, convert_report_to_json
 from evalkit.evaluation.study import DocumentRecord
 

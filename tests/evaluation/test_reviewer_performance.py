@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.inter_annotator_agreement import compute_cohen_kappa, compute_krippendorff_alpha
+from evalkit.evaluation.reviewer_performance import compute_cohen_kappa, compute_krippendorff_alpha
 
 labels = st.sampled_from(["Note", "Other", "Radiology"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)

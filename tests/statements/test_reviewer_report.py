@@ -20,13 +20,6 @@ from evalkit.statements.arbitration import (
     find_issues_of_only_one_reviewer,
     has_critical_disagreement,
 )
-from evalkit.statements.consensus import (
-    SHOWN_ISSUE_CAPS,
-    find_consensus_rule,
-    is_duplicate_issue,
-    is_template_passing,
-    keep_worst_issues_per_category,
-)
 from evalkit.statements.convergence import (
     MAX_RETRIES_BY_SCENARIO,
     ConvergenceState,
@@ -40,11 +33,16 @@ from evalkit.statements.convergence import (
 )
 from evalkit.statements.review_cycles import merge_reviewer_issues
 from evalkit.statements.reviewer_report import (
+    SHOWN_ISSUE_CAPS,
     IssueEvidence,
     ReviewerReport,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    find_consensus_rule,
+    is_duplicate_issue,
+    is_template_passing,
+    keep_worst_issues_per_category,
 )
 
 SCHEMAS = Path(__file__).parent / "schemas"

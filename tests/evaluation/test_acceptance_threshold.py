@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from evalkit.evaluation.calibration import (
+from evalkit.evaluation.acceptance_threshold import (
     ThresholdCertificate,
     certify_threshold,
     compute_brier_score,

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import multinomial
 
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.paired_accuracy import PairedDocument, compare_overall_accuracy, compare_paired_accuracy
-from evalkit.evaluation.run_comparison import compare_studies
+from evalkit.evaluation.run_comparison import (
+    PairedDocument,
+    compare_overall_accuracy,
+    compare_paired_accuracy,
+    compare_studies,
+)
 
 
 def ends(only_a: float, only_b: float, n: float) -> tuple[float, float, float]:

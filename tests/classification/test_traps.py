@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.bounded_regex import find_first_match_with_timeout, require_fast_pattern
-from evalkit.classification.traps import load_shipped_traps
+from evalkit.classification.traps import find_first_match_with_timeout, load_shipped_traps, require_fast_pattern
 from evalkit.errors import UsageError
 
 PATTERNS = sorted({pattern for row in load_shipped_traps().rows for pattern in row.patterns})

@@ -7,8 +7,8 @@ from builders import document
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.classification.classifier_answer import MAX_EXTRACTED_QUOTE_WORDS, extract_quote
 from evalkit.grounding import QuoteLocator
-from evalkit.grounding.quote_extraction import MAX_EXTRACTED_QUOTE_WORDS, extract_quote
 
 PAGE = "The lobe shows no mass. There is no mass in the other lobe\nFindings: a mass of 2.4 cm is seen, a mass of 3 cm too."
 
