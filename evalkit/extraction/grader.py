@@ -138,7 +138,7 @@ class FormGrade:
     field_problems: FieldProblems
     failure_reasons: tuple[str, ...]
     feedback: str
-    """Instructions for the extractor's next attempt; empty if the form passed."""
+    """Instructions for the extractor's next attempt; empty if the form passed without failure reasons."""
     issues: tuple[FormIssue, ...]
     is_final: bool = False
     """True for a wrong tax year or a blank form: another attempt would change nothing."""
@@ -156,7 +156,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
     is_blank_form = is_form_blank(fields)
     issues = [
-        *_iter_year_issues(fields, expected_tax_year),
+        *_iter_year_issues(attempt, expected_tax_year),
         *_iter_void_or_draft_mark_issues(attempt.page_text, fields),
         *_iter_doubt_issues(attempt, problems),
     ]
@@ -206,7 +206,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         confidence=attempt.confidence if passed else min(attempt.confidence, _MAX_FAILED_CONFIDENCE),
         field_problems=problems,
         failure_reasons=tuple(failure_reasons),
-        feedback=_compose_feedback(attempt, problems, failure_reasons) if not passed else "",
+        feedback=_compose_feedback(attempt, problems, failure_reasons) if failure_reasons or not passed else "",
         issues=tuple(issues),
         is_final=is_blank_form or any(issue.type == "wrong_year" for issue in issues),
         score_part_shares={name: round(points / 100, 4) for name, points in score_parts.items()},
@@ -277,21 +277,20 @@ def _iter_void_or_draft_mark_issues(text: str, fields: Mapping[str, FieldValue])
         )
 
 
-def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int | None) -> Iterator[FormIssue]:
-    if expected_tax_year is None:
-        return
-    year_value = fields.get("tax_year")
-    if year_value is None or year_value.value is None:
+def _iter_year_issues(attempt: FormAttempt, expected_tax_year: int | None) -> Iterator[FormIssue]:
+    year_value, year_field = attempt.fields.get("tax_year"), attempt.template.get_field("tax_year")
+    is_year_needed = expected_tax_year is not None or (year_field and year_field.need is FieldNeed.REQUIRED)
+    if is_year_needed and (year_value is None or year_value.value is None):
         yield FormIssue(
             "WARNING", "missing_field", "Could not determine tax year from document", "tax_year", field="tax_year"
         )
-    elif year_value.value != str(expected_tax_year):
+    elif expected_tax_year is not None and year_value and year_value.value not in (None, str(expected_tax_year)):
         yield FormIssue(
             "ERROR",
             "wrong_year",
             f"Document is for tax year {year_value.value}, but we need {expected_tax_year}",
             str(expected_tax_year),
-            year_value.value,
+            year_value.value or "",
             field="tax_year",
         )
 
@@ -299,7 +298,7 @@ def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int |
 def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterator[FormIssue]:
     """List entries that a person must check, even on a form that passes.
 
-    On OCR pages these include missing required fields, which OCR may have lost, and values read with low confidence.
+    These include missing required fields and, on OCR pages, values read with low confidence.
     """
     for field in attempt.template.fields:
         value = attempt.fields.get(field.name)
@@ -312,7 +311,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
             yield FormIssue(severity, "ambiguous", f"{field.description}: the entry is unclear", field=field.name)
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
-        elif attempt.has_ocr_pages and field.need is FieldNeed.REQUIRED and problems.get(field.name):
+        elif field.need is FieldNeed.REQUIRED and problems.get(field.name) and field.name != "tax_year":
             yield FormIssue(
                 "WARNING", "missing_field", f"{field.description} was not recognised", field.name, field=field.name
             )

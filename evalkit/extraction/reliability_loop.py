@@ -437,13 +437,20 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
         quote=value.quote if value else None,
         boxes=value.boxes if value else (),
         facts=_collect_field_facts(issue.field, template)
-        | dict(zip(("reading", "second_reading"), readings, strict=False)),
+        | dict(zip(("reading", "second_reading"), readings, strict=False))
+        | _collect_place_facts(value),
     )
+
+
+def _collect_place_facts(value: FieldValue | None) -> dict[str, int]:
+    """Collect the pages of an ambiguous value's first two readings, if places state them."""
+    place = next((place for place in value.places if place.value in value.candidates[1:2]), None) if value else None
+    return {"reading_page": value.page, "second_page": place.page} if value and value.page and place else {}
 
 
 def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, str]:
     field = template.get_field(get_base_field_name(field_name))
-    return {"field": field.description} if field else {}
+    return {"field": field.short_label} if field else {}
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:

@@ -130,13 +130,8 @@ def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_n
     field = field_template.get_field(base_name) if field_template else None
     if field is None:
         return TemplateField(name="text", description=field_name)
-    label = f"{format_group_label(field)}: {entry_name}" if entry_name else field.description
+    label = f"{field.short_label}: {entry_name}" if entry_name else field.description
     return field.model_copy(update={"description": label})
-
-
-def format_group_label(field: TemplateField) -> str:
-    """Format the short label of a repeated field, for example ``IHC results``."""
-    return re.split(r" [(]|, | as ", field.description)[0]
 
 
 def is_repeated_field_entry(form: ExtractedFields | Extraction, field_name: str) -> bool:

@@ -85,7 +85,8 @@ def shows_own_words(issue: Issue) -> bool:
 
     So it is with a model's finding, and with an issue of a site's own verifier.
     """
-    return issue.origin == "model" or issue.code == "EXTRACTION-VALUE" or describe_issue(issue) == issue.message
+    is_unexplained = issue.code == "EXTRACTION-VALUE" and "reading" not in issue.facts
+    return issue.origin == "model" or is_unexplained or describe_issue(issue) == issue.message
 
 
 def _shorten(value: object, max_length: int) -> str:

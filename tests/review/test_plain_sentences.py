@@ -308,7 +308,9 @@ def iter_field_issues() -> Iterator[Issue]:
             yield from [issue] if issue else []
     for field in template.fields:
         readings = {"reading": "5.2", "second_reading": "5.7"}
-        for code, doubt in (("EXTRACTION-MISSING", {}), ("EXTRACTION-VALUE", {}), ("EXTRACTION-VALUE", readings)):
+        pages = {"reading_page": 1, "second_page": 2}
+        doubts = ({}, readings, readings | pages)
+        for code, doubt in (("EXTRACTION-MISSING", {}), *(("EXTRACTION-VALUE", facts) for facts in doubts)):
             facts = _collect_field_facts(field.name, template) | doubt
             yield Issue.create("evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, facts=facts)
         value = FieldValue(status=FieldStatus.FOUND, value="x", raw="x", page=1, quote="x", confidence=0.4)
