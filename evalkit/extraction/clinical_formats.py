@@ -240,8 +240,8 @@ def _find_sentence_margin_state(text: str) -> str | None:
     affirmed = [
         match
         for match in involved
-        if not _MARGIN_NEGATION_BEFORE.search(text[: match.start()])
-        and not _MARGIN_NEGATION_AFTER.search(text[match.end() :])
+        if not _MARGIN_NEGATION_BEFORE.search(text[max(match.start() - 120, 0) : match.start()])
+        and not _MARGIN_NEGATION_AFTER.search(text[match.end() : match.end() + 80])
     ]
     if affirmed or is_uncertain:
         return "indeterminate" if is_uncertain else "positive"

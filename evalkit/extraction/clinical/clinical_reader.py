@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from evalkit.extraction.clinical.labelled_values import (
     DATE_PATTERN,
@@ -99,7 +99,7 @@ def _rank_by_role(
         return tuple(readings)
     placed_readings = (
         replace(reading, role=find_statement_role(report, reading.page, reading.start, reading.end))
-        for reading in readings
+        for reading in islice(readings, MAX_VALUES_PER_FIELD)
     )
     stated_readings = [reading for reading in placed_readings if reading.role is not StatementRole.ASIDE]
     roles = list(StatementRole)
@@ -194,16 +194,12 @@ def _read_histology(
             yield replace(reading, start=is_name.start("name")) if is_name else reading
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
-    readings = [
-        reading
-        for line in lines
-        for reading in _sort_by_word_count(
-            _find_affirmed_tumors(
-                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
-            )
-        )
-    ]
-    names = {reading.text.lower() for reading in islice(readings, MAX_VALUES_PER_FIELD)}
+    confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+    line_readings = (
+        _sort_by_word_count(_find_affirmed_tumors(line, line.start, line.end, confidence)) for line in lines
+    )
+    readings = list(islice(chain.from_iterable(line_readings), MAX_VALUES_PER_FIELD))
+    names = {reading.text.lower() for reading in readings}
     names = {name for name in names if not name.startswith("metastatic")}
     # "Carcinoma" alone is a short form of the report's longer name.
     readings = [

@@ -45,6 +45,8 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
     The second pass also reads history and method sections, and results without a colon or similar sign.
     """
     for line in report.body_lines if is_second_pass else report.finding_lines:
+        if _load_first_marker_words().isdisjoint(re.findall(r"[a-z0-9]+", line.text.lower())):
+            continue
         if line.kind == "row":
             yield from _read_marker_row(line)
             continue
@@ -109,6 +111,13 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
         return None
     position = start + text.index(result_text)
     return line.start + position, line.start + position + len(result_text)
+
+
+@cache
+def _load_first_marker_words() -> frozenset[str]:
+    """Collect the first words of stains' names, to skip lines without any."""
+    names = [name.lower() for row in load_clinical_lexicon()["marker"] for name in row["words"]]
+    return frozenset(re.split(r"[^a-z0-9]", name)[0] for name in names) | {"triple"}
 
 
 @cache
