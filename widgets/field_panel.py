@@ -26,7 +26,6 @@ from evalkit.review.field_answers import (
 )
 from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
 from evalkit.review.plain_sentences import describe_issue, shows_own_words
-from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
     describe_quote_verdict,
     format_headline,
@@ -34,7 +33,7 @@ from widgets.case_panel import (
     list_colleague_messages,
     list_earlier_reviews,
 )
-from widgets.screen_widget import CasePanelWidget
+from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 #: The words on the screen for the reason why the program stopped reading, by the beginning of the stored reason; any other
 #: reason is shown unchanged.

@@ -124,14 +124,14 @@ _EXONS = r"(?:exons?|ex)\s?\d+(?:\s?(?:-|–|to|through|and)\s?\d+)?"
 #: A variant in everyday clinical words: V600E, exon 19 deletion, amplification.
 ALTERATION_PATTERN = re.compile(
     rf"{_SHORT_PROTEIN_CHANGE}|(?i:\b(?:{_EXONS}[\s-](?:skipping|(?:in-frame )?(?:del(?:etions?)?|ins(?:ertions?)?|dup(?:lications?)?))"
-    rf"|(?:deletion|duplication|skipping|loss)(?: of| in)? {_EXONS}|amplification|amplified|rearrangement|rearranged|internal tandem duplication|ITD|vIII"
-    r"|(?:homozygous|biallelic|deep|whole[ -]gene|entire gene|full gene) (?:deletion|loss)|copy number (?:gain|loss)|gene fusion|fusion)\b)"
-    r"|(?:(?<=\t)|(?<=[A-Z0-9] ))(?i:loss|gain|deletion|duplication)(?=\s*(?:\t|$))"
+    rf"|(?:deletion|duplication|skipping|loss)(?: of| in)? (?:{_EXONS}|\({_EXONS}\))|splice site \d+[+-]\d+[ACGT]>[ACGT]|amplification|amplified|rearrangement|rearranged|internal tandem duplication|ITD|vIII"
+    r"|(?:homozygous|biallelic|deep|whole[ -]gene|entire gene|full gene) (?:deletion|loss)|copy number (?:gain|loss)|gene fusion|fusion)(?!\w))"
+    r"|(?:(?<=\t)|(?<=[A-Z0-9] ))(?i:loss|gain|deletion|duplication)(?= *(?:[\t\n]|$))"
 )
 _FUSION_WORD = r"(?i:(?:gene )?(?:fusion|rearrangement))"
 #: A fusion of two genes: EML4::ALK, EML4-ALK fusion.
 GENE_FUSION_PATTERN = re.compile(
-    rf"(?P<first>{GENE_PATTERN})\s*(?:::\s*(?P<second>{GENE_PATTERN})(?:\s+{_FUSION_WORD})?|(?:-|–|/)\s*(?P<partner>{GENE_PATTERN})\s+{_FUSION_WORD})"
+    rf"(?P<first>{GENE_PATTERN})\s*(?:\([^()]{{1,20}}\))?(?:::\s*(?P<second>{GENE_PATTERN})(?:\s+{_FUSION_WORD})?|(?:-|–|/)\s*(?P<partner>{GENE_PATTERN})\s+{_FUSION_WORD})"
 )
 #: A statement that no variant was found.
 NO_VARIANT_PATTERN = re.compile(
@@ -159,7 +159,7 @@ LAB_LINE_PATTERN = re.compile(
     re.I,
 )
 _QUALITATIVE_RESULT = re.compile(
-    r"(?i)(?:negative|positive|(?:non-?)?reactive|(?:not )?detected|none(?: seen| detected)?|trace|absent|present|normal|abnormal|clear)\b"
+    r"(?i)(?:negative|positive|(?:non[- ]?)?reactive|(?:not )?detected|none(?: seen| detected)?|trace|absent|present|normal|abnormal|clear)\b"
 )
 _POWER_OF_TEN = re.compile(r"^(x?10)(?:\^|\*{1,2}|E)?(\d{1,2})(?=/)", re.I)
 

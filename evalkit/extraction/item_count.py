@@ -494,7 +494,14 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
             f'"{_shorten(item.text)}" on page {item.page}'
         )
     matches = [item for item in items if _is_in_value(item, name, value)]
-    if kind in ("variant", "biomarker", "measurement") and matches and all(item.role != PRESENT for item in matches):
+    if kind == "date":
+        matches = [item for item in items if _squeeze(item.text) in _squeeze(value.raw or "")]
+        matches *= all(item.role in (PRESENT, "birth") for item in matches)
+    if (
+        kind in ("variant", "biomarker", "measurement", "date")
+        and matches
+        and all(item.role != PRESENT for item in matches)
+    ):
         return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
     if kind == "laboratory" and matches and not _UNIT.search(_RANGE_OR_FLAG.sub("", value.value or "")):
         return f'The value {shown_value} has no unit, but the report prints "{_shorten(matches[0].text)}" on page {matches[0].page}'

@@ -98,17 +98,14 @@ class ModelSession:
         except StoreError as error:
             log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
-    async def close(self) -> None:
-        """Wait for pending calls, and close the connections."""
-        async with AsyncExitStack() as exit_stack:  # if one model fails to close, the others are closed all the same
-            for model in self._language_models.values():
-                exit_stack.push_async_callback(model.close)
-
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        await self.close()
+        # Waits for pending calls. If one model fails to close, the others are closed all the same.
+        async with AsyncExitStack() as exit_stack:
+            for model in self._language_models.values():
+                exit_stack.push_async_callback(model.close)
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:

@@ -183,8 +183,7 @@ def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | 
     measured one. DocumentError STATEMENT-NO-TABLE if the statement has no columns of dates and amounts; UsageError if
     the model cannot be used.
     """
-    resolved_settings = resolve_settings(model=model)
-    return run_sync(_build_template(bundle, statement_pdf, resolved_settings))
+    return run_sync(_build_template(bundle, statement_pdf, resolve_settings(model=model)))
 
 
 async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:

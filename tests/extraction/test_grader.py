@@ -322,8 +322,8 @@ def test_uncertain_or_missing_on_scan_is_an_issue() -> None:
     }
 
 
-@pytest.mark.parametrize(("confidence", "is_odd"), [(0.89, True), (0.9, False)])
-def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float, is_odd: bool) -> None:
+@pytest.mark.parametrize(("confidence", "is_odd"), [(0.79, True), (0.8, False)])
+def test_a_recognised_number_below_the_limit_is_for_a_person(confidence: float, is_odd: bool) -> None:
     given = attempt()
     wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
     given = replace(given, fields={**given.fields, "wages_tips": wages})

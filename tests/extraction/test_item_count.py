@@ -50,6 +50,7 @@ def list_doubted(text: str, values: dict[str, str], template: str = "pathology")
         "MET exon 14 skipping",
         "EML4-ALK fusion",
         "ERBB2 amplification",
+        "MSH2 deletion of exons 1-6",
     ],
 )
 def test_a_printed_variant_must_be_in_a_field(text: str) -> None:
@@ -64,6 +65,7 @@ def test_a_printed_variant_must_be_in_a_field(text: str) -> None:
         "Her mother carries BRCA1 c.68_69delAG.",
         "BRAF V600E: not detected",
         "No EGFR exon 19 deletion was found.",
+        "KIT D816V would not respond.",
         "Level 2C and T12 L1 are described",
         "The p.Gly12Asp change is common (Smith et al, PMID: 12345678).",
     ],
@@ -200,6 +202,8 @@ def test_an_equal_or_other_grade_is_not_doubted(text: str) -> None:
         ("positive for CK7 and TTF-1, and negative for CK20", {("CK7", "positive"), ("TTF1", "positive"), ("CK20", "negative")}),
         ("Estrogen receptor (ER): 0%", {("ER", "negative")}),
         ("HER2 (IHC): 2+; FISH: not amplified", {("HER2", "equivocal"), ("HER2", "negative")}),
+        ("MLH1, PMS2 and MSH6 show retained expression", {("MLH1", "positive"), ("PMS2", "positive"), ("MSH6", "positive")}),
+        ("p53 is wild type", {("P53", "wild")}),
         ("MSH2 and MSH6 retained", {("MSH2", "positive"), ("MSH6", "positive")}),
         ("Positive control adequate for ER", set()),
         ("1 % or more is defined as ER positive", set()),
@@ -254,6 +258,22 @@ def test_a_lost_unit_is_doubted() -> None:
 def test_a_birth_date_is_no_date_of_the_report() -> None:
     roles = {item.text: item.role for item in count("DOB: 03/04/1961\nReported: 5 May 2024\nBorn 2 June 1950", "date")}
     assert roles == {"03/04/1961": "birth", "5 May 2024": "present", "2 June 1950": "birth"}
+
+
+def test_a_birth_date_as_value_is_doubted() -> None:
+    fields = {"date": FieldValue(status=FieldStatus.FOUND, value="1961-03-04", raw="03/04/1961", page=1)}
+    items = count_items(document("DOB: 03/04/1961\nReported: 05/06/2024").pages)
+    (issue,) = find_doubted_values(items, fields, get_field_template("pathology"))
+    assert issue.description == 'The report prints "1961-03-04" on page 1 only as birth'
+
+
+@pytest.mark.parametrize("row", ["Potassium\t5.4\tH\tmmol/L\t3.5-5.1", "INR\t2.6 H\tratio\t0.8-1.2"])
+def test_a_row_of_a_table_with_a_flag_is_counted(row: str) -> None:
+    assert list_unread(f"Test\tResult\tFlag\tUnit\tRange\n{row}", {}, "lab-report") == ["labValues"]
+
+
+def test_a_former_result_is_not_asked_for() -> None:
+    assert list_unread("Earlier PSA: 06/10/2024 0.02 ng/mL; 03/04/2024 4.81 ng/mL.", {}, "lab-report") == []
 
 
 # ------------------------------------------------------------------------------------------------- issues

@@ -55,7 +55,7 @@ _MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\
 _REPAIR_DEFECT = re.compile(r"\bdMMR\b|(?i:\bmismatch repair[- ]defici\w+)")
 _PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
 _TMB_WITH_NAME = re.compile(
-    rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
+    rf"(?i)\b(?:TMB|mutation(?:al)?\s+(?:burden|load))\b[^.;\n\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
 _NAME_BEFORE_TUMOR = re.compile(r"[\s:.\t-]*(?P<name>(?:[A-Za-z][\w-]*[ ,]+){0,5})")
@@ -335,7 +335,8 @@ def _read_labelled_institutions(
     for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
         if line.page.text[line.start : start].strip(" :-•\t").lower() not in labels and line.kind != "row":
             continue  # not a label, but the same word within a sentence
-        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
+        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0]
+        words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
@@ -347,7 +348,7 @@ def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
         name = match.group().strip()
         if (
             4 <= len(name) <= 70
-            and not name.endswith(".")
+            and (not name.endswith(".") or name.lower().endswith("inc."))
             and compile_lexicon_pattern("institution", "words").search(name)
             and not compile_lexicon_pattern("institution", "never").search(name)
         ):

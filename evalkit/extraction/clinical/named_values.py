@@ -18,7 +18,7 @@ from evalkit.extraction.clinical_formats import LAB_LINE_PATTERN, normalise_lab_
 from evalkit.extraction.field_template import TemplateField
 
 _LAB_RESULT_WITH_RANGE = re.compile(
-    r"(?P<name>[A-Z][A-Za-z0-9/ -]{1,40}?(?:\s*\([A-Za-z0-9/ -]{1,12}\))?)\s*(?:count)?\s*(?::|\s)\s*(?P<value>[<>]?\s*\d+(?:[.,]\d+)*\s*(?:[A-Za-z%µ^x*/0-9.]+(?:/[A-Za-z0-9µ^]+)?)?\s*\((?:(?:ref(?:erence)?(?: range)?|normal|range)\.?:?\s*)?[^()\n]{1,40}\))"
+    r"(?P<name>[A-Z][A-Za-z0-9/ -]{1,40}?(?:\s*\([A-Za-z0-9/ -]{1,12}\))?)\s*(?:count)?\s*(?::|\s)\s*(?P<value>[<>]?\s*\d+(?:[.,]\d+)*\s*(?:[A-Za-z%µ^x*/0-9.]+(?:/[A-Za-z0-9µ^]+)?)?\s*\((?:(?:ref(?:erence)?(?: range)?|normal|range)\.?:?\s*)?[^()\n]{1,40}\)(?:\s+(?:HH?|LL?)\b)?)"
 )
 #: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
 _RESULT_START = re.compile(

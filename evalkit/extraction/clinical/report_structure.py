@@ -25,7 +25,7 @@ _SIGNATURE_LINE = re.compile(
     r"|\W*(?:(?:electronically|digitally) )?(?:signed|dictated|transcribed|verified|read|reported|interpreted|authenticated|approved|finali[sz]ed)(?: (?:out|off))?(?: (?:by|and|on)\b|:).*"
     r"|\W*(?:reporting|attending|interpreting|reading|consultant|signing) (?:physician|radiologist|pathologist|doctor|geneticist|director)\b.*"
     r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|radiologist:|pathologist:|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
-    r"|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
+    r"|(?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,80})|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
 
@@ -279,7 +279,7 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
             cut
             for first, printed_line in printed_lines
             if printed_line[0].isupper()
-            for cut in _list_cuts_around_heading(first, printed_line)
+            for cut in _list_cuts_around_heading(first, printed_line, line[:first].rstrip()[-1:] in ".:;")
         }
         embedded_cuts = {match.start() for match in _compile_embedded_heading_pattern().finditer(line)}
         cuts = sorted({0, len(line)} | heading_cuts | embedded_cuts)
@@ -289,11 +289,12 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
         position += len(line) + 1
 
 
-def _list_cuts_around_heading(start: int, printed_line: str) -> tuple[int, ...]:
-    """Return where a heading begins, and where it ends if it is the whole line."""
+def _list_cuts_around_heading(start: int, printed_line: str, is_after_sentence: bool) -> tuple[int, ...]:
+    """Return where a heading or signature begins, and where it ends if it is the whole line."""
     if _match_heading(printed_line):
         return start, start + len(printed_line)
-    return (start,) if _compile_leading_heading_pattern().match(printed_line) else ()
+    is_signature = is_after_sentence and _SIGNATURE_LINE.match(printed_line.rstrip())
+    return (start,) if is_signature or _compile_leading_heading_pattern().match(printed_line) else ()
 
 
 def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:

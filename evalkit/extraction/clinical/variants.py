@@ -42,8 +42,11 @@ _MAX_GENE_DISTANCE = 240
 #: Most characters of text that is searched at a time.
 _MAX_RUN_LENGTH = 4_000
 #: Words between a change and its gene: EGFR p.(L858R); c.5266dupC, a pathogenic variant in the BRCA1 gene.
-_GAP_TO_GENE = re.compile(r"(?:[\s:,(|*-]|\b(?:NM_[\d.]+|[Gg]ene|[Ee]xon \d+|[Vv]ariant|[Mm]utation)\b)*")
+_GAP_TO_GENE = re.compile(r"(?:/[A-Z]\b)?(?:[\s:,(|*-]|\b(?:NM_[\d.]+|[Gg]ene|[Ee]xon \d+|[Vv]ariant|[Mm]utation)\b)*")
 _GAP_TO_GENE_AFTER = re.compile(r"[\s),\]]*(?:[\w-]+,?\s+){0,6}?(?:in|of|within|affecting)\s+(?:the\s+)?")
+_FOUND_SOMETHING = re.compile(
+    r"(?i)(?<!not )(?<!none )(?<!no )\b(?:fusion|mutation|variant|alteration)s? (?:(?:was|were) )?(?:detected|identified|found|present)\b|\bresults?\W+positive\b"
+)
 _NOT_FOUND = re.compile(r"(?i)\b(?:not (?:detected|identified|found)|wild[ -]?type)\b")
 _CHANGE_PATTERNS = (GENE_FUSION_PATTERN, HGVS_LIKE_PATTERN, ALTERATION_PATTERN)
 _Span = tuple[int, int]
@@ -95,16 +98,17 @@ def read_variants(
 ) -> Iterator[LocatedClinicalValue]:
     """Read each variant once, with its gene; or the statement that none was found.
 
-    The second pass also reads changes without a gene, and variants in sentences about medicine in general.
+    The second pass also reads variants in sentences about medicine in general, if there is no other.
     """
     variants = _find_variants(report, is_second_pass)
     for number, variant in enumerate(variants, 1):
         yield LocatedClinicalValue(variant.page, variant.start, variant.end, variant.confidence, str(number))
-    statements = () if variants else _find_statements_of_none(report)
-    for line, match in list(statements)[:1]:
-        yield LocatedClinicalValue(
-            line.page, line.start + match.start(), line.start + match.end(), LIKELY_CONFIDENCE, "1"
-        )
+    statements = [] if variants else list(_find_statements_of_none(report))
+    # "Not detected" for one gene, where something else was detected, is no result of the whole report.
+    is_doubtful = any(_FOUND_SOMETHING.search(line.text) for line in report.finding_lines)
+    for line, match in statements[:1]:
+        confidence = GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE
+        yield LocatedClinicalValue(line.page, line.start + match.start(), line.start + match.end(), confidence, "1")
 
 
 def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
@@ -141,11 +145,13 @@ def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Varian
 
 
 def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
-    spans = [
-        variant
-        for page, start, end, is_row in _iter_text_runs(report.finding_lines)
-        for variant in _find_variants_in_text(page, start, end, is_row, is_second_pass)
-    ]
+    spans: list[_Variant] = []
+    for includes_general in (False, True) if is_second_pass else (False,):
+        spans = spans or [
+            variant
+            for page, start, end, is_row in _iter_text_runs(report.finding_lines)
+            for variant in _find_variants_in_text(page, start, end, is_row, includes_general)
+        ]
     # A gene that is said to have no variant, and has one: a person decides.
     denied_genes = {
         gene for line, match in _find_statements_of_none(report) for gene in _list_denied_genes(line, match)
@@ -213,7 +219,9 @@ def _iter_text_runs(lines: Sequence[ReportLine]) -> Iterator[tuple[Page, int, in
         yield (*run, False)
 
 
-def _find_variants_in_text(page: Page, start: int, end: int, is_row: bool, is_second_pass: bool) -> Iterator[_Variant]:
+def _find_variants_in_text(
+    page: Page, start: int, end: int, is_row: bool, includes_general: bool
+) -> Iterator[_Variant]:
     text = page.text[start:end]
     gene_spans = list(find_gene_spans(text))
     if is_row and compile_lexicon_pattern("variants", "denied").search(text):
@@ -226,12 +234,16 @@ def _find_variants_in_text(page: Page, start: int, end: int, is_row: bool, is_se
         is_sure = bool(gene_span) and is_near and not (has_hgvs and not HGVS_PATTERN.search(text, first, last))
         gene_start, gene_end = gene_span or (first, last)
         place = start + min(first, gene_start), start + max(last, gene_end)
-        if is_row or is_own_finding(page, *place, include_general=is_second_pass):
+        if is_row or is_own_finding(page, *place, include_general=includes_general):
             yield _Variant(
                 page,
                 *place,
                 text[gene_start:gene_end] if gene_span else "",
-                GUESSED_CONFIDENCE if not is_sure else SURE_CONFIDENCE if is_row else LIKELY_CONFIDENCE,
+                GUESSED_CONFIDENCE
+                if includes_general or not is_sure
+                else SURE_CONFIDENCE
+                if is_row
+                else LIKELY_CONFIDENCE,
             )
 
 

@@ -131,12 +131,14 @@ def _match_boxes_by_number(
     taken_indices = collect_word_indices(labels)
     matched_boxes = {label.form_box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
+    top = min((label.y0 for label in labels if label.has_box_number), default=0.0)
     for form_box in group_fields_by_box(template):
         if form_box in matched_boxes or not form_box.number[:1].isdigit():
             continue
         for word in sheet.words:
             if (
                 word.index not in taken_indices
+                and word.y0 > top - word.height  # above all boxes it is the number of a house
                 and word.text.strip(".") == form_box.number
                 and sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges) >= 2
             ):
