@@ -106,7 +106,9 @@ class ModelSettings(StrictRecord):
 class LimitSettings(StrictRecord):
     """``[limits]``: limits of calls, tokens and costs of language models.
 
-    A person decides each document that would exceed a limit.
+    A person decides each document that would exceed a limit. Running calls count with their expected cost. A call that
+    costs more than expected, because the model reasons for long, may exceed a limit of tokens or dollars by the
+    difference.
     """
 
     calls_per_document: int = Field(40, ge=0)
@@ -121,6 +123,11 @@ class LimitSettings(StrictRecord):
     """Maximum number of tokens in one run."""
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
     """Highest cost of one run in US dollars."""
+
+    @property
+    def has_usd_limit(self) -> bool:
+        """True if a limit is in dollars, so that prices must be known."""
+        return bool(self.usd_per_document or self.usd_per_run)
 
 
 class ReliabilityLoopSettings(StrictRecord):

@@ -46,8 +46,7 @@ def render_boundary_doubt(case: ReviewCase, doubt: BoundaryDoubt) -> dict[str, A
 
 
 def _compare_pages(before: Page, page: Page, bundle: DocumentBundle) -> Iterator[dict[str, Any]]:
-    identities = [get_page_patient_identity(compared) for compared in (before, page)]
-    left, right = identities
+    left, right = (get_page_patient_identity(compared) for compared in (before, page))
     is_other_patient = bool(left and right) and (
         compare_page_patients(left, right).relation is SamePersonVerdict.DIFFERENT  # type: ignore[arg-type]
     )

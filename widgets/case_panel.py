@@ -14,13 +14,11 @@ from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.case import HighlightStyle, count_issues
 from evalkit.review.ground_truth import Review
-from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.kinds.extraction import FOUND_VERDICTS
-from evalkit.review.plain_sentences import describe_issue, shows_own_words
+from evalkit.review.plain_sentences import describe_issue, get_issue_answers, shows_own_words
 from evalkit.review.session import ReviewCase
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import CasePanelWidget
+from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 QUOTE_VERDICT_SENTENCES = {
     QuoteVerdict.VERBATIM: "Found, word for word",
@@ -64,7 +62,11 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     issues = [] if case.is_blind else packet.issues
     return {
         # The first issue's card asks its question in the place of a headline.
-        "headline": format_blind_headline(packet) if case.is_blind else "" if issues else format_headline(packet, ()),
+        "headline": f"{'Audit' if packet.review_reason == 'audit' else 'Second opinion'}: which documents are these?"
+        if case.is_blind
+        else ""
+        if issues
+        else format_headline(packet, ()),
         "subline": "The program's answer is hidden until you have given yours."
         if case.is_blind
         else format_case_summary_line(packet),
@@ -170,15 +172,6 @@ def format_headline(packet: SMEPacket, issues: Sequence[Issue]) -> str:
         return describe_issue(issues[0])
     reason_words = {"audit": "Drawn from the accepted cases", "sample": "Drawn for review"}
     return f"{reason_words.get(packet.review_reason, 'A person is asked')}: {packet.decision_reason}"
-
-
-def format_blind_headline(packet: SMEPacket) -> str:
-    """Format a headline that reveals neither the program's answer nor an issue."""
-    return (
-        "Audit: which documents are these?"
-        if packet.review_reason == "audit"
-        else "Second opinion: which documents are these?"
-    )
 
 
 def format_case_summary_line(packet: SMEPacket) -> str:

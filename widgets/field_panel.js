@@ -153,6 +153,21 @@ function render({ model, el: root }) {
       item.is_entry ? [entryButton("rename", "Rename"), entryButton("remove", "Delete")] : null);
   };
 
+  // Where the report speaks of the field, each place shown on its page by a click; then its readings as answers.
+  const placesOf = (item) => (item.places.length ? el("div", { class: "ek-places" },
+    el("p", { class: "ek-muted", text: `The document says it in ${item.places.length} places:` }),
+    el("ul", {}, item.places.map((place, number) => el("li", {}, el("button", {
+      type: "button", class: "ek-link", "data-focus": `place ${number} ${item.name}`,
+      onclick: (event) => { event.stopPropagation(); send("field_place", { field: item.name, place: number }); },
+    }, `page ${place.page}`), ": ", el("b", { text: place.value }), " · ", el("span", { class: "ek-words", text: `“${place.quote}”` }))))) : null);
+  const readingsOf = (item, now) => (item.readings.length > 1 ? el("div", { class: "ek-row ek-choices", role: "group", "aria-label": `which value of ${item.label} is right` },
+    el("span", { class: "ek-muted", text: "Which is right?" }), item.readings.map((reading, number) => el("button", {
+      type: "button", "data-key": number < 9 ? String(number + 1) : null, "data-decides": "", "data-focus": `reading ${number} ${item.name}`,
+      disabled: model.get("is_locked"), "aria-pressed": now.status === "found" && now.value === reading,
+      class: now.status === "found" && now.value === reading ? "ek-on" : "",
+      onclick: (event) => { event.stopPropagation(); send("field_reading", { field: item.name, reading: number }); },
+    }, reading, number < 9 ? kbd(String(number + 1)) : null))) : null);
+
   const fillRow = (row) => {
     const { item, node } = row;
     const isOpen = model.get("selected") === item.name;
@@ -187,8 +202,9 @@ function render({ model, el: root }) {
         isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
         el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The program is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
-        item.raw ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
-        item.quote ? el("div", { class: "ek-quote", text: item.quote }) : null,
+        item.raw && !item.places.length ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
+        item.places.length ? placesOf(item) : item.quote ? el("div", { class: "ek-quote", text: item.quote }) : null,
+        isTyped || now.is_removed ? null : readingsOf(item, now),
         item.issues.map((one) => issueOf(one, one === item.issues[0])),
         isTyped ? line : choices(item, now)) : null);
   };

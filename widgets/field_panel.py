@@ -20,14 +20,12 @@ from evalkit.review.field_answers import (
     FieldAnswer,
     find_extraction_template,
     format_field_value,
-    format_group_label,
     get_template_field_or_plain_text,
     is_extraction_review_required,
     is_repeated_field_entry,
 )
 from evalkit.review.kinds.extraction import FieldReviewCase, ReviewTarget, explain_extraction_escalation
 from evalkit.review.plain_sentences import describe_issue, shows_own_words
-from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
     describe_quote_verdict,
     format_headline,
@@ -35,7 +33,7 @@ from widgets.case_panel import (
     list_colleague_messages,
     list_earlier_reviews,
 )
-from widgets.screen_widget import CasePanelWidget
+from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 #: The words on the screen for the reason why the program stopped reading, by the beginning of the stored reason; any other
 #: reason is shown unchanged.
@@ -190,12 +188,17 @@ def _render_target(case: FieldReviewCase, target: ReviewTarget) -> dict[str, Any
         "has_value": field_value.value is not None,
         "raw": _shorten_text(field_value.raw or "") if field_value.raw != field_value.value else "",
         "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
+        "places": [
+            {"value": place.value, "page": place.page, "quote": _shorten_text(place.quote)}
+            for place in (() if case.is_added_entry(target.target_id) else case.list_places(target.target_id))
+        ],
+        "readings": list(field_value.candidates),
         "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
         "group": f"{target.extraction_index + 1}.{get_base_field_name(target.field_name)}"
         if template_field.many
         else "",
-        "group_label": format_group_label(template_field).partition(":")[0] if template_field.many else "",
+        "group_label": template_field.short_label.partition(":")[0] if template_field.many else "",
         "entry_hint": "HER2: 3+" if template_field.format in NAMED_ENTRY_FORMATS else "",
         "is_entry": is_repeated_field_entry(extraction, target.field_name),
         "is_added": case.is_added_entry(target.target_id),

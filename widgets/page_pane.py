@@ -17,8 +17,7 @@ from evalkit.documents.patient_banner import (
 from evalkit.documents.search import SearchHit, group_words_into_lines
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import PressCounter
+from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
 
 #: Function that renders a page, given by its number from 1, as a WebP picture.
 PageImageRenderer = Callable[[int], bytes]
@@ -189,19 +188,14 @@ class PagePane(PressCounter):
         else:
             self.missing = other_missing_pages
             if image_size == "page":
-                message["lines"] = render_text_lines(self._bundle.page(page))
+                shown_page = self._bundle.page(page)
+                # Each word as text and edges x0, y0, x1, y1 in ten-thousandths of the page.
+                message["lines"] = [
+                    [[shown_page.text[start:end], *edges] for start, end, *edges in line]
+                    for line in group_words_into_lines(shown_page.words)
+                ]
                 self._sent_pages.add(page)
             self.send(message, buffers=[picture])
-
-
-def render_text_lines(page: Page) -> list[list[list[str | int]]]:
-    """Render a page's lines in order: ``[text, x0, y0, x1, y1]`` for each word.
-
-    The edges are in ten-thousandths of the page.
-    """
-    return [
-        [[page.text[start:end], *edges] for start, end, *edges in line] for line in group_words_into_lines(page.words)
-    ]
 
 
 def extract_page_heading(page: Page) -> str:

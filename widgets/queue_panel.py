@@ -1,4 +1,4 @@
-"""Panel of the review queue: one page of cases, with search, filters and order."""
+"""Panel of the review queue (one page of cases, search, filters, order); error screen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import traitlets
 
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import ScreenWidget
+from widgets.screen_widget import ScreenWidget, read_widget_script, read_widget_style
 
 
 class QueuePanel(ScreenWidget):
@@ -59,3 +58,15 @@ class QueuePanel(ScreenWidget):
             self.tasks, self.replies, self.recent = list(queue_page.tasks), list(page_fields["replies"]), []
             self.only_looks = READ_ONLY_SENTENCE if queue_page.is_read_only else ""
             self.notice = notice
+
+
+class FaultPanel(ScreenWidget):
+    """Panel that replaces the queue or the case after an error."""
+
+    _esm = read_widget_script("fault_panel")
+    _css = read_widget_style("fault_panel")
+
+    what = traitlets.Unicode(help="The error in one sentence for a clinician.")
+    reason = traitlets.Unicode(help="The error's own message and remedy, for the people who run the server.")
+    error_id = traitlets.Unicode(help="The id by which the error is found in the log.")
+    has_queue = traitlets.Bool(default_value=True, help="True if the expert can go back to the queue.")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import traitlets
 
 from evalkit.classification.schema import DocumentType, load_type_definitions
-from widgets.assets import read_widget_script, read_widget_style
-from widgets.screen_widget import PressCounter
+from widgets.screen_widget import PressCounter, read_widget_script, read_widget_style
 
 #: The labels of the buttons that decide a case; a kind of case may replace some of them.
 DECISION_LABELS = {

@@ -22,14 +22,13 @@ from evalkit.statements.reconciliation import SumCheck, SumCheckName
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
-from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
     format_headline,
     format_issue_counts,
     list_colleague_messages,
     list_earlier_reviews,
 )
-from widgets.screen_widget import CasePanelWidget
+from widgets.screen_widget import CasePanelWidget, read_widget_script, read_widget_style
 
 #: The words on the screen for the automatic reviewers that report an issue.
 REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {

@@ -39,14 +39,12 @@ from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt, compute_case_address
 from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.store import OutputFolder, open_output_folder
-from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import build_page_marks, render_closing
-from widgets.fault_panel import FaultPanel
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.kinds.controller import Action, CaseController, Message
 from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages
-from widgets.queue_panel import QueuePanel
-from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget
+from widgets.queue_panel import FaultPanel, QueuePanel
+from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget, read_widget_script, read_widget_style
 from widgets.segment_editor import DECISION_LABELS, SegmentEditor
 
 log = logging.getLogger("evalkit.widgets")

@@ -53,13 +53,7 @@ class UsageTotal(StrictRecord):
     @classmethod
     def from_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
         """Add up the usages of several answers."""
-        total_usage = sum_usages(usages)
-        return cls(
-            calls=total_usage.calls,
-            input_tokens=total_usage.input_tokens,
-            output_tokens=total_usage.output_tokens,
-            cost_usd=total_usage.cost_usd,
-        )
+        return cls.model_validate(sum_usages(usages), from_attributes=True)
 
 
 class UsageReport(UsageTotal):

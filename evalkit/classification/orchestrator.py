@@ -24,7 +24,6 @@ from evalkit.classification.findings import (
     drop_model_issues_covered_by_rules,
     is_agent_failure_issue,
 )
-from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.offline.model_weights import load_embedded_weights
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
@@ -39,6 +38,7 @@ from evalkit.classification.v4_evidence_quality import (
 )
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
+    MergedVerifier,
     Verifier,
     create_shipped_verifiers,
     find_offline_issues,
@@ -346,9 +346,8 @@ class RetryOrchestrator:
                     verifier, partial(run_step_or_build_failure, verifier, build_questions)
                 )
             answers = await question_cache.ask_all(questions)
-            read_answers = partial(verifier.read, answers)
             found_issues, read_failures = await self._run_verifier_step(
-                verifier, partial(run_step_or_build_failure, verifier, read_answers)
+                verifier, partial(run_step_or_build_failure, verifier, partial(verifier.read, answers))
             )
             return [*found_issues, *failures, *read_failures]
 

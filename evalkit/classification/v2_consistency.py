@@ -18,7 +18,12 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_issues_from_answers,
 )
-from evalkit.classification.offline.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
+from evalkit.classification.offline.acts import (
+    ACT_IN_OTHER_CODE,
+    NO_ACT_CODE,
+    find_act_issues,
+    find_contradicted_types,
+)
 from evalkit.classification.offline.model_weights import EmbeddedModelWeights
 from evalkit.classification.offline.second_opinion_boundaries import (
     BEGINNING_THRESHOLD,

@@ -1,16 +1,26 @@
 """Interface of the verifiers (V1 to V4 and a site's own), and steps to run them.
 
 Any exception of a verifier becomes the BLOCKER ``{AGENT}-AGENT-FAILED``, because a failed check does not mean "no
-issues".
+issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call; ``--profile lean`` uses it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from evalkit.classification.findings import PageRange, build_agent_failure_issue
+from evalkit.classification.answer_normalisation import normalise_answer
+from evalkit.classification.findings import (
+    Finding,
+    Findings,
+    PageRange,
+    VerifierName,
+    build_agent_failure_issue,
+    convert_findings_to_issues,
+    render_verifier_prompt,
+)
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -18,8 +28,9 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import EvidenceAssessment, V4EvidenceQualityAssessor
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.issue import Agent, Issue
-from evalkit.llm.model import Answer, Question
+from evalkit.issue import Agent, Issue, number_issues
+from evalkit.llm.answer_text import NormalisedAnswer
+from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 log = logging.getLogger(__name__)
 
@@ -78,3 +89,85 @@ def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]
         # logged without the traceback, because its message could quote the document
         log.error("the rules of %s failed with %s", verifier.agent, type(error).__name__)  # noqa: TRY400
         return [], [build_agent_failure_issue(verifier.agent, f"computing failed ({type(error).__name__})")]
+
+
+_MERGED_VERIFIERS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
+
+
+class MergedFinding(Finding):
+    """A finding, and whose it is."""
+
+    check: VerifierName
+
+
+class MergedFindings(Findings):
+    """The whole answer; an empty list says that all three looked and found nothing."""
+
+    findings: tuple[MergedFinding, ...]
+
+
+@dataclass(frozen=True)
+class MergedQuestion(DocumentQuestion[MergedFindings]):
+    """One question to a model in place of those of V2, V3 and V4 about these pages."""
+
+    questions: tuple[Question[Findings], ...]
+    classification: ClassificationOutput
+    bundle: DocumentBundle
+    pages: PageRange | None = None
+    role: str = "verifier"
+    answer_type: type[MergedFindings] = MergedFindings
+
+    def render_prompt(self) -> str:
+        """Render the prompt: document first, then the claims, the three tasks last."""
+        return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
+
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        """Normalise the model's JSON to ``MergedFindings``; a bare list is accepted."""
+        return normalise_answer(text, self.answer_type)
+
+    def offline(self) -> MergedFindings:
+        """Return the findings of the rules of V2, V3 and V4, each with its verifier."""
+        return MergedFindings(
+            findings=tuple(
+                MergedFinding.model_validate(vars(finding) | {"check": question.role})
+                for question in self.questions
+                for finding in question.offline().findings
+            )
+        )
+
+
+class MergedVerifier:
+    """Verifier that asks the questions of V2, V3 and V4 in one."""
+
+    def __init__(self, verifiers: Sequence[Verifier]) -> None:
+        self._verifiers = verifiers
+
+    def build_question(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    ) -> MergedQuestion:
+        """Build the merged question about these pages; None: the whole document."""
+        questions = (
+            question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
+        )
+        return MergedQuestion(tuple(questions), classification, bundle, pages)
+
+    def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
+        """Convert the answers to issues of V2, V3 and V4.
+
+        A missing answer becomes a BLOCKER of each of the three, because none of their checks was made.
+        """
+        return [
+            issue
+            for check in _MERGED_VERIFIERS
+            for issue in number_issues(check, _convert_answers_of_verifier(check, answers))
+        ]
+
+
+def _convert_answers_of_verifier(verifier: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
+    for answer in answers:
+        if answer.value is None:
+            yield build_agent_failure_issue(verifier, answer.failure)
+        else:
+            yield from convert_findings_to_issues(
+                verifier, [finding for finding in answer.value.findings if finding.check == verifier]
+            )

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from evalkit.doctor import DoctorCheck
     from evalkit.evaluation.challenge.report import MutationTestReport
     from evalkit.evaluation.intervals import Estimate
-    from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
-    from evalkit.evaluation.run_comparison import RunComparison
+    from evalkit.evaluation.run_comparison import OverallAccuracyComparison, PairedAccuracy, RunComparison
     from evalkit.issue import Issue
     from evalkit.llm.model import Usage
     from evalkit.pipeline.fields_run import ExtractSummary
@@ -83,7 +82,7 @@ def render_extract_summary(summary: ExtractSummary, format_queue_command: Callab
             doc_id,
             f"{extraction.start_page}-{extraction.end_page}",
             extraction.document_type,
-            extraction.decision,
+            extraction.decision or "NOT JUDGED",
             "" if extraction.score is None else f"{extraction.score:.2f}",
             f"{sum(field_value.is_found for field_value in extraction.fields.values())}/{len(extraction.fields)}",
             extraction.stopped_reason,
@@ -92,7 +91,7 @@ def render_extract_summary(summary: ExtractSummary, format_queue_command: Callab
     ]
     if 0 < len(rows) <= _MAX_TABLE_ROWS:
         yield ConsoleTable(("document", "pages", "type", "decision", "score", "fields found", "stopped"), rows)
-    decisions = [extraction.decision for _, extraction in extractions]
+    decisions = [extraction.decision or "NOT JUDGED" for _, extraction in extractions]
     counts_text = f": {_count_names(decisions)}" * bool(decisions)
     yield f"{len(decisions)} reports and forms in {_format_count(len(summary.documents), 'document')}{counts_text}"
     yield from _render_usages(summary.by_agent)
@@ -330,6 +329,7 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
         if doc_ids:
             more = f" and {len(doc_ids) - _MAX_TABLE_ROWS} more" * (len(doc_ids) > _MAX_TABLE_ROWS)
             yield f"Only in {name}: {', '.join(doc_ids[:_MAX_TABLE_ROWS])}{more}"
+    yield from _render_field_comparison(comparison)
     if not len(comparison.documents_table):
         return
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
@@ -354,6 +354,17 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
         for change in convert_to_records(comparison.effort_table)
     ]
     yield ConsoleTable(("", "A", "B"), effort)
+
+
+def _render_field_comparison(comparison: RunComparison) -> Iterator[Printable]:
+    if len(comparison.field_decisions):
+        decisions = [[str(cell) for cell in row] for row in comparison.field_decisions.reset_index().to_numpy()]
+        yield ConsoleTable(("fields: decision of A, of B →", *comparison.field_decisions.columns), decisions)
+    changes = [[str(cell) for cell in row] for row in comparison.field_changes.to_numpy()]
+    if changes:
+        yield ConsoleTable(("document", "template", "pages", "field", "value of A", "of B"), changes[:_MAX_TABLE_ROWS])
+        omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changes) > _MAX_TABLE_ROWS)
+        yield f"{len(changes)} fields changed{omission}"
 
 
 def _render_truth_origins(comparison: RunComparison) -> Iterator[str]:

@@ -56,9 +56,8 @@ class EventFormatter(logging.Formatter):
         """Build the JSON object of a log record: time, level, logger, message, fields."""
         event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
         message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
-        timestamp = format_zulu(datetime.fromtimestamp(record.created, UTC))
         log_fields: dict[str, float | str] = {
-            "at": timestamp,
+            "at": format_zulu(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname,
             "logger": record.name,
             "message": message,

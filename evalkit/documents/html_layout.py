@@ -13,7 +13,7 @@ from typing import Any
 import lxml.html
 from lxml import etree
 
-from evalkit.documents.conversion import build_damaged_error, build_empty_error, build_too_large_error, serialise_pdf
+from evalkit.documents.input_format import build_damaged_error, build_empty_error, build_too_large_error, serialise_pdf
 from evalkit.documents.mupdf import MAX_PAGES, load_pymupdf
 from evalkit.documents.picture import open_picture
 from evalkit.errors import DocumentError
@@ -167,8 +167,7 @@ def _keep_visible_elements(root: Any, name: str) -> None:
     _drop_hidden_text(root)
     for element in list(root.iter(etree.Element)):
         tag, attributes = str(element.tag), element.attrib
-        parent = element.getparent()
-        if parent is None:
+        if element.getparent() is None:
             continue
         is_hidden = "hidden" in attributes or _HIDING_STYLE.search(attributes.get("style", ""))
         if tag in _UNSEEN_TAGS or is_hidden:
@@ -181,13 +180,13 @@ def _keep_visible_elements(root: Any, name: str) -> None:
             element.drop_tag()
         for attribute in set(attributes) - _KEPT_ATTRIBUTES:
             del attributes[attribute]
-    for element in [element for element in root.iter() if _measure_depth(element) > _MAX_DEPTH]:
+    for element in [element for element in root.iter() if len(list(element.iterancestors())) > _MAX_DEPTH]:
         element.drop_tag()
 
 
-def _drop_hidden_text(element: Any, *, is_invisible: bool = False, is_tiny: bool = False) -> None:
+def _drop_hidden_text(root: Any) -> None:
     """Drop text that its own or an inherited style hides, in place."""
-    pending = [(element, is_invisible, is_tiny)]
+    pending = [(root, False, False)]
     while pending:
         element, is_invisible, is_tiny = pending.pop()
         for declaration in _INHERITED_STYLE.finditer(element.get("style", "")):
@@ -213,10 +212,6 @@ def _keep_chosen_options(select: Any, _name: str) -> None:
         if option not in chosen:
             option.drop_tree()
     select.drop_tag()
-
-
-def _measure_depth(element: Any) -> int:
-    return sum(1 for _ in element.iterancestors())
 
 
 def _keep_embedded_picture(element: Any, name: str) -> None:

@@ -40,7 +40,13 @@ from evalkit.documents.deskew import (
     straighten_image,
     whiten_background_if_uneven,
 )
-from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_ocr_quality, compute_mean_confidence
+from evalkit.documents.quality import (
+    OcrWord,
+    PageQuality,
+    assess_ocr_quality,
+    compute_mean_confidence,
+    measure_recognised_text,
+)
 from evalkit.documents.second_reading import SecondReader, read_words_again
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
@@ -165,19 +171,13 @@ def recognise_page_image(
         return None
     deskewed = straighten_image(grey)
     words = engine.recognise_words(deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
-    if assess_ocr_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (
-        flat_image := whiten_background_if_uneven(grey)
-    ):
+    if flat_image := whiten_background_if_uneven(grey):
         flat_image = denoise_image(flat_image)
         flat_deskewed = straighten_image(flat_image)
-        flat_words: list[OcrWord] = []
         with suppress(DocumentError):  # if this pass fails, the first pass still counts
             flat_words = engine.recognise_words(flat_deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
-        if (
-            assess_ocr_quality(flat_words, flat_deskewed.image, dpi).score
-            >= assess_ocr_quality(words, deskewed.image, dpi).score
-        ):
-            grey, deskewed, words = flat_image, flat_deskewed, flat_words
+            if measure_recognised_text(flat_words) >= measure_recognised_text(words):
+                grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if compute_mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
         deskewed, words = _recognise_in_best_rotation(
             deskewed, words, grey, engine, dpi, seconds_per_pass * _ROTATION_TIME_SHARE

@@ -331,8 +331,7 @@ def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float,
 
 def _split_and_clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
     """Remove unprintable characters; split words at white space that MuPDF ignored."""
-    texts = [word[4] for word in words]
-    joined_text = " ".join(texts)
+    joined_text = " ".join([word[4] for word in words])
     if len(joined_text.split()) == len(words) and not UNPRINTABLE_CHARACTER.search(joined_text):
         return words
     return [part for word in words for part in _split_word(word)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
-from evalkit.documents.conversion import build_damaged_error, build_too_large_error
+from evalkit.documents.input_format import build_damaged_error, build_too_large_error
 
 #: The most pixels of a picture: A4 at 1,000 dpi. Opened in colour it takes 300 MB of memory.
 MAX_PIXELS = 100_000_000
@@ -82,7 +82,7 @@ def add_picture_page(document: Any, picture: Image.Image, jpeg: bytes | None = N
     ``jpeg`` is the file of the picture if it is a grey or RGB JPEG, which is then copied unchanged.
     """
     width, height = _measure_page(picture)
-    a, b, c, d, e, f = _ORIENTATIONS[_read_orientation(picture)]
+    a, b, c, d, e, f = _ORIENTATIONS.get(picture.getexif().get(_ORIENTATION_TAG, 1), _ORIENTATIONS[1])
     page_width, page_height = (width, height) if a else (height, width)
     page = document.new_page(width=page_width, height=page_height)
     pixels = picture if jpeg else _simplify_mode(picture)
@@ -102,11 +102,6 @@ def add_picture_page(document: Any, picture: Image.Image, jpeg: bytes | None = N
     document.update_stream(content_xref, drawing.encode(), new=True)
     document.xref_set_key(page.xref, "Contents", f"{content_xref} 0 R")
     document.xref_set_key(page.xref, "Resources", f"<</XObject<</Picture {image_xref} 0 R>>>>")
-
-
-def _read_orientation(picture: Image.Image) -> int:
-    orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
-    return orientation if orientation in _ORIENTATIONS else 1
 
 
 def _measure_page(picture: Image.Image) -> tuple[float, float]:

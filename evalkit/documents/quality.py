@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import ndimage
 
 from evalkit.documents.deskew import (
     GRAIN_THRESHOLD,
@@ -33,6 +34,9 @@ _CONFIDENCE_ALL_RIGHT, _CONFIDENCE_ALL_WRONG = 92.0, 20.0
 #: The score falls in proportion if a smaller share of the letters is in plausible words, or a smaller share of the ink
 #: is inside words. Of 102 printed pages with logos, stamps and rules, the lowest share of ink inside words was 0.68.
 _MIN_PLAUSIBLE_SHARE, _MIN_COVERED_SHARE = 0.8, 0.65
+#: Connected ink longer than this (pixels of the small copy) is a border, not print, if it fills a smaller share of its
+#: rectangle than the first number, and words fill a larger share than the second.
+_MIN_BORDER_LENGTH, _MAX_BORDER_FILL, _MIN_WORD_SHARE = 200, 0.2, 0.03
 #: A page with this score or a higher one is read well, and its picture needs no advice.
 GOOD_SCORE = 0.75
 
@@ -104,6 +108,11 @@ def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
     return sum(word.confidence * len(word.text) for word in words) / letter_count if letter_count else 0.0
 
 
+def measure_recognised_text(words: Sequence[OcrWord]) -> int:
+    """Return the letters of plausible words, each times its confidence (0..100)."""
+    return sum(word.confidence * len(word.text) for word in words if is_plausible_token(word.text))
+
+
 def is_plausible_token(token: str) -> bool:
     """Return True if a token has the form of a word, number or code, not of dirt.
 
@@ -144,16 +153,36 @@ def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.b
 
     The share shows print that the engine missed, which no confidence does.
     """
-    ink_total = int(ink_mask.sum())
-    if not ink_total:
-        return 1.0
-    y_scale, x_scale = ink_mask.shape[0] / grey.height, ink_mask.shape[1] / grey.width
     word_mask = np.zeros_like(ink_mask)
+    y_scale, x_scale = ink_mask.shape[0] / grey.height, ink_mask.shape[1] / grey.width
     for word in words:
         word_mask[
             int(word.y0 * y_scale) : int(word.y1 * y_scale) + 2, int(word.x0 * x_scale) : int(word.x1 * x_scale) + 2
         ] = True
+    ink_mask = _remove_borders(ink_mask, word_mask)
+    ink_total = int(ink_mask.sum())
+    if not ink_total:
+        return 1.0
     return int((ink_mask & word_mask).sum()) / ink_total
+
+
+def _remove_borders(ink_mask: NDArray[np.bool_], word_mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the mask without borders around words: of boxes, and of a photographed sheet."""
+    labels, _ = ndimage.label(ink_mask, np.ones((3, 3)))
+    ink_counts = np.bincount(labels.ravel())
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1):
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        has_words = word_mask[rows, columns].mean() > _MIN_WORD_SHARE
+        if (
+            max(height, width) > _MIN_BORDER_LENGTH
+            and ink_counts[number] < _MAX_BORDER_FILL * height * width
+            and has_words
+        ):
+            ink_counts[number] = 0
+    is_kept = ink_counts > 0
+    is_kept[0] = False
+    kept_mask: NDArray[np.bool_] = is_kept[labels]
+    return kept_mask
 
 
 def _describe_quality_problems(

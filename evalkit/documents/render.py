@@ -1,4 +1,4 @@
-"""Pages of a PDF rendered as pictures, for a person or for a vision model."""
+"""Pages of a PDF rendered as pictures, for a person or a model; highlighted passages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from PIL import Image
+from PIL import Image, ImageChops, ImageDraw
 
+from evalkit.documents.bundle import Box
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
@@ -52,14 +53,11 @@ def render_opened_page(
     page_num: int,
     max_dpi: float,
     *,
-    use_grey_if_colourless: bool = False,
     y_stretch: float = 1.0,
 ) -> Image.Image:
     """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
-    Resolution and errors as ``render_page``. With ``use_grey_if_colourless``, a page without any colour may be returned
-    in mode L instead of RGB: it looks the same and takes half the time. ``y_stretch`` is the resolution down as a share
-    of that across; at most 1.
+    Resolution and errors as ``render_page``. ``y_stretch`` is the resolution down as a share of that across; at most 1.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -74,60 +72,16 @@ def render_opened_page(
         longest_side = max(page.rect.width, page.rect.height, 1.0) * max_dpi / 72
         scale = min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side)
         fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
-        pymupdf, display_list = load_pymupdf(), page.get_displaylist()
-        mode, colorspace = (
-            ("L", pymupdf.csGRAY)
-            if use_grey_if_colourless and _is_page_colourless(page, display_list)
-            else ("RGB", pymupdf.csRGB)
-        )
-        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
-        pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
+        scale_matrix = load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
+        pixmap = page.get_displaylist().get_pixmap(matrix=scale_matrix, alpha=0)
         # ``frombytes`` copies; with ``frombuffer``, Pillow would share memory that is freed with the pixmap.
-        return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
+        return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
             f"page {page_num} of {path_for_errors.name} cannot be drawn",
             code="READER-PAGE",
             remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
         ) from None
-
-
-def _is_page_colourless(page: Any, display_list: Any) -> bool:
-    """Return True if everything drawn on the page is certainly black, white or grey.
-
-    MuPDF's test device decides, and stops at the first colour; pictures are not decoded. The device does not inspect
-    the glyphs of Type 3 fonts, which are drawn like small pages: if the page may have such fonts, the result is False.
-    """
-    if _may_have_type3_font(page):
-        return False
-    mupdf = load_pymupdf().mupdf
-    outparams = mupdf.ll_fz_new_test_device_outparams()  # kept: the device writes into this object
-    device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, outparams))
-    try:
-        infinite_rect = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
-        mupdf.fz_run_display_list(display_list.this, device, mupdf.FzMatrix(), infinite_rect, mupdf.FzCookie())
-        mupdf.fz_close_device(device)
-    except Exception:  # noqa: BLE001 - the device raises to stop at a colour; rendering reports a page's faults
-        return False
-    return bool(outparams.is_color == 0)
-
-
-def _may_have_type3_font(page: Any) -> bool:
-    """Return True if Type 3 fonts are on the page or cannot be ruled out.
-
-    Annotations, fields and patterns have fonts of their own, which are not searched.
-    """
-    if (
-        page.first_annot is not None
-        or page.first_widget is not None
-        or any(font[2] == "Type3" for font in page.get_fonts(full=True))
-    ):
-        return True
-    document = page.parent
-    form_xrefs = [form[0] for form in document.get_page_xobjects(page.number)]
-    pattern_kinds = [document.xref_get_key(xref, "Resources/Pattern")[0] for xref in (page.xref, *form_xrefs)]
-    has_inherited_resources = document.xref_get_key(page.xref, "Resources")[0] == "null"
-    return has_inherited_resources or any(kind != "null" for kind in pattern_kinds)
 
 
 def render_page_pngs(pdf: Path | bytes, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
@@ -228,10 +182,7 @@ class PdfPageRenderer:
                 remedy="Run the document again, then open its case again.",
             )
         try:
-            image = render_opened_page(
-                self._opened_pdf, self._path, page_num, dpi or self._dpi, use_grey_if_colourless=True
-            )
-            return encode_webp(image, quality)
+            return encode_webp(render_opened_page(self._opened_pdf, self._path, page_num, dpi or self._dpi), quality)
         finally:
             # MuPDF would keep up to 256 MB of decoded scans of all open documents; a person rarely needs a page twice.
             load_pymupdf().TOOLS.store_shrink(100)
@@ -244,3 +195,36 @@ class PdfPageRenderer:
         except OSError as error:
             raise build_read_error(self._path, error) from error
         return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns
+
+
+_FOUND_COLOUR = (255, 226, 92)
+_NEAR_COLOUR = (214, 120, 0)
+_DASH_LENGTH = 8
+
+
+def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
+    """Return a copy of the page's image with highlighted boxes (fractions 0..1).
+
+    Style ``found`` fills a box in yellow, for a passage that was found; ``near`` draws a dashed outline, for a passage
+    that is only similar.
+    """
+    page_image = image.convert("RGB")
+    highlight_layer = Image.new("RGB", page_image.size, "white")
+    draw = ImageDraw.Draw(highlight_layer)
+    for box in boxes:
+        x0, y0, x1, y1 = (coordinate * length for coordinate, length in zip(box, page_image.size * 2, strict=True))
+        if style == "found":
+            draw.rectangle((x0, y0, x1, y1), fill=_FOUND_COLOUR)
+        else:
+            _draw_dashed_rectangle(draw, x0, y0, x1, y1)
+    # Colours are multiplied, as with a marker pen, so that black print stays black.
+    return ImageChops.multiply(page_image, highlight_layer)
+
+
+def _draw_dashed_rectangle(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
+    for start in range(int(x0), int(x1), 2 * _DASH_LENGTH):
+        for y in (y0, y1):
+            draw.line((start, y, min(start + _DASH_LENGTH, x1), y), fill=_NEAR_COLOUR, width=2)
+    for start in range(int(y0), int(y1), 2 * _DASH_LENGTH):
+        for x in (x0, x1):
+            draw.line((x, start, x, min(start + _DASH_LENGTH, y1)), fill=_NEAR_COLOUR, width=2)

@@ -8,7 +8,7 @@ from typing import Any
 from lxml import etree
 
 from evalkit.documents.charsets import decode_text
-from evalkit.documents.conversion import build_damaged_error
+from evalkit.documents.input_format import build_damaged_error
 from evalkit.errors import DocumentError
 
 _XML_DECLARATION = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.-]{1,40})|<\?xml")

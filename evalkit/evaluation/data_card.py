@@ -142,5 +142,4 @@ def _format_table(column_names: Sequence[str], rows: Iterable[Iterable[object]])
 
 def _escape_cell(cell: object) -> str:
     """Escape a Markdown table cell, but keep the card's own bold and code marks."""
-    text = re.sub(r"\s+", " ", str(cell))
-    return re.sub(r"([|<>\[\]\\])", r"\\\1", text)
+    return re.sub(r"([|<>\[\]\\])", r"\\\1", re.sub(r"\s+", " ", str(cell)))

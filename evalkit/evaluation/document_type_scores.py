@@ -1,9 +1,11 @@
-"""Accuracy, macro-F1 and per-type scores of document types, with intervals.
+"""Accuracy of document types, present types and shares, with intervals.
 
-Measured on the documents whose type an expert vouched for; a document that was drawn with probability p counts as 1 / p
-documents. Intervals come from a bootstrap over documents; for the scores of one type, over the documents that have this
-type or were classified as this type, because only these carry information. The interval of macro-F1 is over all
-documents; its coverage was not simulated, so be careful if a type has few documents.
+Types are measured on the documents whose type an expert vouched for; levels and shares on those whose mixture an expert
+vouched for, because an expert who vouches only for segments has not said which other types they contain. A document
+that was drawn with probability p counts as 1 / p documents; documents that nobody has reviewed are left out, and a
+document without an answer counts as wrong. Intervals come from a bootstrap over documents; for the scores of one type,
+over the documents that have this type or were classified as this type, because only these carry information. The
+interval of macro-F1 is over all documents; its coverage was not simulated, so be careful if a type has few documents.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from evalkit.classification.schema import PresenceLevel
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -25,8 +29,14 @@ from evalkit.evaluation.intervals import (
     estimate_by_bootstrap,
     estimate_ratio,
 )
-from evalkit.evaluation.metrics import compute_accuracy, compute_macro_f1, tabulate_confusion
-from evalkit.evaluation.study import TYPE_NAMES, Study
+from evalkit.evaluation.metrics import (
+    compute_accuracy,
+    compute_macro_f1,
+    compute_mixture_error,
+    tabulate_confusion,
+    tabulate_presence_scores,
+)
+from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
 
 
 @dataclass(frozen=True)
@@ -131,3 +141,86 @@ def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, we
 def _get_type_code(type_name: str | None) -> int:
     """Return a type's index in TYPE_NAMES; its length for an unknown or missing type."""
     return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)
+
+
+#: Presence level of one type in each document; an empty string if there was no answer.
+LevelArray = npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class TypePresenceScores(TypeScores):
+    """Precision, recall and F1 of one type's presence, and agreement on its level."""
+
+    level_agreement: Estimate
+    """Share of documents with exactly the right presence level, NO_EVIDENCE included."""
+
+
+@dataclass(frozen=True)
+class PresenceMetrics:
+    """Mixture error over all types, and the presence scores of each type."""
+
+    document_count: int
+    mixture_error: Estimate
+    """Mean share (0..1) of a document that is assigned to the wrong type."""
+    reviewed_mixture_error: float
+    """Unweighted mixture error of the reviewed documents; NaN without any."""
+    by_type: tuple[TypePresenceScores, ...]
+    reviewed_table_by_type: pd.DataFrame
+    """Unweighted scores of the reviewed documents (:func:`~evalkit.evaluation.metrics.tabulate_presence_scores`)."""
+
+
+def measure_type_presence(study: Study) -> PresenceMetrics:
+    """Compare the agent's present types and mixtures with vouched ones."""
+    measured_labels = [
+        (document.truth.labels, document.agent_labels, document.sampling_weight)
+        for document in study.reviewed_documents
+        if document.truth and document.truth.is_vouched("mixture")
+    ]
+    sampling_weights = [weight for *_, weight in measured_labels]
+    mixture_errors = [
+        compute_mixture_error(truth.mixture_shares, predicted.mixture_shares if predicted else None)
+        for truth, predicted, _ in measured_labels
+    ]
+    return PresenceMetrics(
+        len(measured_labels),
+        estimate_ratio(np.array(mixture_errors), np.ones(len(measured_labels)), sampling_weights),
+        fmean(mixture_errors) if mixture_errors else math.nan,
+        tuple(
+            _score_type_presence(
+                type_name,
+                _extract_levels([truth for truth, _, _ in measured_labels], type_name),
+                _extract_levels([predicted for _, predicted, _ in measured_labels], type_name),
+                sampling_weights,
+            )
+            for type_name in TYPE_NAMES
+        ),
+        tabulate_presence_scores(
+            [truth.presence_levels for truth, _, _ in measured_labels],
+            [predicted.presence_levels if predicted else None for _, predicted, _ in measured_labels],
+        ),
+    )
+
+
+def _extract_levels(labels: Sequence[DocumentLabels | None], type_name: str) -> LevelArray:
+    return np.array(
+        [
+            ""
+            if document_labels is None
+            else str(document_labels.presence_levels.get(type_name, PresenceLevel.NO_EVIDENCE))
+            for document_labels in labels
+        ],
+        str,
+    )
+
+
+def _score_type_presence(
+    type_name: str, true_levels: LevelArray, predicted_levels: LevelArray, weights: Sequence[float]
+) -> TypePresenceScores:
+    is_present = (true_levels != PresenceLevel.NO_EVIDENCE).astype(float)
+    is_claimed = (~np.isin(predicted_levels, ["", PresenceLevel.NO_EVIDENCE])).astype(float)
+    return TypePresenceScores(
+        **vars(score_type(type_name, is_present, is_claimed, weights)),
+        level_agreement=estimate_ratio(
+            (true_levels == predicted_levels).astype(float), np.ones(len(true_levels)), weights
+        ),
+    )

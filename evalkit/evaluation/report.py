@@ -29,13 +29,20 @@ from evalkit.evaluation import (
     error_ranking,
     headline_estimates,
     plots,
-    presence_metrics,
     production,
     reviewer_performance,
     segmentation_metrics,
     verifier_performance,
 )
 from evalkit.evaluation.export import write_private_text
+from evalkit.evaluation.extraction_monitoring import (
+    list_alerts,
+    list_judged_extractions,
+    read_all_extractions,
+    tabulate_attempts,
+    tabulate_field_errors,
+    tabulate_shares,
+)
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
@@ -70,6 +77,7 @@ _MISSING_SECTION_TEXTS = {
     "doubts": "No expert has confirmed or corrected a document's segments yet, and no file of labels was given.",
     "production": "No document has a label of the production classifier. Give a file of labels with `--production`.",
     "experts": "No case has been reviewed yet.",
+    "fields": "No fields have been extracted yet. Run `evalkit extract`, or `evalkit run --extract`.",
 }
 #: Maximum number of documents named in a table cell; further ones are only counted ("and 5 more").
 _MAX_NAMED_IN_CELL = 8
@@ -155,6 +163,7 @@ def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) ->
         _build_doubts_section(study),
         _build_experts_section(study),
         _build_cost_section(study),
+        _build_fields_section(study),
         _build_templates_section(study),
     )
     simulated_warning = SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
@@ -311,7 +320,7 @@ def _build_patients_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_presence_section(study: Study) -> EvaluationSection:
-    measured_presence = presence_metrics.measure_type_presence(study)
+    measured_presence = document_type_scores.measure_type_presence(study)
     grounded_ratios = [record.grounded_ratio for record in study.documents if record.grounded_ratio is not None]
     quality_scores = [
         record.evidence_quality_score for record in study.documents if record.evidence_quality_score is not None
@@ -657,6 +666,43 @@ def _build_cost_section(study: Study) -> EvaluationSection:
 
 
 # ------------------------------------------------------------------------------------------------------- writing
+
+
+def _build_fields_section(study: Study) -> EvaluationSection | None:
+    output_folder = open_output_folder(study.output)
+    documents = read_all_extractions(output_folder)
+    if not documents:
+        return None
+    judged = list_judged_extractions(documents)
+    prices = [document.usage.get("cost_usd", "0") for document in documents]
+    cost = "price unknown" if None in prices else f"{sum(map(Decimal, prices), Decimal(0)):.4f} US dollars"
+    alerts = [
+        (metric, meaning, len(doc_ids), ", ".join(doc_ids[:_MAX_NAMED_IN_CELL]))
+        for metric, meaning, doc_ids in list_alerts(judged)
+    ]
+    return EvaluationSection(
+        "fields",
+        "Fields of reports and forms",
+        f"{len(judged)} reports and forms in {len(documents)} documents; "
+        f"{sum(document.usage.get('calls', 0) for document in documents):,} calls, {cost}.",
+        (
+            EvaluationTable("Shares with 95 % intervals", tabulate_shares(judged)),
+            EvaluationTable(
+                "Gain by attempt",
+                tabulate_attempts(judged),
+                "Gain: mean score minus the score of the attempt before, with its 95 % interval.",
+            ),
+            EvaluationTable(
+                "Errors by field",
+                tabulate_field_errors(output_folder, documents),
+                "Doubted: reports and forms with an open doubt about the field. Wrong: share of the values that experts "
+                "checked and changed, with its 95 % interval.",
+            ),
+            EvaluationTable(
+                "Alerts", pd.DataFrame(alerts, columns=["metric", "meaning", "documents", "the first of them"])
+            ),
+        ),
+    )
 
 
 def _build_templates_section(study: Study) -> EvaluationSection | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.schema import DocumentType
@@ -28,7 +28,7 @@ from evalkit.documents.identity.file_persons import (
 )
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
-from evalkit.issue import Issue
+from evalkit.issue import Issue, IssueSeverity
 from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import (
     SuppliedLabels,
@@ -46,6 +46,7 @@ from evalkit.review.ground_truth import SOURCE_BY_OUTCOME, is_simulated_reviewer
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import (
+    EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
     PACKETS_FOLDER,
     RESULTS_FOLDER,
@@ -112,23 +113,11 @@ class KnownTruth:
         return part in self.vouched
 
 
-class IssueWithVerdict(NamedTuple):
-    """One issue of a document with the experts' verdict on it."""
+class IssueWithVerdict(Issue):
+    """Issue of a document with the experts' verdict on it."""
 
-    issue_id: str
-    code: str
-    agent: str
-    origin: str
-    severity: str
-    status: str
-    page: int | None
-    message: str
-    verdict: str | None
+    expert_verdict: str | None
     """``confirmed`` or ``dismissed``; None if no expert has judged the issue."""
-    auto_fixable: bool = False
-    """True if arithmetic could repair the issue; some rules of the arbiter count only such issues, or only others."""
-    quote: str | None = None
-    """The words of the document that the issue is about, or that the answer quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +274,7 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "production": document.production_labels.dominant_type if document.production_labels else None,
         "truth": document.truth.labels.dominant_type if document.truth else None,
         "source": document.truth.source if document.truth else None,
-        **{severity.lower(): open_issues[severity] for severity in ("BLOCKER", "MAJOR", "MINOR")},
+        **{severity.lower(): open_issues[severity] for severity in IssueSeverity},
         "grounded_ratio": document.grounded_ratio,
         "probability": document.review_probability,
         "seconds": document.processing_seconds,
@@ -329,11 +318,11 @@ def read_folder_study(
     foreign_types: Mapping[str, str] | None = None,
 ) -> Study:
     """Read all processed documents of an open output folder; see ``read_study``."""
-    if not output_folder.has_folder(RESULTS_FOLDER):
+    if not (output_folder.has_folder(RESULTS_FOLDER) or output_folder.has_folder(EXTRACTIONS_FOLDER)):
         raise UsageError(
             f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Give the output folder of an `evalkit run`.",
+            remedy="Give the output folder of an `evalkit run` or `evalkit extract`.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
         if type_name not in TYPE_NAMES:
@@ -509,8 +498,7 @@ class _StudyReader:
         """Read a document; report a damaged file and return the document as unreadable."""
         filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
-            result = self._read_json(result_file_name(doc_id))
-            return self._build_document(doc_id, filename, result)
+            return self._build_document(doc_id, filename, self._read_json(result_file_name(doc_id)))
         except EvalkitError as error:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
@@ -750,11 +738,10 @@ def _determine_truth_status(
 
 def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
     segment_spans = parse_typed_page_ranges(row.get("segments"))
-    vouched = frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"})
     return KnownTruth(
         DocumentLabels(row["dominant_type"], segment_spans),
         "GOLD",
-        vouched,
+        frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"}),
         None,
         is_simulated=False,
         review_reason=None,
@@ -795,21 +782,8 @@ def _get_issue_identity(issue: Mapping[str, Any]) -> tuple[Any, ...]:
 def _attach_expert_verdicts(
     issues: Sequence[Mapping[str, Any]], verdict_by_issue_id: Mapping[str, str]
 ) -> Iterator[IssueWithVerdict]:
-    for issue in issues:
-        Issue.model_validate(issue)  # ValueError
-        yield IssueWithVerdict(
-            issue["issue_id"],
-            issue["code"],
-            issue["agent"],
-            issue["origin"],
-            issue["severity"],
-            issue["status"],
-            issue["page"],
-            issue["message"],
-            verdict_by_issue_id.get(issue["issue_id"]),
-            issue["auto_fixable"],
-            issue["quote"],
-        )
+    for issue in issues:  # ValueError if an issue is damaged
+        yield IssueWithVerdict.model_validate({**issue, "expert_verdict": verdict_by_issue_id.get(issue["issue_id"])})
 
 
 def _compute_elapsed_seconds(timings: Mapping[str, Any]) -> float | None:

@@ -28,11 +28,10 @@ from evalkit.evaluation.intervals import (
 )
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, ReviewRecord, Study
-from evalkit.issue import Issue
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER
-from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.kinds.classification import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
+from evalkit.review.plain_sentences import get_issue_answers
 
 #: A rule is worth its cost if more than this share of its escalations is needed: one wrongly accepted document costs
 #: more than nine needless reviews.
@@ -107,20 +106,14 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
     """
     if document.decision != Decision.ESCALATE_TO_SME:
         return False
-    remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule_key]
+    remaining_issues = [issue for issue in document.issues if get_rule_key(issue) != rule_key]
     return V5DecisionMaker().decide(remaining_issues).decision is Decision.AUTO_ACCEPT
-
-
-def _convert_to_issue(issue_with_verdict: IssueWithVerdict) -> Issue:
-    """Convert a stored issue to an ``Issue`` for the arbiter."""
-    # ``Issue.verdict`` is the verdict on a quote, not the expert's; ``ig_id`` does not influence the decision.
-    return Issue.model_validate(issue_with_verdict._asdict() | {"verdict": None, "ig_id": ""})
 
 
 def _build_rule_row(
     rule_key: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[IssueWithVerdict]]], payoff_share: float
 ) -> dict[str, Any]:
-    verdicts = [issue.verdict for _, issues in raised_issues for issue in issues]
+    verdicts = [issue.expert_verdict for _, issues in raised_issues for issue in issues]
     confirmed, dismissed = verdicts.count("confirmed"), verdicts.count("dismissed")
     precision = estimate_proportion(confirmed, confirmed + dismissed)
     sole_documents = [record for record, _ in raised_issues if is_sole_escalator(record, rule_key)]
@@ -174,8 +167,7 @@ def _is_escalation_needed(document: DocumentRecord) -> bool | None:
 
 
 def _is_quote_struck(issue: IssueWithVerdict) -> bool:
-    is_confirmed = issue.verdict == "confirmed"
-    return is_confirmed and get_issue_answers(_convert_to_issue(issue)).effect == "strike_quote"
+    return issue.expert_verdict == "confirmed" and get_issue_answers(issue).effect == "strike_quote"
 
 
 def count_struck_quotes(study: Study) -> tuple[int, int]:
@@ -361,7 +353,7 @@ def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tup
     # For a decision rule that is not in the table, use the set of issues that rule 8 counts.
     is_counted = COUNTED_ISSUES_BY_RULE.get(document.decision_rule or "", COUNTED_ISSUES_BY_RULE["8"])
     open_issues = (issue for issue in document.issues if issue.status == "open")
-    return frozenset((issue.agent, issue.code) for issue in open_issues if is_counted(_convert_to_issue(issue)))
+    return frozenset((issue.agent, issue.code) for issue in open_issues if is_counted(issue))
 
 
 def _iterate_escalation_sources(all_escalators: AbstractSet[tuple[str, str]]) -> Iterator[_EscalationSource]:
@@ -504,10 +496,9 @@ def _iterate_corrections(
             and (start_page, end_page) in agent_type_by_range
             and agent_type_by_range[start_page, end_page] != segment_type
         ):
-            agent_answer = agent_type_by_range[start_page, end_page] or "cannot tell"
             yield _Correction(
                 "segment type",
-                agent_answer,
+                agent_type_by_range[start_page, end_page] or "cannot tell",
                 segment_type or "cannot tell",
                 tuple(_clip_page_range(start_page, end_page, page_count)),
             )
@@ -547,7 +538,7 @@ def _find_deciding_review(document: DocumentRecord) -> ReviewRecord | None:
 
 def _is_raised(document: DocumentRecord, correction: _Correction) -> bool:
     return any(
-        issue.severity != "MINOR" and issue.verdict != "dismissed" and correction.is_touched_by(issue)
+        issue.severity != "MINOR" and issue.expert_verdict != "dismissed" and correction.is_touched_by(issue)
         for issue in document.issues
         if issue.status == "open"
     )

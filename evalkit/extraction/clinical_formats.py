@@ -7,7 +7,9 @@ format. None of them judges whether a finding is true. Source: specification 002
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
 
 _ROMAN_GRADES = {"i": "1", "ii": "2", "iii": "3"}
 _GRADE_PREFIX = re.compile(
@@ -18,11 +20,13 @@ _GRADE = re.compile(
     r"(?i)(?P<number>[123]|i{1,3})(?!\w)(?:\s*(?:of|/|out of)\s*3(?!\d))?|(?P<word>well|moderate(?:ly)?|poorly|poor)\b"
     r"(?:[\s-]+to[\s-]+(?P<second_word>moderately|poorly)\b)?"
 )
-_GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,20}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
-_GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,3}(?P<group>[1-5])\b")
+_GLEASON_SCORE = re.compile(r"(?i)(?:gleason\D{0,40}|^\s*)(?P<first>[3-5])\s*\+\s*(?P<second>[3-5])(?!\s*\+)")
+_GRADE_GROUP = re.compile(r"(?i)\bgrade group\D{0,40}(?P<group>[1-5])\b")
 _NOTTINGHAM_SCORE = re.compile(
-    r"(?P<tubules>[1-3])\s*\+\s*(?P<nuclei>[1-3])\s*\+\s*(?P<mitoses>[1-3])|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
+    r"(?i)(?:tub\w*\D{1,30})?(?P<tubules>[1-3])(?:\s*\+\s*|\W{1,3}(?:nucle|pleo)\D{1,30})(?P<nuclei>[1-3])(?:\s*\+\s*|\W{1,3}mito\D{1,30})(?P<mitoses>[1-3])"
+    r"|(?P<total>[3-9])\s?(?:/|of)\s?9\b"
 )
+_TWO_TIER_GRADE = re.compile(r"(?i)\b(?P<level>high|low)[- ]grade\b")
 _FOURTH_GRADE = re.compile(r"(?i)\bgrade[:\s]+(?:4|iv)\b")
 _DIFFERENTIATION_WORDS = {
     "well": "well",
@@ -33,13 +37,14 @@ _DIFFERENTIATION_WORDS = {
 }
 
 _MARGIN_FREE = re.compile(
-    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|completely excised|complete excision|r0|"
+    r"(?i)(?<!not )\b(?:negative|uninvolved|not involved|clear(?:ed)?|free|unremarkable|tumou?r-free|(?:completely|fully|is) excised|complete excision|excision (?:is|appears) complete|r0|"
     r"no (?:residual )?(?:tumou?r|carcinoma|malignancy|neoplasm))\b"
 )
 _MARGIN_INVOLVED = re.compile(
-    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transected|r1|r2|incompletely excised|incomplete excision|not (?:free|clear|negative)|"
+    r"(?i)\b(?:positive|involve[sd]?|involving|involvement|transect(?:s|ed|ing)|r1|r2|incompletely excised|incomplete excision|excision (?:is|appears) incomplete|not (?:free|clear|negative)|"
     r"(?:extend|reach|abut|touch)(?:s|es|ing)?\s+(?:(?!within\b)\w+\s+){0,2}?(?:(?:to|into|the)\s+(?!within\b)|ink)|tumou?r (?:on|at) ink|ink on|"
-    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,3}(?:margins?|ink|edge)|"
+    r"(?:tumou?r|carcinoma|melanoma|sarcoma|DCIS|disease|malignan\w+|neoplasm|cells?|glands?|present)[^.;:,]{0,60}\b(?:at|on)\s+(?:the\s+)?(?:[\w/-]+\s+){0,4}(?:margins?|ink|edges?)|"
+    r"margins?(?:\s+of \w+)?\s*(?::|shows?|contains?|has|have|with)\s+(?:(?!no\b|not\b|free\b|without\b|negative\b|clear\b|uninvolved\b)\w+\s+){0,3}(?:carcinoma|tumou?r|DCIS|melanoma|sarcoma|disease|dysplasia)(?!-?\s*(?:free|is|size))|"
     r"present at)\b"
 )
 _MARGIN_NEGATION_BEFORE = re.compile(
@@ -53,7 +58,9 @@ _MARGIN_UNCERTAIN = re.compile(
     r"(?i)\bcannot be (?:\w+ )?(?:excluded|assessed|evaluated|determined|ruled out)|\bindeterminate\b|\bequivocal\b|\bnot (?:assessable|evaluable)\b|"
     r"\bdifficult to (?:assess|evaluate)|\bsuspicious\b"
 )
-_MARGIN_CLOSE = re.compile(r"(?i)\bclose(?!st)\b|\bnarrow\b")
+_MARGIN_CLOSE = re.compile(
+    r"(?i)\bclose(?!st)\b|\bnarrow\b|\bthreatened\b|\b(?:within|less than) (?:[01](?:\.\d+)?) mm\b"
+)
 #: The end of a line without a full stop, where the next line begins a sentence.
 _JOINED_LINES = re.compile(r"(?<=[a-z)]) (?=[A-Z][a-z]+ [a-z])")
 #: In a sentence about margins: an earlier state in brackets, and statements about lymph nodes, vessels or stains.
@@ -63,9 +70,11 @@ _NO_MARGIN = re.compile(
 _MARGIN_DISTANCE = re.compile(r"(?i)(?P<sign>[<>≤≥]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>mm|cm)\b")
 
 _POLARITY = re.compile(
-    r"(?i)\b(?P<no>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|no (?:expression|staining)|lost?|loss)\b"
-    r"|\b(?P<maybe>equivocal|indeterminate)\b"
-    r"|\b(?P<yes>positive|reactive|expressed|intact|retained|preserved|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
+    r"(?i)\b(?P<negative>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|"
+    r"no (?:expression|staining))\b"
+    r"|\b(?P<lost>lost?|loss)\b|\b(?P<retained>retained|intact|preserved)\b|\b(?P<wild_type>wild[- ]?type)\b|\b(?P<aberrant>aberrant|mutant)\b"
+    r"|\b(?P<equivocal>equivocal|indeterminate)\b"
+    r"|\b(?P<positive>positiv(?:e|ity)|reactive|expressed|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
 )
 _PERCENT = re.compile(
     r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)",
@@ -78,56 +87,79 @@ _TNM_STAGE = re.compile(
     r"(?P<prefix>[ycra]{0,2}p?)T(?P<t>is|[0-4X][a-d]?)(?:\s*\((?:DCIS|m|\d)\))?[\s,;.]*"
     r"(?:[ycra]{0,2}p?N(?P<n>[0-3X][a-c]?(?:mi)?)(?P<nodes>\s*\((?:sn|i[+-]|mol[+-])\))?)?[\s,;.]*(?:[cp]?M(?P<m>[01X][a-c]?))?",
 )
-_STAGE_GROUP = re.compile(r"(?i)\b(?:stage|figo stage)\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")
+_STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")
 
 _MSI_PATTERNS = (
     (re.compile(r"(?i)\bmsi[\s-]*(?:h\b|high)|\bhigh (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
-                r"microsatellite instability[\s-]*high|^\s*(?:high|instable|unstable)\b|\bmsi\s*\(?(?:instable|unstable)|\bmicrosatellite unstable"), "MSI-H"),
+                r"microsatellite instability[\s-]*high|^\s*(?:high|instable|unstable)\b|\bmsi\s*\(?(?:instable|unstable)|\bmicrosatellite unstable|\bdMMR\b|\bmismatch repair[- ]defici"), "MSI-H"),
     (re.compile(r"(?i)\bmsi[\s-]*(?:l\b|low)|\blow (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
                 r"microsatellite instability[\s-]*low|^\s*low\b"), "MSI-L"),
     (re.compile(r"(?i)\bmss\b|\bmicrosatellite[\s-]*stable|^\s*stable\b|\bmsi[\s:-]*stable|"
-                r"\bno (?:evidence of )?microsatellite instability|microsatellite instability (?:was )?not detected|^\s*not detected\b"), "MSS"),
+                r"\bms[\s-]stable\b|\bno (?:evidence of )?microsatellite instability|microsatellite instability:? (?:was |is )?(?:not detected|negative|absent)|^\s*(?:not detected|negative|absent|none)\b"), "MSS"),
 )  # fmt: skip
 _TMB = re.compile(
     r"(?i)(?P<number>\d+(?:[.,]\d+)?)\s*(?P<unit>(?:(?:somatic\s+)?(?:mut(?:ations?|s)?\.?|variants?)\s*(?:/|per)\s*(?:mb|megabases?)|/\s*mb)\b)?"
 )
 
-_CODING_CHANGE = (
-    r"c\.[*-]?\d+(?:[+-]\d+)?(?:_[*-]?\d+(?:[+-]\d+)?)?(?:[ACGT]>[ACGT]|(?:delins|del|dup|ins|inv)[ACGT]*|=)"
-)
+_NUCLEOTIDE_POSITION = r"[*-]?\d+(?:[+-]\d+)?"
+_CODING_CHANGE = rf"c\.{_NUCLEOTIDE_POSITION}(?:_{_NUCLEOTIDE_POSITION})?(?:\s?[ACGT]\s?>\s?[ACGT]|(?:delins|del|dup|ins|inv)(?:[ACGT]+|\d{{1,3}})?|=)"
 _AMINO_ACID = r"(?:Ala|Arg|Asn|Asp|Cys|Gln|Glu|Gly|His|Ile|Leu|Lys|Met|Phe|Pro|Ser|Thr|Trp|Tyr|Val|Ter)"
+_RESIDUE = r"[ACDEFGHIKLMNPQRSTVWY]"
+_FRAMESHIFT = r"fs(?:\*|Ter|X)?\d*"
 _PROTEIN_CHANGE = (
-    rf"p\.\(?(?:{_AMINO_ACID}\d+(?:_{_AMINO_ACID}\d+)?(?:{_AMINO_ACID}(?:fs(?:\*|Ter)?\d*|ext\S*)?|fs(?:\*|Ter)?\d*|\*|=|del(?:ins{_AMINO_ACID}*)?|dup|ins{_AMINO_ACID}*)"
-    rf"|[ACDEFGHIKLMNPQRSTVWY]\d+(?:_[ACDEFGHIKLMNPQRSTVWY]\d+)?(?:[ACDEFGHIKLMNPQRSTVWY](?:fs\*?\d*)?|fs\*?\d*|\*|del|dup|ins[A-Z]*)|\?)\)?"
+    rf"p\.\(?(?:{_AMINO_ACID}\d+(?:_{_AMINO_ACID}\d+)?(?:{_AMINO_ACID}(?:{_FRAMESHIFT}|ext\S*)?|{_FRAMESHIFT}|[*X=?]|del(?:ins{_AMINO_ACID}*)?|dup|ins{_AMINO_ACID}*)"
+    rf"|{_RESIDUE}\d+(?:_{_RESIDUE}\d+)?(?:{_RESIDUE}(?:{_FRAMESHIFT})?|{_FRAMESHIFT}|[*X=?]|del(?:ins[A-Z]*)?|dup|ins[A-Z]*)|[?=])\)?"
 )
-_SHORT_PROTEIN_CHANGE = r"(?<![\w.])[ACDEFGHIKLMNPQRSTVWY][1-9]\d{1,3}(?:[ACDEFGHIKLMNPQRSTVWY]|\*|fs\*?\d*)(?!\w)"
-#: A gene symbol; many other words in capitals match too: see ``is_gene_symbol``.
-GENE_PATTERN = r"[A-Z][A-Z0-9]{1,7}(?:-[A-Z0-9]{1,3})?"
+_SHORT_PROTEIN_CHANGE = rf"(?<![\w.]){_RESIDUE}[1-9]\d{{1,3}}(?:_{_RESIDUE}\d+)?(?:{_RESIDUE}(?:{_FRAMESHIFT})?|\*|{_FRAMESHIFT}|del(?:ins[A-Z]+)?|dup|ins[A-Z]+)(?!\w)"
+#: A word in the form of a gene symbol; many other words in capitals match too: see ``is_gene_symbol``.
+GENE_PATTERN = r"(?:C\d{1,2}orf\d{1,3}|[A-Z][A-Z0-9]{1,9}(?:-[A-Z0-9]{1,4})?)"
+_GENE_WORD = re.compile(rf"(?<![\w.])(?<![a-z]-){GENE_PATTERN}(?!\w)")
 #: A variant in the nomenclature of the Human Genome Variation Society: c.35G>A, p.Gly12Asp.
-HGVS_PATTERN = re.compile(rf"{_CODING_CHANGE}|{_PROTEIN_CHANGE}")
+HGVS_PATTERN = re.compile(rf"(?<![\w.])(?:{_CODING_CHANGE}|{_PROTEIN_CHANGE})(?![\w>])")
+#: As ``HGVS_PATTERN``, or a word that begins like such a variant: of a rare form, or damaged (c.17OOC>T).
+HGVS_LIKE_PATTERN = re.compile(
+    rf"{HGVS_PATTERN.pattern}|(?<![\w.])[cp]\.[(*?_-]{{0,5}}(?:[A-Z][a-z]{{0,2}})?[\dOIl][^\s,;|]{{0,40}}?(?:[A-Z>*]|del|dup|ins|fs)[^\s,;|]{{0,40}}(?<![.:])"
+)
+_EXONS = r"(?:exons?|ex)\s?\d+(?:\s?(?:-|–|to|through|and)\s?\d+)?"
 #: A variant in everyday clinical words: V600E, exon 19 deletion, amplification.
 ALTERATION_PATTERN = re.compile(
-    rf"{_SHORT_PROTEIN_CHANGE}|(?i:exon \d+ (?:deletion|insertion|skipping)|amplification|amplified|rearrangement|homozygous deletion)"
+    rf"{_SHORT_PROTEIN_CHANGE}|(?i:\b(?:{_EXONS}[\s-](?:skipping|(?:in-frame )?(?:del(?:etions?)?|ins(?:ertions?)?|dup(?:lications?)?))"
+    rf"|(?:deletion|duplication|skipping|loss)(?: of| in)? (?:{_EXONS}|\({_EXONS}\))|splice site \d+[+-]\d+[ACGT]>[ACGT]|amplification|amplified|rearrangement|rearranged|internal tandem duplication|ITD|vIII"
+    r"|(?:homozygous|biallelic|deep|whole[ -]gene|entire gene|full gene) (?:deletion|loss)|copy number (?:gain|loss)|gene fusion|fusion)(?!\w))"
+    r"|(?:(?<=\t)|(?<=[A-Z0-9] ))(?i:loss|gain|deletion|duplication)(?= *(?:[\t\n]|$))"
 )
-_GENE_FUSION = re.compile(
-    rf"(?P<first>{GENE_PATTERN})\s*(?:::|-|/)\s*(?P<second>{GENE_PATTERN})\s+(?:gene )?(?:fusion|rearrangement)"
+_FUSION_WORD = r"(?i:(?:gene )?(?:fusion|rearrangement))"
+#: A fusion of two genes: EML4::ALK, EML4-ALK fusion.
+GENE_FUSION_PATTERN = re.compile(
+    rf"(?P<first>{GENE_PATTERN})\s*(?:\([^()]{{1,20}}\))?(?:::\s*(?P<second>{GENE_PATTERN})(?:\s+{_FUSION_WORD})?|(?:-|–|/)\s*(?P<partner>{GENE_PATTERN})\s+{_FUSION_WORD})"
 )
 #: A statement that no variant was found.
 NO_VARIANT_PATTERN = re.compile(
-    r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)|^\s*none detected"
+    r"(?i)\bno (?!(?:other|additional|further)\b)(?:[\w/-]+[\s,]+){0,8}?(?:variants?|mutations?|alterations?|fusions?)\b(?:[\s,(]+[\w/)-]+){0,10}?\s+(?:detected|identified|found|reported|observed|seen|present)\b"
+    r"|\bnegative for (?:[\w/-]+\s+){0,5}?(?:variants?|mutations?|alterations?)\b|^\s*(?:none|not) (?:detected|identified|found)\b|^\s*wild[ -]?type\b|^\W*(?:(?:test|overall|final)\s+)?results?\W+negative\b"
 )
 
-_LAB_NUMBER = re.compile(
-    r"(?P<sign>[<>≤≥]\s*)?(?P<number>\d+(?:[.,]\d+)*)\s*(?P<flag>\*|\b(?:H|L|HH|LL|A|high|low)\b)?(?![-–]\d)", re.I
-)
+_LAB_NUMBER = re.compile(r"(?P<sign>[<>≤≥]\s*)?(?P<number>\d+(?:[.,]\d+)*)(?![-–]\d)")
+_LAB_FLAG = re.compile(r"(?<![\w/.-])(?:\*|HH?|LL?|A|(?i:high|low|abnormal|critical))(?![\w/-])")
 _REFERENCE_RANGE = re.compile(
-    r"(?i)(?P<low>\d+(?:\.\d+)?)\s*(?:-|–|to)\s*(?P<high>\d+(?:\.\d+)?)|(?P<open>(?:[<>≤≥]=?|below|above|under|over|up to)\s*\d+(?:\.\d+)?|\d+(?:\.\d+)? or (?:above|below|more|less))"
+    r"(?i)(?P<low>\d+(?:\.\d+)?)\s*(?:-|–|to)\s*(?P<high>\d+(?:\.\d+)?)|(?P<open>(?:[<>≤≥]=?|below|above|under|over|up to|less than|greater than)\s*\d+(?:\.\d+)?|\d+(?:\.\d+)? or (?:above|below|more|less))"
 )
 _LAB_UNIT = re.compile(
-    r"(?<![\w/])(?:(?:x\s*)?10\s*(?:\^|\*{1,2}|E)?\s*\d{1,2}\s*/\s*[µumnd]?L|(?:thousand|million|cells?|k|m|th|mil)\s*/\s*(?:[µu]l|mcl|mm3|cumm)|"
-    r"(?:[mµunpfk]?g|mcg|[mµnp]?mol|[mµu]?IU|U|mEq|mOsm|cells|copies|ng|pg)\s*/\s*(?:d?L|m?L|[µu]L|kg|g|mmol|h|hr|24\s?h)|mL/min(?:/1\.73\s*m2)?|"
-    r"mm/h(?:r|our)?|mmHg|fL|pg|%|ratio|seconds?|sec|g%)(?![\w])",
+    r"(?<![A-Za-z/])(?:(?:x\s*)?10\s*(?:\^|\*{1,2}|E)?\s*[\d³⁶⁹]{1,2}\s*/\s*[µμumnd]?L|(?:thousand|million|cells?|k|m|th|mil)\s*/\s*(?:[µμu]l|mcl|mm3|cumm)|"
+    r"(?:[mµμunpfk]?g|mcg|[mµμnpu]?mol|[mµμuk]?IU|[mk]?U|AU|mEq|mOsm|cells|copies|ng|pg)\s*/\s*(?:d?L|m?L|[µμu]L|kg|g|m?mol|h|hr|24\s?h)|mL/min(?:/1\.73\s*m2)?|"
+    r"/\s?(?:HPF|LPF|[µμu]L)|mm/h(?:r|our)?|mmHg|fL|pg|%|ratio|seconds?|sec|s|g%)(?![\w])",
     re.I,
+)
+_RANGE_AND_UNIT = re.sub(r"\?P<\w+>", "?:", rf"(?:{_REFERENCE_RANGE.pattern[4:]})\s*(?:{_LAB_UNIT.pattern})?")
+#: A line of text that is a result: test, number, flag, unit and range, of which the unit or the range is there.
+LAB_LINE_PATTERN = re.compile(
+    rf"\W{{0,4}}(?P<name>[a-z][a-z0-9 ,/()%+.'-]{{1,45}}?)(?:\s*:\s*|\s*\.{{2,}}\s*|\s+)(?P<value>[<>≤≥]?\s?\d+(?:[.,]\d+)*\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?"
+    rf"\s*(?:(?:{_LAB_UNIT.pattern})\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?(?:[\s,;]*[\[(]?(?:(?:ref(?:erence)?|normal|range|interval)\b[.:\s]*)*{_RANGE_AND_UNIT}[\])]?)?"
+    rf"|[\s,;]*[\[(]?(?:(?:ref(?:erence)?|normal|range|interval)\b[.:\s]*)*{_RANGE_AND_UNIT}[\])]?)\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?)\s*",
+    re.I,
+)
+_QUALITATIVE_RESULT = re.compile(
+    r"(?i)(?:negative|positive|(?:non[- ]?)?reactive|(?:not )?detected|none(?: seen| detected)?|trace|absent|present|normal|abnormal|clear)\b"
 )
 _POWER_OF_TEN = re.compile(r"^(x?10)(?:\^|\*{1,2}|E)?(\d{1,2})(?=/)", re.I)
 
@@ -166,7 +198,8 @@ def normalise_grade(text: str) -> str | None:
         points = int(score["total"] or sum(int(score[part]) for part in ("tubules", "nuclei", "mitoses")))
         return "1" if points < 6 else "2" if points < 8 else "3"
     if not match:
-        return "grade 4" if _FOURTH_GRADE.search(text) else None
+        level = _TWO_TIER_GRADE.search(text)
+        return f"{level['level'].lower()} grade" if level else "grade 4" if _FOURTH_GRADE.search(text) else None
     if match["number"]:
         return _ROMAN_GRADES.get(match["number"].lower(), match["number"])
     second_word = f" to {match['second_word'].lower()}" if match["second_word"] else ""
@@ -207,8 +240,8 @@ def _find_sentence_margin_state(text: str) -> str | None:
     affirmed = [
         match
         for match in involved
-        if not _MARGIN_NEGATION_BEFORE.search(text[: match.start()])
-        and not _MARGIN_NEGATION_AFTER.search(text[match.end() :])
+        if not _MARGIN_NEGATION_BEFORE.search(text[max(match.start() - 120, 0) : match.start()])
+        and not _MARGIN_NEGATION_AFTER.search(text[match.end() : match.end() + 80])
     ]
     if affirmed or is_uncertain:
         return "indeterminate" if is_uncertain else "positive"
@@ -229,11 +262,7 @@ def normalise_marker_result(text: str) -> str | None:
     """
     polarity = _POLARITY.search(text)
     score, percent = _STAIN_SCORE.search(text), _PERCENT.search(text)
-    polarity_word = (
-        {"no": "negative", "maybe": "equivocal", "yes": "positive", "sign": "positive"}[polarity.lastgroup or ""]
-        if polarity
-        else None
-    )
+    polarity_word = (polarity.lastgroup or "").replace("sign", "positive").replace("_", " ") if polarity else None
     share = None
     if percent:
         comparison = " ".join((percent["sign"] or "").lower().split())
@@ -274,11 +303,15 @@ def normalise_msi(text: str) -> str | None:
 def normalise_tmb(text: str) -> str | None:
     """Normalise the tumor mutational burden to a number without unit.
 
+    >>> normalise_tmb("4.2 (low)"), normalise_tmb("10 Muts/Mb, high")
+    ('4.2', '10')
     >>> normalise_tmb("12.4 mut/Mb"), normalise_tmb("136.9 variants per megabase"), normalise_tmb("8"), normalise_tmb("high"), normalise_tmb("12 %")
     ('12.4', '136.9', '8', None, None)
     """
     match = _TMB.search(text)
-    if not match or (not match["unit"] and not re.fullmatch(r"\s*\d+(?:[.,]\d+)?\s*", text)):
+    if not match or (
+        not match["unit"] and not re.fullmatch(r"(?i)\s*\d+(?:[.,]\d+)?[\s,(]*(?:low|high|intermediate)?[\s)]*", text)
+    ):
         return None
     return match["number"].replace(",", ".")
 
@@ -293,20 +326,16 @@ def normalise_variant(text: str) -> str | None:
     >>> normalise_variant("EML4-ALK fusion"), normalise_variant("No pathogenic variants were detected"), normalise_variant("TP53"), normalise_variant("c.35G>A")
     ('EML4::ALK fusion', 'none detected', None, 'c.35G>A')
     """
-    if fusion := _GENE_FUSION.search(text):
-        return f"{fusion['first']}::{fusion['second']} fusion"
+    if fusion := GENE_FUSION_PATTERN.search(text):
+        return f"{fusion['first']}::{fusion['second'] or fusion['partner']} fusion"
     # Drop a closing bracket that was opened before the change: c.35G>A (p.Gly12Asp).
     changes = list(
-        dict.fromkeys(change if "(" in change else change.rstrip(")") for change in HGVS_PATTERN.findall(text))
+        dict.fromkeys(
+            change if "(" in change else change.rstrip(")")
+            for change in map(_remove_whitespace, HGVS_LIKE_PATTERN.findall(text))
+        )
     )
-    gene = next(
-        (
-            match.group()
-            for match in re.finditer(rf"(?<![\w.]){GENE_PATTERN}(?![\w.])", text)
-            if is_gene_symbol(match.group())
-        ),
-        None,
-    )
+    gene = next((text[start:end] for start, end in find_gene_spans(text)), None)
     if not changes and gene:
         changes = [match.group() for match in ALTERATION_PATTERN.finditer(text)][:1]
     if changes:
@@ -314,70 +343,35 @@ def normalise_variant(text: str) -> str | None:
     return "none detected" if NO_VARIANT_PATTERN.search(text) else None
 
 
-_NON_GENE_WORDS = frozenset(
-    [
-        "DNA",
-        "RNA",
-        "VUS",
-        "NGS",
-        "PCR",
-        "FFPE",
-        "EDTA",
-        "ACMG",
-        "AMP",
-        "HGVS",
-        "MSI",
-        "MSS",
-        "TMB",
-        "VAF",
-        "NAF",
-        "CNV",
-        "SNV",
-        "SNP",
-        "FDA",
-        "CLIA",
-        "CAP",
-        "HER2",
-        "AND",
-        "THE",
-        "NOT",
-        "FOR",
-        "WITH",
-        "GENE",
-        "NM",
-        "NP",
-        "POSITIVE",
-        "NEGATIVE",
-        "RESULT",
-        "RESULTS",
-        "VARIANT",
-        "VARIANTS",
-        "DETECTED",
-        "TIER",
-        "LEVEL",
-        "REPORT",
-        "FINAL",
-        "TEST",
-        "PAGE",
-        "EXON",
-        "SOMATIC",
-        "GERMLINE",
-    ]
-)
+@cache
+def _load_gene_symbols() -> frozenset[str]:
+    text = (files("evalkit.extraction") / "gene_symbols.txt").read_text("utf-8")
+    return frozenset(line for line in text.splitlines() if not line.startswith("#"))
 
 
 def is_gene_symbol(word: str) -> bool:
-    """Return True if the word is a gene symbol, not another word in capitals.
+    """Return True if the word is the symbol of a human gene.
 
-    >>> [is_gene_symbol(word) for word in ("BRCA2", "TP53", "KRAS", "DNA", "NM_000059", "Gene", "V600E", "A")]
-    [True, True, True, False, False, False, False, False]
+    >>> [is_gene_symbol(word) for word in ("BRCA2", "TP53", "NKX2-1", "DNA", "EXON03", "Gene", "V600E")]
+    [True, True, True, False, False, False, False]
     """
-    return (
-        re.fullmatch(GENE_PATTERN, word) is not None
-        and word not in _NON_GENE_WORDS
-        and not word.startswith(("NM", "NP", "ENS"))
-        and not re.fullmatch(rf"{_SHORT_PROTEIN_CHANGE}|[A-Z]\d{{3,}}", word)
-    )
+    return word in _load_gene_symbols()
+
+
+def find_gene_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Find the gene symbols in a text: start and end of each.
+
+    >>> [text[start:end] for text in ("BRCA1-associated", "VHL, EXON03", "EML4::ALK") for start, end in find_gene_spans(text)]
+    ['BRCA1', 'VHL', 'EML4', 'ALK']
+    """
+    position = 0
+    while match := _GENE_WORD.search(text, position):
+        # The word behind a hyphen belongs to the symbol (NKX2-1) or does not (FLT3-ITD).
+        words = (match.group(), match.group().partition("-")[0])
+        word = next((word for word in words if is_gene_symbol(word)), None)
+        position = match.start() + len(word or words[1])
+        if word:
+            yield match.start(), position
 
 
 def normalise_gene(text: str) -> str | None:
@@ -397,23 +391,30 @@ def normalise_lab_result(text: str) -> str | None:
     ('14.9 g/dL (13.2-17.1)', '104 H mg/dL (65-99)', '7.2 x10^9/L (4.5-11.0)')
     >>> normalise_lab_result("188\t\tbelow 200\tmg/dL"), normalise_lab_result("<0.5 mg/L"), normalise_lab_result("not done"), normalise_lab_result("251")
     ('188 mg/dL (below 200)', '<0.5 mg/L', None, '251')
+    >>> normalise_lab_result("35.0% (Ref 36.0-45.0)"), normalise_lab_result("104\tmg/dL\t65-99\tH"), normalise_lab_result("Non-reactive")
+    ('35.0 % (36.0-45.0)', '104 H mg/dL (65-99)', 'non-reactive')
     >>> normalise_lab_result("5.2 x 10 9/L"), normalise_lab_result("5.2 10*9/L"), normalise_lab_result("5.2 x10E9/L")
     ('5.2 x10^9/L', '5.2 10^9/L', '5.2 x10^9/L')
     """
     unit_match = _LAB_UNIT.search(text)
-    text_without_unit = (
-        text[: unit_match.start()] + " " * len(unit_match.group()) + text[unit_match.end() :] if unit_match else text
-    )
-    number = _LAB_NUMBER.search(text_without_unit)
+    plain = _blank_match(text, unit_match)
+    number = _LAB_NUMBER.search(plain)
     if not number:
-        return None
-    reference_range = _REFERENCE_RANGE.search(text_without_unit, number.end())
+        word = _QUALITATIVE_RESULT.match(text.strip())
+        return word.group().lower() if word else None
+    reference_range = _REFERENCE_RANGE.search(plain, number.end())
     limits = reference_range["open"] or f"{reference_range['low']}-{reference_range['high']}" if reference_range else ""
     range_text = limits and f"({' '.join(limits.split())})"
-    comparison, flag = (number["sign"] or "").strip(), (number["flag"] or "").upper()
+    flag_match = _LAB_FLAG.search(_blank_match(plain, reference_range), number.end())
+    comparison, flag = (number["sign"] or "").strip(), flag_match.group().upper() if flag_match else ""
     # Restore the mark of an exponent printed as a superscript: 10 9/L is 10^9/L, not 109/L.
     unit = _POWER_OF_TEN.sub(r"\1^\2", _remove_whitespace(unit_match.group())) if unit_match else ""
     return " ".join(filter(None, (f"{comparison}{number['number']}", flag, unit, range_text)))
+
+
+def _blank_match(text: str, match: re.Match[str] | None) -> str:
+    """Replace a match by spaces, so that positions stay as they are."""
+    return f"{text[: match.start()]}{' ' * len(match.group())}{text[match.end() :]}" if match else text
 
 
 def _remove_whitespace(text: str) -> str:

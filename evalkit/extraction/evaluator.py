@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Self
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationInfo, model_validator
 
@@ -20,7 +21,6 @@ from evalkit.core.grouping import group_by
 from evalkit.extraction.clinical.clinical_attempt import (
     ClinicalAttempt,
     find_fields_absent_from_document,
-    list_missing_items,
     split_pages_by_size,
 )
 from evalkit.extraction.clinical.clinical_rules import (
@@ -32,9 +32,10 @@ from evalkit.extraction.clinical.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.clinical.labelled_values import LocatedClinicalValue
+from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
+from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
 from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
@@ -65,8 +66,6 @@ _MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
 INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
 #: Deduction for each contradiction, and the lowest consistency.
 INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
-#: A feedback sentence names at most this many missing items.
-MAX_NAMED_ITEMS = 10
 #: An accuracy score below the first number raises a major issue, below the second a critical issue.
 DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
 
@@ -115,33 +114,27 @@ def score_completeness(
     template: FieldTemplate,
     fields: FieldValues,
     mentioned_names: Iterable[str],
-    readings_by_multi_value_field: Mapping[str, Sequence[LocatedClinicalValue]] | None = None,
+    unread_items: Sequence[EvaluationIssue] = (),
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """Return completeness, the weighted share of fields found, and all field scores.
 
     Required fields weigh 1, important fields 0.7, optional fields 0.3. Fields that the document does not mention
-    (``mentioned_names``) are left out. A multi-value field counts by the share of its values in
-    ``readings_by_multi_value_field`` that were extracted.
+    (``mentioned_names``) are left out, unless the report prints an item of theirs (``unread_items``). A field with
+    several values counts by the share of its items that were extracted.
     """
-    absent_fields = find_fields_absent_from_document(template, fields, mentioned_names)
+    unread_by_field = group_by(unread_items, lambda issue: issue.field)
+    absent_fields = find_fields_absent_from_document(template, fields, {*mentioned_names, *unread_by_field})
     total = earned = 0.0
     scores = []
     for field in template.scored_fields:
         if field.name in absent_fields:
             continue
         held_count = len(get_found_values(fields, field.name))
-        missing_items = (
-            list_missing_items(field, fields, (readings_by_multi_value_field or {}).get(field.name, ()))
-            if held_count
-            else ()
-        )
-        share = held_count / (held_count + len(missing_items)) if held_count else 0.0
-        issues = (
-            (f"{', '.join(missing_items[:MAX_NAMED_ITEMS])} of {field.name} not extracted",) if missing_items else ()
-        )
         is_stated = any(get_base_field_name(name) == field.name and value.value for name, value in fields.items())
+        unread = tuple(issue.description for issue in unread_by_field.get(field.name, ()))
+        share = held_count / (held_count + len(unread) * field.many) if held_count else 0.0
         scores.append(
-            FieldScore(field.name, is_stated, share if held_count else MISSING_FIELD_SCORES[field.need], issues)
+            FieldScore(field.name, is_stated, share if held_count else MISSING_FIELD_SCORES[field.need], unread)
         )
         total += NEED_WEIGHTS[field.need]
         earned += NEED_WEIGHTS[field.need] * share
@@ -178,11 +171,12 @@ def score_accuracy(
     fields: FieldValues,
     grounding_issues: Sequence[Issue],
     judgements: Sequence[AccuracyJudgement] = (),
+    doubts: Iterable[EvaluationIssue] = (),
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """Return accuracy, the mean score of all extracted values, and each value's score.
 
-    A value that is not on the page scores 0, a doubtful value 0.5, and a value that breaks a rule of
-    ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
+    A value that is not on the page scores 0, a doubtful value 0.5, also one that the report contradicts (``doubts``),
+    and a value that breaks a rule of ``ACCURACY_RULES`` gets that rule's score. The median of the judges' scores counts if it is lower. Without extracted
     values accuracy is 0; it is 1 if the template requires nothing but the whole text and the text was found.
     """
     scores: dict[str, FieldScore] = {}
@@ -196,7 +190,10 @@ def score_accuracy(
     for issue in grounding_issues:
         issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
-    for name, lower_score in _take_median_judgements(judgements).items():
+    doubt_scores = {
+        issue.field: FieldScore(issue.field, True, CRITICAL_SCORE, (issue.description,)) for issue in doubts
+    }
+    for name, lower_score in [*doubt_scores.items(), *_take_median_judgements(judgements).items()]:
         known_score = scores.get(name)
         if known_score and lower_score.score < known_score.score:
             scores[name] = replace(
@@ -316,7 +313,7 @@ def build_feedback(
                 _MISSING_SEVERITIES[field.need],
                 scored_field.field,
                 f'{need_word} field "{scored_field.field}" is missing',
-                f"Look for {scored_field.field} information in the document",
+                *(scored_field.issues[:1] or (f"Look for {scored_field.field} information in the document",)),
             )
         )
     issues += [
@@ -392,6 +389,15 @@ class ExtractionEvaluator:
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
+        self._items_by_report: WeakKeyDictionary[ClinicalReport, tuple[CountedItem, ...]] = WeakKeyDictionary()
+
+    def _count_items(self, attempt: ClinicalAttempt) -> tuple[CountedItem, ...]:
+        """Count what the report prints, once for all attempts at it."""
+        items = self._items_by_report.get(attempt.report)
+        if items is None:
+            pages = [attempt.bundle.page(number) for number in attempt.page_numbers]
+            items = self._items_by_report[attempt.report] = count_items(pages, attempt.template)
+        return items
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """Build the questions to a judge: one for each window of pages with values."""
@@ -427,18 +433,25 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        mentions = attempt.field_mentions
+        items = self._count_items(attempt)
+        unread_items = [
+            issue
+            for issue in find_unread_items(items, attempt.fields, attempt.template)
+            if issue.severity != "minor"  # a date without a label need not be the report's
+        ]
+        mentioned_names = {*attempt.field_mentions.mentioned_names, *(issue.field for issue in unread_items)}
         completeness, completeness_scores = score_completeness(
-            attempt.template, attempt.fields, mentions.mentioned_names, mentions.readings_by_multi_value_field
+            attempt.template, attempt.fields, mentioned_names, unread_items
         )
         accuracy, accuracy_scores = score_accuracy(
             attempt.template,
             attempt.fields,
             attempt.grounding_issues,
             () if failed_answer else opinions,
+            find_doubted_values(items, attempt.fields, attempt.template),
         )
         consistency, consistency_issues = score_consistency(
-            attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentions.mentioned_names)
+            attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentioned_names)
         )
         validity, validity_issues = score_clinical_validity(attempt.fields)
         dimension_scores = {

@@ -14,6 +14,9 @@ from evalkit.issue import Issue, PageBox
 
 SCHEMA_VERSION = 1
 
+#: Reasons without a decision: the template asks for nothing but the text; the document's type is not known yet.
+NO_FIELDS, NO_TYPE = "no_fields", "no_type"
+
 _UnitInterval = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -117,7 +120,8 @@ class Extraction(StrictRecord):
     iterations: int
     history: tuple[IterationRecord, ...] = ()
     issues: tuple[Issue, ...] = ()
-    decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]
+    decision: Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"] | None
+    """None if there is nothing to judge: no case, no ground truth; ``stopped_reason`` is ``no_fields`` or ``no_type``."""
     fields: dict[str, FieldValue]
     """Fields of the best attempt by name, in the template's order."""
 

@@ -81,6 +81,8 @@ class TemplateField(StrictRecord):
     """For a box that holds name and address: the part that is this field; ``block``: both parts."""
     stands: Literal["", "before", "first", "second"] = ""
     """For values on the label's line: the mark before the label, or the first or second value after the label."""
+    row: int = 1
+    """For forms: the line of entries below the label that is this field; a W-2 may have a second state."""
     more_labels: tuple[str, ...] = ()
     """For reports: labels tried only if an attempt found no value, because they often mean something else."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
@@ -97,6 +99,11 @@ class TemplateField(StrictRecord):
         if (self.format == "pattern") != (self.pattern is not None):
             raise ValueError("format 'pattern' needs a pattern, and a pattern needs format 'pattern'")
         return self
+
+    @property
+    def short_label(self) -> str:
+        """The description without its examples and notes, for example ``IHC results``."""
+        return re.split(r" [(]|, | as ", self.description)[0]
 
     def normalise(self, text: str) -> str | None:
         """Return the normal form of a text; None if the text is not in the field's format."""
@@ -123,6 +130,8 @@ class FieldTemplate(StrictRecord):
     """For forms: smallest number of required fields that must be valid."""
     signs: tuple[str, ...] = ()
     """Words printed only on documents of this kind; for forms, the title comes first."""
+    part_sections: tuple[str, ...] = ()
+    """For reports: names of the sections that are such a report within another one, in small letters."""
     printed: tuple[str, ...] = ()
     """For forms: further printed words, which are never read as an entry."""
     fields: tuple[TemplateField, ...] = Checked(alias="field", min_length=1)

@@ -1,7 +1,7 @@
 """Extraction of tax forms: extract, grade, retry; then accept or send to a person.
 
-Source: specification 003. Each form of a document has at most three attempts; after a wrong tax year or a blank
-form there is no further attempt. The fields of the best attempt are stored even if no attempt passed.
+Source: specification 003. Each form of a document has at most three attempts, the further ones also if it passes without
+a required field; after a wrong tax year or a blank form there is no further attempt. The fields of the best attempt are stored even if no attempt passed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class FormFieldExtractor:
                     return _build_failed_extraction(part, NOT_GRADED, issue, graded_attempts)
                 form_grade = lower_grade_by_model_answer(form_grade, grader_answer.value, attempt.template.threshold)
                 graded_attempts[-1] = graded_attempts[-1]._replace(grade=form_grade)
-            if form_grade.passed or form_grade.is_final:
+            if form_grade.is_final or (form_grade.passed and not form_grade.failure_reasons):
                 break
             feedback = form_grade.feedback
         damage_issues = build_damage_issues([bundle.page(page_number) for page_number in page_numbers])
@@ -254,12 +254,9 @@ def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issu
 def _build_extraction(
     part: FormPart, graded_attempts: Sequence[_GradedAttempt], damage_issues: Sequence[Issue]
 ) -> Extraction:
-    last = graded_attempts[-1]
-    best = (
-        last
-        if last.grade.passed or last.grade.is_final
-        else max(graded_attempts, key=lambda graded_attempt: graded_attempt.grade.score)
-    )
+    best = graded_attempts[-1]
+    if not best.grade.is_final:
+        best = max(graded_attempts, key=lambda attempt: (attempt.grade.passed, attempt.grade.score))
     form_grade, issues = best.grade, list(best.grade.issues)
     if form_grade.passed:
         reason = ACCEPTED_BY_GRADER

@@ -36,10 +36,17 @@ _CURRENCY = re.compile(
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)%?")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
 # No letter may follow a unit, otherwise "m" would match in "mm".
-_SIZE_UNIT = r"(?:(?i:mm|cm)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
-_SIZE_NUMBER = r"\d+(?:\.\d+)?"
+_SIZE_UNIT = r"(?:(?i:mm|cm|(?:milli|centi)met(?:er|re)s?)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
+_SIZE_NUMBER = r"(?:\d+(?:\.\d+)?(?:\s?[-–]\s?\d+(?:\.\d+)?)?|\.\d+)"
+#: Direction of a dimension: 3 cm (AP) x 2 cm (TR).
+_AXIS = r"(?:\s*\(?\b(?:AP|TR|TV|CC|SI|ML)\b\)?)?"
 _MEASUREMENT = re.compile(
-    rf"(?P<first>{_SIZE_NUMBER})(?:\s*{_SIZE_UNIT})?(?P<more>(?:\s*[x×X*]\s*{_SIZE_NUMBER}(?:\s*{_SIZE_UNIT})?)*)\s*(?P<unit>{_SIZE_UNIT})"
+    rf"(?P<first>{_SIZE_NUMBER})(?:[\s-]*{_SIZE_UNIT})?{_AXIS}(?P<more>(?:\s*(?:[x×X*]|by)\s*{_SIZE_NUMBER}(?:[\s-]*{_SIZE_UNIT})?{_AXIS})*)[\s-]*(?P<unit>{_SIZE_UNIT}){_AXIS}"
+)
+#: A size in millimetres or centimetres within a text, but no volume, pressure or slice thickness.
+SIZE_PATTERN = re.compile(
+    rf"(?<![\d.,-]){_SIZE_NUMBER}(?:(?:[\s-]*(?:mm|cm))?{_AXIS}\s*(?:[x×]|by)\s*{_SIZE_NUMBER}){{0,2}}[\s-]*(?:mm|cm|(?:milli|centi)met(?:er|re)s?)\b(?!\s*(?:[23²³]|H2?O|Hg))",
+    re.IGNORECASE,
 )
 _MONTHS = {
     name: number
@@ -216,18 +223,23 @@ def _normalise_number(text: str) -> str | None:
 def _normalise_measurement(text: str) -> str | None:
     """Normalise a size with its unit, in one to three dimensions.
 
-    >>> [_normalise_measurement(text) for text in ("1.2 cm", "3 x 2 x 1.5 mm", "3 mm x 2 cm", "2.5 CM", "1.2", "cm")]
-    ['1.2 cm', '3 x 2 x 1.5 mm', '3 mm x 2 cm', '2.5 cm', None, None]
+    >>> [_normalise_measurement(text) for text in ("1.2 cm", "3 x 2 x 1.5 mm", "3 mm x 2 cm", "2.5 CM", "6-millimeter", "1.2", "cm")]
+    ['1.2 cm', '3 x 2 x 1.5 mm', '3 mm x 2 cm', '2.5 cm', '6 mm', None, None]
     """
     match = _MEASUREMENT.fullmatch(text)
     if match is None:
         return None
-    units = {unit.lower() for unit in re.findall(_SIZE_UNIT, text)}
+    units = {_shorten_size_unit(unit) for unit in re.findall(_SIZE_UNIT, text)}
     if len(units) > 1:
         return " ".join(text.split())
     sizes = re.findall(_SIZE_NUMBER, match["first"] + match["more"])
-    unit = match["unit"]
-    return f"{' x '.join(sizes)} {unit.lower() if unit.lower() in ('mm', 'cm') else unit}"
+    return f"{' x '.join(sizes)} {units.pop()}"
+
+
+def _shorten_size_unit(unit: str) -> str:
+    """Return ``mm`` or ``cm`` for any spelling of these; another unit as it is."""
+    is_metric = re.fullmatch(r"(?i)(?:m|milli|c|centi)(?:m|met(?:er|re)s?)", unit)
+    return f"{unit[0].lower()}m" if is_metric else unit
 
 
 def _normalise_date(text: str) -> str | None:
@@ -235,12 +247,17 @@ def _normalise_date(text: str) -> str | None:
 
     >>> {_normalise_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")}
     {'2025-02-01'}
+    >>> _normalise_date("27/03/2025")
+    '2025-03-27'
     >>> {_normalise_date(text) for text in ("2025-02-30", "13/13/2025", "2025", "Febr 1, 2025", "soon")}
     {None}
     """
     for date_pattern in (_ISO_DATE, _AMERICAN_DATE, _MONTH_FIRST_DATE, _DAY_FIRST_DATE):
         if match := date_pattern.fullmatch(text):
-            return _to_iso_date(match["y"], match["m"], match["d"])
+            iso_date = _to_iso_date(match["y"], match["m"], match["d"])
+            # 27/03/2024 has the day first.
+            is_day_first = iso_date is None and date_pattern is _AMERICAN_DATE
+            return _to_iso_date(match["y"], match["d"], match["m"]) if is_day_first else iso_date
     return None
 
 

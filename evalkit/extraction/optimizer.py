@@ -115,10 +115,11 @@ class ExtractionOptimizer:
         iteration: int,
         *,
         target: float = 0.95,
+        instruction: str = "",
     ) -> str:
         """Append feedback and the previous attempt's values to the base prompt.
 
-        ``target``: the score to reach, as the prompt names it. Source: specification 002, appendix A.2.
+        ``target``: the score to reach, as the prompt names it. ``instruction``: how to read this time. Source: specification 002, appendix A.2.
         """
         section = self.build_feedback_section(feedback, iteration, target)
         return "\n".join(
@@ -131,6 +132,7 @@ class ExtractionOptimizer:
                 fence_json(dict(previous_attempt), "previous", base_prompt),
                 "",
                 "Please re-extract the clinical data, addressing ALL issues above.",
+                *([instruction] if instruction else []),
                 "Ensure extracted values EXACTLY match what appears in the source document.",
                 "",
             ]

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from evalkit.core.clocks import format_zulu_now
@@ -21,7 +21,7 @@ from evalkit.extraction.clinical.clinical_extractor import ClinicalExtractor, Re
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.evaluator import EvaluationScore, ExtractionEvaluator
-from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.extraction_schema import NO_FIELDS, Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.optimizer import (
     LOOP_PROFILES,
@@ -109,6 +109,12 @@ class ReliabilityLoopResult:
         return "AUTO_ACCEPT" if is_accepted else "ESCALATE_TO_SME"
 
 
+def has_fields_to_judge(template: FieldTemplate) -> bool:
+    """Return True if the template asks for more than the text, its date and its author."""
+    needs = (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
+    return any(field.reader != "whole_text" for field in template.get_fields_by_need(*needs))
+
+
 def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
     """Return True if the attempt found none of the template's required fields."""
     return not any(
@@ -175,6 +181,8 @@ class ReliabilityLoop:
             attempt = await _await_or_none_at_deadline(
                 deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
             )
+            if attempt is not None and history:
+                attempt = keep_proven_values(attempt, history[-1])
             if attempt is not None and attempt.failure:
                 reason, failure = NOT_EXTRACTED, _build_agent_failure("extractor", attempt.failure)
                 break
@@ -204,6 +212,35 @@ class ReliabilityLoop:
         met_threshold = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
         seconds = time.monotonic() - started_at
         return ReliabilityLoopResult(best, tuple(history), met_threshold, reason, seconds, failure)
+
+
+def keep_proven_values(attempt: ClinicalAttempt, earlier: LoopIteration) -> ClinicalAttempt:
+    """Return the attempt with the values that the earlier evaluation had no doubt about.
+
+    A kept value replaces another reading of its name. Of the other readings of a repeated field, those are added that
+    are new. Issues about claims that a kept value replaces are dropped.
+    """
+    doubted_names = {issue.field for issue in earlier.feedback.issues if issue.severity != "minor"}
+    proven = {
+        name: value
+        for name, value in earlier.attempt.fields.items()
+        if value.is_found and value.confidence >= MIN_SURE_CONFIDENCE and name not in doubted_names
+    }
+    proven_bases = {get_base_field_name(name) for name in proven}
+    proven_values = {(get_base_field_name(name), value.value) for name, value in proven.items()}
+    fields = dict(proven)
+    for name, value in attempt.fields.items():
+        base, _, entry = name.partition(".")
+        if base not in proven_bases:
+            fields[name] = value
+        elif entry.isdigit():  # the entries of this field have no names, and each attempt numbers them anew
+            if (base, value.value) not in proven_values:
+                free_numbers = (number for number in range(1, len(fields) + 2) if f"{base}.{number}" not in fields)
+                fields[f"{base}.{next(free_numbers)}"] = value
+        elif entry:
+            fields.setdefault(name, value)
+    issues = tuple(issue for issue in attempt.grounding_issues if issue.location not in proven)
+    return replace(attempt, fields=fields, grounding_issues=issues)
 
 
 def _build_agent_failure(agent: Literal["extractor", "evaluator"], reason: str | None) -> Issue:
@@ -305,7 +342,7 @@ def build_extraction(
         ]
     issues = _number_issues([*page_issues, *loop_issues, *open_issues, *repaired_issues])
     issue_ids = {_make_issue_key(issue): issue.issue_id for issue in issues}
-    score = result.final_score
+    score, is_judged = result.final_score, has_fields_to_judge(template)
     return Extraction(
         template=template.name,
         document_type=document_type,
@@ -314,11 +351,11 @@ def build_extraction(
         score=score,
         confidence=score or 0.0,
         met_threshold=result.met_threshold,
-        stopped_reason=result.stopped_reason,
+        stopped_reason=result.stopped_reason if is_judged else NO_FIELDS,
         iterations=result.iteration_count,
         history=tuple(_build_iteration_record(iteration, template, issue_ids) for iteration in result.history),
         issues=tuple(issues),
-        decision="ESCALATE_TO_SME" if page_issues else result.decision,
+        decision=("ESCALATE_TO_SME" if page_issues else result.decision) if is_judged else None,
         fields=_order_and_complete_fields(template, result.best_iteration),
     )
 
@@ -354,14 +391,16 @@ def _build_iteration_record(
 def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
     """Return the best attempt's fields, in the template's order.
 
-    A field without a value that the report mentions is ambiguous, not absent.
+    A field without a value is ambiguous, not absent, if the report mentions it or an issue of the evaluation names it.
     """
     if best is None:  # the document's content is unknown
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
-    mentioned_names = best.attempt.field_mentions.mentioned_names
+    doubted_names = best.attempt.field_mentions.mentioned_names | {
+        get_base_field_name(issue.field) for issue in best.feedback.issues
+    }
     return {
-        name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in mentioned_names else value
+        name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in doubted_names else value
         for name, value in sorted(
             best.attempt.fields.items(), key=lambda pair: field_order.index(get_base_field_name(pair[0]))
         )
@@ -398,13 +437,20 @@ def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: Fie
         quote=value.quote if value else None,
         boxes=value.boxes if value else (),
         facts=_collect_field_facts(issue.field, template)
-        | dict(zip(("reading", "second_reading"), readings, strict=False)),
+        | dict(zip(("reading", "second_reading"), readings, strict=False))
+        | _collect_place_facts(value),
     )
+
+
+def _collect_place_facts(value: FieldValue | None) -> dict[str, int]:
+    """Collect the pages of an ambiguous value's first two readings, if places state them."""
+    place = next((place for place in value.places if place.value in value.candidates[1:2]), None) if value else None
+    return {"reading_page": value.page, "second_page": place.page} if value and value.page and place else {}
 
 
 def _collect_field_facts(field_name: str, template: FieldTemplate) -> dict[str, str]:
     field = template.get_field(get_base_field_name(field_name))
-    return {"field": field.description} if field else {}
+    return {"field": field.short_label} if field else {}
 
 
 def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:

@@ -7,18 +7,20 @@ pages are left out and raise an issue.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
 
+from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.documents.quality import MIN_READABLE_SCORE
-from evalkit.extraction.extraction_schema import Extraction
-from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
+from evalkit.extraction.clinical.clinical_reader import list_first_pass_values
+from evalkit.extraction.clinical.report_structure import ClinicalReport
+from evalkit.extraction.extraction_schema import NO_TYPE, Extraction
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.reliability_loop import (
     ReliabilityLoop,
     ReliabilityLoopResult,
@@ -42,9 +44,11 @@ class ReportPageRange:
     end_page: int
     """Last page, inclusive."""
     document_type: str
-    """The report's type: one of the five clinical document types."""
+    """The report's type: one of the five clinical document types; empty: not known yet, nothing is extracted."""
     template_name: str | None = None
     """Name of the template to use; None: choose it by type and text."""
+    type_doubt: str = ""
+    """The reason for which the type may be wrong; a person then decides."""
 
 
 class LoopMetric(NamedTuple):
@@ -54,24 +58,27 @@ class LoopMetric(NamedTuple):
     """
 
     name: str
-    measure: Callable[[ReliabilityLoopResult], Sequence[float]]
-    """Returns the metric's values for one report; empty if nothing was measured."""
+    measure: Callable[[Extraction, float], Sequence[float]]
+    """Returns the metric's values for one extraction and its seconds; empty if nothing was measured."""
     is_alert: Callable[[float], bool]
     alert_message: str
     """The alert's meaning, as the log names it."""
 
 
 LOOP_METRICS = (
-    LoopMetric("marc.iteration_count", lambda result: [result.iteration_count], lambda count: count > 3,
+    LoopMetric("marc.iteration_count", lambda extraction, _: [extraction.iterations], lambda count: count > 3,
                "more than 3 attempts: check the prompts"),
-    LoopMetric("marc.final_score", lambda result: [] if result.final_score is None else [result.final_score],
+    LoopMetric("marc.final_score", lambda extraction, _: [] if extraction.score is None else [extraction.score],
                lambda score: score < 0.8, "final score below 0.8: a person reviews the report first"),
-    LoopMetric("marc.processing_time_ms", lambda result: [result.processing_seconds * 1000],
+    LoopMetric("marc.processing_time_ms", lambda _, seconds: [seconds * 1000],
                lambda milliseconds: milliseconds > 45_000, "extraction took longer than 45 seconds"),
     LoopMetric("marc.improvement_per_iteration",
-               lambda result: [attempt.improvement for attempt in result.history if attempt.improvement is not None],
+               lambda extraction, _: [attempt.improvement for attempt in extraction.history
+                                      if attempt.improvement is not None],
                lambda improvement: improvement < 0.02, "an attempt improved the score by less than 0.02"),
 )  # fmt: skip
+#: Smallest share of reports whose score should meet the threshold, over many documents. Source: as for ``LoopMetric``.
+MIN_THRESHOLD_MET_RATE = 0.9
 
 
 async def extract_reports(
@@ -91,6 +98,8 @@ async def extract_reports(
 
 
 async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop: ReliabilityLoop) -> Extraction:
+    if not report.document_type:
+        return _build_waiting_extraction(report)
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
     unreadable = [page for page in pages if not is_readable_page(page)]
@@ -105,30 +114,77 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
     page_issues += build_damage_issues(
         pages, f"pages {report.start_page}-{report.end_page}", document_type=report.document_type
     )
+    page_issues += [_build_type_issue(report)] if report.type_doubt else []
     if any(page.text.strip() for page in readable):
         result = await loop.execute(bundle, [page.page_num for page in readable], template)
-        _log_alerts(bundle, result)
     else:
         result = ReliabilityLoopResult(None, (), False, UNREADABLE_MESSAGE, 0.0)
         page_issues = page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
-    return build_extraction(
+    extraction = build_extraction(
         result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
+    )
+    _log_alerts(bundle, extraction, result.processing_seconds)
+    return extraction
+
+
+def _build_waiting_extraction(report: ReportPageRange) -> Extraction:
+    """Build the extraction of pages whose type a person has to decide first."""
+    return Extraction(
+        template="unknown",
+        document_type="",
+        start_page=report.start_page,
+        end_page=report.end_page,
+        score=None,
+        confidence=0.0,
+        met_threshold=False,
+        stopped_reason=NO_TYPE,
+        iterations=0,
+        decision=None,
+        fields={},
     )
 
 
-def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
+def _build_type_issue(report: ReportPageRange) -> Issue:
+    return Issue.create(
+        "evaluator",
+        "EXTRACTION-TYPE",
+        IssueSeverity.MAJOR,
+        f"The fields depend on the pages and their type, which are in doubt: {report.type_doubt}",
+        location=f"pages {report.start_page}-{report.end_page}",
+        suggested_fix="Decide the type first: run the classification, and review its case",
+        document_type=report.document_type,
+        page=report.start_page,
+    )
+
+
+def find_embedded_reports(bundle: DocumentBundle, report: ReportPageRange) -> list[ReportPageRange]:
+    """Find the parts of a report that are reports of another kind, on the same pages.
+
+    A part has a section of its own (``FieldTemplate.part_sections``), and a value of each required field.
+    """
+    lines = ClinicalReport(list(filter(is_readable_page, bundle.iter_pages(report.start_page, report.end_page))))
+    return [
+        replace(report, document_type=template.document_type)
+        for template in list_field_templates("clinical")
+        if template.document_type != report.document_type
+        if any(section.name in template.part_sections for section in lines.sections)
+        if all(list_first_pass_values(field, lines) for field in template.get_fields_by_need(FieldNeed.REQUIRED))
+    ]
+
+
+def _log_alerts(bundle: DocumentBundle, extraction: Extraction, seconds: float) -> None:
     """Log a warning for each metric beyond its alert threshold."""
     for metric in LOOP_METRICS:
-        values = metric.measure(result)
+        values = metric.measure(extraction, seconds)
         if any(map(metric.is_alert, values)):
-            alert = {
-                "event": "marc_alert",
-                "documentId": bundle.sha256[:12],
-                "metric": metric.name,
-                "because": metric.alert_message,
-                "value": round(fmean(values), 4),
-            }
-            log.warning("%s", json.dumps(alert))
+            log_event(
+                log,
+                logging.WARNING,
+                f"{metric.alert_message}:",
+                document_sha256=bundle.sha256,
+                metric=metric.name,
+                value=round(fmean(values), 4),
+            )
 
 
 def is_readable_page(page: Page) -> bool:

@@ -101,7 +101,7 @@ def _find_entry_line_places(
             return [(page, *row) for row in claim.entry_line_spans]
         return None
     line_texts = [line_text for line_text in re.split(r"[,\n]\s*", value) if line_text.strip()]
-    if field.format != "text" or len(line_texts) < 2:
+    if field.format != "text" or len(line_texts) < 2 or claim.span:
         return None
     for number in sorted(page_numbers, key=lambda number: (number != claim.page, number)):
         page = bundle.page(number)

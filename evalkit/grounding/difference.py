@@ -269,13 +269,12 @@ def _find_omitted_compound_parts(context_tokens: Sequence[Token], start: int, en
             and right_index < len(context_tokens)
             and _is_one_term(context_tokens[left_index], context_tokens[right_index])
         ):
-            omitted_text = context_tokens[omitted_index].text
             yield QuoteDifference(
                 DifferenceKind.NEGATION
                 if context_tokens[omitted_index].folded in load_terms("prefixes")
                 else _classify_token(context_tokens[omitted_index]) or DifferenceKind.WORD,
                 "",
-                omitted_text,
+                context_tokens[omitted_index].text,
             )
 
 

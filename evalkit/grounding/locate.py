@@ -321,13 +321,10 @@ class QuoteLocator:
             differences = (omission,)
         if not differences:
             return passage.create_location(QuoteVerdict.NOISY, span, similarity=similarity)
-        verdict = (
+        return passage.create_location(
             QuoteVerdict.UNCERTAIN
             if all(difference.is_doubtful for difference in differences)
-            else QuoteVerdict.ALTERED
-        )
-        return passage.create_location(
-            verdict,
+            else QuoteVerdict.ALTERED,
             span,
             similarity=similarity,
             difference_text="; ".join(map(str, differences[:_MAX_SHOWN_DIFFERENCES])),

@@ -222,8 +222,7 @@ def _convert_single_quoted_to_json(token: re.Match[str]) -> str:
 def _convert_number_to_json(token: re.Match[str]) -> str:
     if token["percent"]:
         return f'"{token["number"]}"'
-    with_integer_part = re.sub(r"^(-?)\.", r"\g<1>0.", token[0].removeprefix("+"))
-    return re.sub(r"\.(?=$|[eE])", ".0", with_integer_part)
+    return re.sub(r"\.(?=$|[eE])", ".0", re.sub(r"^(-?)\.", r"\g<1>0.", token[0].removeprefix("+")))
 
 
 def _drop_needless_escapes(string_text: str) -> str:

@@ -284,13 +284,10 @@ class _PendingQuestion(Generic[AnswerT]):
             time_limit - self.spent_seconds,
             time_limit if self.question.time_limit_seconds else _ATTEMPT_TIME_SHARE * time_limit,
         )
-        prompt = (
+        return Request(
             fill_prompt_template("Repeated_Question", question=self.prompt, fault=self.answer_fault)
             if self.answer_fault
-            else self.prompt
-        )
-        return Request(
-            prompt,
+            else self.prompt,
             self._schema,
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,

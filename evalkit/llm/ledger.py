@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from typing_extensions import override
 from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.llm.providers import find_family
+from evalkit.settings import LimitSettings
 from evalkit.store import ModelCall
 
 
@@ -64,27 +65,6 @@ class MemoryJournal(Journal):
         """Do nothing: a journal in memory has no interrupted runs."""
 
 
-@dataclass(frozen=True)
-class SpendingLimits:
-    """Upper limits of calls, tokens and US dollars; None: no limit.
-
-    Running calls count with their expected cost. A call that costs more than expected, because the model reasons for
-    long, may exceed a limit of tokens or dollars by the difference.
-    """
-
-    calls_per_document: int | None = None
-    tokens_per_document: int | None = None
-    usd_per_document: Decimal | None = None
-    calls_per_run: int | None = None
-    tokens_per_run: int | None = None
-    usd_per_run: Decimal | None = None
-
-    @property
-    def has_usd_limit(self) -> bool:
-        """True if a limit is in dollars, so that prices must be known."""
-        return self.usd_per_document is not None or self.usd_per_run is not None
-
-
 class SpendingLimitError(ModelError):
     """A call would exceed a spending limit."""
 
@@ -95,7 +75,7 @@ class Ledger:
     def __init__(
         self,
         journal: Journal | None = None,
-        limits: SpendingLimits | None = None,
+        limits: LimitSettings | None = None,
         *,
         ignore_earlier_answers: bool = False,
     ) -> None:
@@ -105,7 +85,7 @@ class Ledger:
         fresh run.
         """
         self._journal = journal or MemoryJournal()
-        self.limits = limits or SpendingLimits()
+        self.limits = limits or LimitSettings(calls_per_document=0)
         self._after_number = self._journal.get_or_mark_last_call_before_run() if ignore_earlier_answers else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
@@ -214,18 +194,17 @@ def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
 
 
 def _raise_if_over_limit(
-    scope_phrase: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
+    scope_phrase: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: LimitSettings
 ) -> None:
     total = sum_usages([*spent_usages, expected_usage])
-    cost = None if total.cost_usd is None else Decimal(total.cost_usd)
     for unit, amount, limit_format in (
         ("calls", total.calls, "{} calls"),
         ("tokens", total.input_tokens + total.output_tokens, "{:,} tokens"),
-        ("usd", cost, "{} US dollars"),
+        ("usd", (None if total.cost_usd is None else Decimal(total.cost_usd)), "{} US dollars"),
     ):
         setting_name = f"{unit}_{setting_suffix}"
         limit = getattr(limits, setting_name)
-        if limit is not None and (amount is None or amount > limit):
+        if limit and (amount is None or amount > limit):
             raise SpendingLimitError(
                 f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}",
                 code="LLM-LIMIT",

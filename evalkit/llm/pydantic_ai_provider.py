@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers
 from evalkit.errors import UsageError
-from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 from evalkit.llm.provider_family import (
     ModelCapabilities,
     ProviderFamily,
+    create_call_error,
     create_key_error,
+    get_failure_code_for_http_status,
     read_credential,
     require_confidential_base_url,
 )

@@ -25,7 +25,6 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
-from evalkit.pipeline.audit.sampling import get_inclusion_probability, is_drawn_for_audit
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
 from evalkit.pipeline.document_reading import (
@@ -45,7 +44,11 @@ from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunSummary, RunTimings, summarise_failure, summarise_result
-from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
+from evalkit.pipeline.sample_draws import (
+    get_inclusion_probability,
+    is_drawn_for_audit,
+    read_probability_by_drawn_doc_id,
+)
 from evalkit.pipeline.supplied_inputs import SuppliedInputs, read_supplied_inputs
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen

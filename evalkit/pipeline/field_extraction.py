@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult, UsageReport, UsageTotal
-from evalkit.classification.page_windows import join_window_answers, split_into_windows
-from evalkit.classification.primary_classifier import ClassifierQuestion
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.schema import ClassificationOutput, PresenceLevel, Segment
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.grouping import split_into_runs
 from evalkit.core.log_events import log_event
@@ -24,18 +23,25 @@ from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.extraction.field_template import FieldTemplate, compute_templates_version, get_field_template
 from evalkit.extraction.form_filling import FormFieldExtractor, find_tax_form_pages
 from evalkit.extraction.optimizer import ReliabilityLoopConfig, build_loop_config
-from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.report_extraction import ReportPageRange, extract_reports
-from evalkit.issue import Issue
+from evalkit.extraction.reliability_loop import ReliabilityLoop, has_fields_to_judge
+from evalkit.extraction.report_extraction import (
+    ReportPageRange,
+    choose_clinical_template,
+    extract_reports,
+    find_embedded_reports,
+)
+from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.fingerprint import describe_models
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.field_answers import is_extraction_review_required
 from evalkit.review.ground_truth import (
     has_types_matching_ground_truth,
+    load_expert_classification,
     withdraw_silver_ground_truth,
     write_silver_fields_if_unreviewed,
 )
@@ -65,6 +71,8 @@ class FieldExtractor:
     """Maximum characters of a document in one question; None for the whole document."""
     template: FieldTemplate | None
     """The template for the whole document; None to choose templates by content."""
+    orchestrator: RetryOrchestrator
+    """Classifies and verifies a document that no earlier run has classified."""
     tax_year: int | None
 
     async def extract(
@@ -72,8 +80,8 @@ class FieldExtractor:
     ) -> tuple[tuple[Extraction, ...], UsageReport]:
         """Extract the fields of all reports and forms in page order; return usage, too.
 
-        Without a ``classification``, the classifier is asked about pages that are not forms. StoreError if a model's
-        answer could not be stored.
+        Without a ``classification``, the document is classified and verified first, if it has pages that are not forms; an
+        issue of a verifier then puts the types in doubt. StoreError if a model's answer could not be stored.
         """
         model = _UsageCountingModel(self.model)
         fixed_template_name = self.template.name if self.template else None
@@ -87,7 +95,7 @@ class FieldExtractor:
             extractions += await form_filling.extract_forms(bundle, pages)
             pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
         if len(pages_of_forms) < bundle.total_pages:
-            reports = await self._classify_report_pages(bundle, model, set(pages_of_forms), classification)
+            reports = await self._find_reports(bundle, model, set(pages_of_forms), classification)
             reliability_loop = ReliabilityLoop(
                 self.loop_config,
                 extractor=ClinicalExtractor(model, window_characters=self.window_characters),
@@ -98,39 +106,62 @@ class FieldExtractor:
             _renumber_issues(sorted(extractions, key=lambda extraction: (extraction.start_page, extraction.end_page)))
         ), model.summarise_usage()
 
-    async def _classify_report_pages(
+    async def _find_reports(
         self,
         bundle: DocumentBundle,
-        model: Model,
+        model: _UsageCountingModel,
         pages_of_forms: set[int],
         classification: ClassificationOutput | None,
     ) -> list[ReportPageRange]:
         if self.template is not None:
             return [ReportPageRange(1, bundle.total_pages, self.template.document_type, self.template.name)]
-        answer = classification or await self._classify(bundle, model)
-        if answer is None:
-            return []
-        report_pages: list[ReportPageRange] = []
-        for segment in answer.segments:
-            document_type = segment.dominant_type.value if segment.dominant_type else "Other"
+        type_doubt = ""
+        if classification is None:
+            outcome = await self.orchestrator.evaluate(bundle)
+            model.add_usage(outcome.usage)
+            classification = outcome.classification
+            type_doubt = _find_type_doubt(outcome.issues)
+        if classification is None:
+            return [ReportPageRange(*run, "") for run in _find_page_ranges(1, bundle.total_pages, pages_of_forms)]
+        reports: list[ReportPageRange] = []
+        for segment in classification.segments:
             last_page = min(segment.end_page, bundle.total_pages)
-            report_pages += [
-                ReportPageRange(start, end, document_type)
-                for start, end in _find_page_ranges(max(segment.start_page, 1), last_page, pages_of_forms)
-            ]
-        return report_pages
+            for start, end in _find_page_ranges(max(segment.start_page, 1), last_page, pages_of_forms):
+                document_type = segment.dominant_type.value if segment.dominant_type else ""
+                report = ReportPageRange(start, end, document_type, type_doubt=type_doubt if document_type else "")
+                reports += [report, *_list_embedded_reports(bundle, report, segment)] if document_type else [report]
+        return reports
 
-    async def _classify(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:
-        if not bundle.has_text:
-            return None
-        page_windows = split_into_windows(bundle, self.window_characters)
-        answers = [await model.ask(ClassifierQuestion(bundle, pages)) for pages in page_windows]
-        window_answers = [
-            (pages, answer.value)
-            for pages, answer in zip(page_windows, answers, strict=True)
-            if answer.value is not None
-        ]
-        return join_window_answers(window_answers) if len(window_answers) == len(page_windows) else None
+
+#: Beginnings of codes of issues that question neither a report's type nor its pages.
+_OTHER_DOUBTS = ("READER-", "V2-PATIENT-SEVERAL", "V2-PATIENT-OTHER")
+
+
+def _find_type_doubt(issues: Iterable[Issue]) -> str:
+    """Return the message of the worst open issue that questions a type; empty if none."""
+    doubts = [issue for issue in issues if issue.status == "open" and issue.severity is not IssueSeverity.MINOR]
+    doubts = [issue for issue in doubts if not issue.code.startswith(_OTHER_DOUBTS)]
+    return min(doubts, key=lambda issue: issue.severity.rank).message if doubts else ""
+
+
+def _list_embedded_reports(bundle: DocumentBundle, report: ReportPageRange, segment: Segment) -> list[ReportPageRange]:
+    """List the reports within a report: those of the classification, and announced parts.
+
+    Types whose template asks for nothing but the text are left out.
+    """
+    embedded_types = [
+        presence.document_type.value
+        for presence in segment.segment_composition
+        if presence.presence_level is PresenceLevel.EMBEDDED_RAW and presence.document_type != segment.dominant_type
+    ]
+    pages = list(bundle.iter_pages(report.start_page, report.end_page))
+    candidates = [replace(report, document_type=document_type) for document_type in embedded_types]
+    candidates = [
+        candidate
+        for candidate in candidates
+        if has_fields_to_judge(choose_clinical_template(candidate.document_type, pages))
+    ]
+    return list(dict.fromkeys((*candidates, *find_embedded_reports(bundle, report))))
 
 
 class FieldExtractionPipeline:
@@ -162,6 +193,7 @@ class FieldExtractionPipeline:
             window_characters=settings.window_characters if model_session.has_language_models else None,
             template=None if template_name == AUTO_TEMPLATE else get_field_template(template_name),
             tax_year=tax_year,
+            orchestrator=create_orchestrator(settings, model_session),
         )
 
     async def extract(
@@ -239,7 +271,12 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
 
 
 def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
-    """Load an earlier run's classification of the same bytes; None if there is none."""
+    """Load the classification of the same bytes: an expert's, else an earlier run's.
+
+    None if there is none.
+    """
+    if expert_classification := load_expert_classification(output_folder, bundle.doc_id):
+        return expert_classification
     try:
         result = read_result(output_folder, bundle.doc_id)
     except StoreError:
@@ -313,12 +350,11 @@ def queue_fields_or_write_silver_truth(
     withdraw_packet_unless_frozen(output_folder, index, case_id)
     # A case that a person has open stays; meanwhile the fields do not become ground truth.
     has_open_case = output_folder.has_file(packet_file_name(case_id))
+    accepted = [extraction for extraction in document_extractions.extractions if extraction.decision]
     if (
-        document_extractions.extractions
+        accepted
         and not has_open_case
-        and has_types_matching_ground_truth(
-            output_folder, document_extractions.doc_id, document_extractions.extractions
-        )
+        and has_types_matching_ground_truth(output_folder, document_extractions.doc_id, accepted)
     ):
         write_silver_fields_if_unreviewed(output_folder, document_extractions, accepted_at=started_at)
     else:
@@ -338,6 +374,11 @@ class _UsageCountingModel:
         answer = await self._model.ask(question)
         self._usages_by_role.setdefault(question.role, []).append(answer.usage)
         return answer
+
+    def add_usage(self, report: UsageReport) -> None:
+        """Add the usage of calls that were not made by ``ask``."""
+        for role, total in report.by_agent.items():
+            self._usages_by_role.setdefault(role, []).append(Usage(**total.model_dump()))
 
     def summarise_usage(self) -> UsageReport:
         by_agent = {role: UsageTotal.from_usages(usages) for role, usages in sorted(self._usages_by_role.items())}

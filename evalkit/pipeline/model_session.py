@@ -13,7 +13,7 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.ledger import Journal, Ledger, SpendingLimits, add_list_price
+from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_router import ModelRouter
 from evalkit.llm.providers import build_provider, find_family
@@ -54,7 +54,7 @@ class ModelSession:
         )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
-        self.ledger = Ledger(journal, create_spending_limits(settings), ignore_earlier_answers=fresh)
+        self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
         self._language_models = {
             name: LanguageModel(
                 create_provider(name, settings),
@@ -98,17 +98,14 @@ class ModelSession:
         except StoreError as error:
             log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
-    async def close(self) -> None:
-        """Wait for pending calls, and close the connections."""
-        async with AsyncExitStack() as exit_stack:  # if one model fails to close, the others are closed all the same
-            for model in self._language_models.values():
-                exit_stack.push_async_callback(model.close)
-
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        await self.close()
+        # Waits for pending calls. If one model fails to close, the others are closed all the same.
+        async with AsyncExitStack() as exit_stack:
+            for model in self._language_models.values():
+                exit_stack.push_async_callback(model.close)
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
@@ -158,11 +155,6 @@ class _TimedModel:
                 wait_time.total_seconds += time.monotonic() - wait_time.waiting_since
 
 
-def create_spending_limits(settings: Settings) -> SpendingLimits:
-    """Create the spending limits from the settings, where 0 means no limit."""
-    return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
-
-
 def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     """Create the provider of a model whose name begins with the provider's family.
 
@@ -174,7 +166,7 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
         environment=read_environment_variables(family.environment_variables if family else ()),
         base_url=_find_base_url(provider_and_model, settings),
     )
-    if create_spending_limits(settings).has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
+    if settings.limits.has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
             f"the price of {provider_and_model} is unknown",
             code="MODEL-PRICE",

@@ -75,7 +75,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
         queue_or_withdraw_attention_checks(
             output_folder, index, format_iso_seconds(utc_now())
         )  # they depend on the ground truth that was just rewritten
-        for case_id in index.deferrals.list_deferrals():
+        for case_id in [deferral.case_id for deferral in index.deferrals.list_all()]:
             recompute_and_save_case_status(output_folder, index, case_id, format_iso_seconds(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
 

@@ -1,4 +1,7 @@
-"""Draws: random samples of accepted documents for review, in addition to audits.
+"""Random selection of accepted documents for review: audits, and draws in addition.
+
+Source: contract ruling 11. A document is selected for an audit if its hash, mixed with the seed, falls below the
+probability; the selection does not depend on order, so that any run selects the same documents.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, changed only by a purge. A draw names every document that it could
 have drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
@@ -6,12 +9,14 @@ have drawn: from then on each of them has a higher inclusion probability than it
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from evalkit.core.records import StrictRecord
+from evalkit.settings import Settings
 from evalkit.store import (
     SAMPLE_DRAWS_FOLDER,
     OutputFolder,
@@ -83,3 +88,17 @@ def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str
         for stratum in draw.strata
         for doc_id in stratum.drawn
     }
+
+
+def get_inclusion_probability(settings: Settings, completed_audit_count: int) -> float:
+    """Return the probability (0..1) that an accepted document is audited.
+
+    ``audit_rate_start`` until ``audit_target`` audits are completed, then ``audit_rate``.
+    """
+    return settings.audit_rate_start if completed_audit_count < settings.audit_target else settings.audit_rate
+
+
+def is_drawn_for_audit(seed: str, document_sha256: str, probability: float) -> bool:
+    """Return True if the document with this SHA-256 is selected for an audit."""
+    hash_number = int(hashlib.sha256(f"{seed}{document_sha256}".encode()).hexdigest(), 16)
+    return hash_number < probability * 2**256

@@ -34,16 +34,16 @@ from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
-from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
-from evalkit.statements.llm_proposal import ProposalResult, build_best_template
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReviewCycle
+from evalkit.statements.reviewer_report import SHOWN_ISSUE_CAPS
 from evalkit.statements.statement_template import (
     StatementTemplate,
     TemplateStatus,
     parse_template_toml,
     render_template_toml,
 )
+from evalkit.statements.template_builder import ProposalResult, build_best_template
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
@@ -183,8 +183,7 @@ def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | 
     measured one. DocumentError STATEMENT-NO-TABLE if the statement has no columns of dates and amounts; UsageError if
     the model cannot be used.
     """
-    resolved_settings = resolve_settings(model=model)
-    return run_sync(_build_template(bundle, statement_pdf, resolved_settings))
+    return run_sync(_build_template(bundle, statement_pdf, resolve_settings(model=model)))
 
 
 async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:

@@ -23,7 +23,6 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
-from evalkit.review.issue_answers import IssueAnswers, get_issue_answers
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.kinds import CASE_KINDS
 from evalkit.review.kinds.classification import ClassificationPacket, ClassificationReviewCase
@@ -31,6 +30,7 @@ from evalkit.review.kinds.extraction import ExtractionPacket, FieldReviewCase
 from evalkit.review.kinds.statement_template import TemplatePacket, TemplateReviewCase
 from evalkit.review.opinions import rebuild_case_files_and_list_index_rows
 from evalkit.review.packet import IssueSummary, SMEPacket, compute_packet_digest, issue_text
+from evalkit.review.plain_sentences import IssueAnswers, get_issue_answers
 from evalkit.review.queue import (
     QueuePage,
     QueueQuery,

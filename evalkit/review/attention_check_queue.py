@@ -25,9 +25,7 @@ def queue_or_withdraw_attention_checks(
         if doc_id not in (None, bundle_doc_id):
             continue
         attention_check, name = read_attention_check(output_folder, case_id), packet_file_name(case_id)
-        is_begun = (
-            is_packet_frozen(output_folder, index, case_id, now) or index.deferrals.find_deferral(case_id) is not None
-        )
+        is_begun = is_packet_frozen(output_folder, index, case_id, now) or index.deferrals.find(case_id) is not None
         if not is_begun and not is_hidden_truth_current(output_folder, attention_check):
             output_folder.remove_file(name)
         elif not output_folder.has_file(name):

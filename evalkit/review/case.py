@@ -20,7 +20,7 @@ from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, PageBox
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import format_field_value
-from evalkit.review.ground_truth import GroundTruthRecord, IssueVerdict, Review, ReviewOutcome
+from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.packet import SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
@@ -290,7 +290,7 @@ class ReviewCase(ABC):
 
     def _describe_unseen(self, draft: Draft) -> str | None:
         unseen = self.find_unseen_requirements(draft)
-        parts = [*self._describe_issue_counts(unseen.issue_ids)]
+        parts = [*count_issues(issue for issue in self.packet.open_issues if issue.issue_id in unseen.issue_ids)]
         if unseen.page_numbers:
             parts.append(format_page_numbers(unseen.page_numbers))
         return f"{join_with_and(parts)} not yet seen" if parts else None
@@ -314,7 +314,10 @@ class ReviewCase(ABC):
         common_fields: dict[str, Any] = {
             "agrees": validate or None,
             "correction_notes": _join_notes_of_draft(draft),
-            "issue_verdicts": _collect_issue_verdicts(draft),
+            "issue_verdicts": tuple(
+                verdict.model_copy(update={"note": draft.issue_notes.get(verdict.issue_id, verdict.note)})
+                for verdict in draft.issue_verdicts
+            ),
             "undeterminable": undeterminable_reason,
             "seconds_active": draft.seconds_active,
             "pages_seen": draft.pages_seen,
@@ -342,9 +345,6 @@ class ReviewCase(ABC):
     @cached_property
     def _contexts_by_issue_id(self) -> dict[str, IssueContext]:
         return {}
-
-    def _describe_issue_counts(self, issue_ids: Sequence[str]) -> Iterator[str]:
-        return count_issues(issue for issue in self.packet.open_issues if issue.issue_id in issue_ids)
 
 
 class CaseKind(Protocol[PacketT, AnswerT_contra]):
@@ -459,13 +459,6 @@ def format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
 def format_page_numbers(pages: Iterable[int]) -> str:
     """Format page numbers: ``page 4``, ``pages 1 and 8``."""
     return format_page_ranges([(page, page) for page in pages])
-
-
-def _collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
-    return tuple(
-        verdict.model_copy(update={"note": draft.issue_notes.get(verdict.issue_id, verdict.note)})
-        for verdict in draft.issue_verdicts
-    )
 
 
 def _join_notes_of_draft(draft: Draft) -> str:

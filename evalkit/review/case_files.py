@@ -6,7 +6,6 @@ import re
 from collections.abc import (
     Callable,
     Iterable,
-    Mapping,
 )
 from datetime import (
     datetime,
@@ -18,9 +17,6 @@ from typing import (
     Any,
 )
 
-from evalkit.classification.document_result import (
-    DocumentResult,
-)
 from evalkit.core.clocks import (
     format_iso_seconds,
     utc_now,
@@ -35,11 +31,7 @@ from evalkit.errors import (
     NotFound,
     StoreError,
 )
-from evalkit.extraction.extraction_schema import (
-    Extractions,
-)
 from evalkit.issue import (
-    Issue,
     IssueSeverity,
 )
 from evalkit.review.ground_truth import SCHEMA_VERSION as REVIEW_VERSION
@@ -68,7 +60,6 @@ from evalkit.review.loaders import (
 )
 from evalkit.review.packet import (
     SCHEMA_VERSION,
-    ReviewReason,
     ReviewStatus,
     SMEPacket,
     is_packet_frozen,
@@ -78,9 +69,6 @@ from evalkit.review.packet import (
 )
 from evalkit.review.write_lock import (
     hold_case_write_lock,
-)
-from evalkit.statements.review_cycles import (
-    TemplateCase,
 )
 from evalkit.store import (
     OutputFolder,
@@ -168,35 +156,9 @@ def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tup
 class SMEPacketGenerator:
     """Builder of packets for the three kinds of case (name of specification 000)."""
 
-    def packet(
-        self,
-        result: DocumentResult,
-        bundle: DocumentBundle,
-        *,
-        review_reason: ReviewReason,
-        inclusion_probability: float,
-        production_row: Mapping[str, Any] | None,
-        created_at: str,
-    ) -> ClassificationPacket:
-        """Build a document's classification packet; see ``ClassificationPacket.create``."""
-        return ClassificationPacket.create(
-            result,
-            bundle,
-            review_reason=review_reason,
-            inclusion_probability=inclusion_probability,
-            production_row=production_row,
-            created_at=created_at,
-        )
-
-    def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
-        """Build the packet about a document's extracted fields."""
-        return ExtractionPacket.create(extractions, bundle, created_at=created_at)
-
-    def template_packet(
-        self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
-    ) -> TemplatePacket:
-        """Build the packet about a template and the statement on which it was tried."""
-        return TemplatePacket.create(template_case, bundle, created_at=created_at)
+    packet = staticmethod(ClassificationPacket.create)
+    fields_packet = staticmethod(ExtractionPacket.create)
+    template_packet = staticmethod(TemplatePacket.create)
 
 
 def build_case_index_row(
@@ -210,6 +172,8 @@ def build_case_index_row(
         severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
         for severity in IssueSeverity
     }
+    agents = {issue.agent for issue in packet.open_issues}
+    questions = {PATIENT_QUESTIONS for issue in packet.open_issues if issue.code.startswith(PATIENT_QUESTIONS)}
     return {
         "case_id": packet.case_id,
         "doc_id": packet.doc_id,
@@ -224,15 +188,9 @@ def build_case_index_row(
         "created_at": packet.created_at,
         "dominant_type": packet.indexed_type,
         "task": packet.task,
-        "agents": ",".join(sorted(_list_issue_sources(packet.open_issues))),
+        "agents": ",".join(sorted(agents | questions)),
         "is_blind": packet.is_first_review_blind,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",
-    }
-
-
-def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
-    return {issue.agent for issue in issues} | {
-        PATIENT_QUESTIONS for issue in issues if issue.code.startswith(PATIENT_QUESTIONS)
     }
 
 
@@ -260,7 +218,7 @@ def publish_packet_unless_frozen(
     with hold_case_write_lock(output_folder, packet.case_id):
         if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False
-        status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
+        status: ReviewStatus = "deferred" if index.deferrals.find(packet.case_id) else packet.review_status
         new_json = serialise_packet(packet) | {"review_status": status}
         # review_status may still mirror a claim that has expired.
         ignored_keys = ("created_at", "review_status")
@@ -270,7 +228,7 @@ def publish_packet_unless_frozen(
         )
         if stored_json and stored_json.get("doc_id") != packet.doc_id:
             # Old drafts are about another patient's document, and nothing else would remove them.
-            index.drafts.remove_case_drafts(packet.case_id)
+            index.drafts.remove(packet.case_id)
         if is_different:
             output_folder.write_json(name, new_json)
         else:
@@ -292,7 +250,7 @@ def withdraw_packet_unless_frozen(
         if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):
             return False
         if not find_case_kind(case_id).is_named_after_document:
-            index.drafts.remove_case_drafts(case_id)  # a purge of the document would not find them
+            index.drafts.remove(case_id)  # a purge of the document would not find them
         is_removed = output_folder.remove_file(packet_file_name(case_id))
         index.remove_cases(case_id)
         return is_removed

@@ -75,7 +75,7 @@ def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputInd
     status: ReviewStatus = read_review_status(output_folder, case_id)
     if status == "pending" and index.claims.map_live_claims_by_case_id(now, case_id):
         status = "in_review"
-    elif status == "pending" and index.deferrals.find_deferral(case_id):
+    elif status == "pending" and index.deferrals.find(case_id):
         status = "deferred"
     index.set_review_status(case_id, status)
     try_write_packet_status(output_folder, case_id, status)

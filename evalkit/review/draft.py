@@ -14,8 +14,7 @@ from pydantic import Field, model_validator
 
 from evalkit.classification.schema import DocumentType, Segment
 from evalkit.classification.v2_consistency import choose_tie_winner
-from evalkit.core.records import StrictRecord
-from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.core.records import SchemaByReference, StrictRecord
 from evalkit.issue import PageBox
 from evalkit.review.field_answers import FieldAnswer, format_field_value
 from evalkit.review.gapless_segments import SegmentDraft, fit_segments_to_file, is_gapless

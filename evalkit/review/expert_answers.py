@@ -27,8 +27,7 @@ from evalkit.issue import Issue
 from evalkit.review.corrections import ClassificationPart, choose_dominant_type, compute_page_weighted_mixture
 from evalkit.review.draft import ExpertQuote
 from evalkit.review.ground_truth import IssueVerdict, RefutedQuote
-from evalkit.review.issue_answers import AnswerEffect, get_issue_answers
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review.plain_sentences import AnswerEffect, describe_issue, get_issue_answers
 
 _Verdict = Literal["confirmed", "dismissed"]
 _TypeInSegment = tuple[int | None, str | None]
@@ -283,14 +282,11 @@ class ExpertAnswers:
             changes |= {"presence_level": PresenceLevel.MENTION_ONLY, "confidence": 1.0}
         return presence.model_copy(update=changes)
 
-    def list_changes(self, answer: ReviewedClassification) -> tuple[str, ...]:
-        """List how a reviewed answer differs from the agent's, a line for each difference.
+    def iterate_changes(self, answer: ReviewedClassification) -> Iterator[str]:
+        """Describe how a reviewed answer differs from the agent's, a line for each difference.
 
         Pages of the segments, struck quotes, types of segments, types that are no longer present, added quotes.
         """
-        return tuple(self._iterate_changes(answer))
-
-    def _iterate_changes(self, answer: ReviewedClassification) -> Iterator[str]:
         agent_segments = self.agent_answer.segments if self.agent_answer else ()
         sources, segments = (
             {(segment.start_page, segment.end_page): segment for segment in version}

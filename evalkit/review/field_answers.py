@@ -102,7 +102,7 @@ class FieldTextCheck:
 
 def is_extraction_review_required(extraction: Extraction) -> bool:
     """Return True if the extraction of a report or form was not accepted."""
-    return extraction.decision != Decision.AUTO_ACCEPT
+    return extraction.decision == Decision.ESCALATE_TO_SME
 
 
 def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValue]:
@@ -130,13 +130,8 @@ def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_n
     field = field_template.get_field(base_name) if field_template else None
     if field is None:
         return TemplateField(name="text", description=field_name)
-    label = f"{format_group_label(field)}: {entry_name}" if entry_name else field.description
+    label = f"{field.short_label}: {entry_name}" if entry_name else field.description
     return field.model_copy(update={"description": label})
-
-
-def format_group_label(field: TemplateField) -> str:
-    """Format the short label of a repeated field, for example ``IHC results``."""
-    return re.split(r" [(]|, | as ", field.description)[0]
 
 
 def is_repeated_field_entry(form: ExtractedFields | Extraction, field_name: str) -> bool:

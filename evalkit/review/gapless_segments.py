@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
 from evalkit.classification.schema import DocumentType, Segment
@@ -60,7 +60,7 @@ def fit_segments_to_file(
         claims[first - 1] += 1
         claims[last] -= 1
     runs = [(owner, [*pages]) for owner, pages in groupby(range(1, total_pages + 1), key=lambda page: owners[page - 1])]
-    seams = tuple(_find_seams(runs, _sum_up(claims), reversed_starts))
+    seams = tuple(_find_seams(runs, list(accumulate(claims)), reversed_starts))
     starts = [(pages[0], owner) for owner, pages in runs if owner or pages[0] == 1]
     ends = [start - 1 for start, _ in starts[1:]] + [total_pages]
     fitted = tuple(
@@ -68,11 +68,6 @@ def fit_segments_to_file(
         for (start, owner), end in zip(starts, ends, strict=True)
     )
     return fitted, seams
-
-
-def _sum_up(changes: Iterable[int]) -> list[int]:
-    total = 0
-    return [total := total + change for change in changes]
 
 
 def _find_seams(

@@ -21,8 +21,7 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.patient_keys import KeyedClassification, drop_patient_keys
 from evalkit.classification.schema import DocumentType, ReviewedClassification
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.core.records import StrictRecord
-from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.core.records import SchemaByReference, StrictRecord
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.review.corrections import ClassificationPart
@@ -30,7 +29,6 @@ from evalkit.review.field_answers import (
     ExtractedFields,
     FieldKey,
     find_extraction_template,
-    is_extraction_review_required,
 )
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus
 from evalkit.review.permissions import ReviewerRole
@@ -335,16 +333,19 @@ def write_silver_fields_if_unreviewed(
 
 def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
     """Build the record that ``write_silver_fields_if_unreviewed`` writes."""
-    if not document_extractions.extractions or any(
-        map(is_extraction_review_required, document_extractions.extractions)
-    ):
+    decisions = {extraction.decision for extraction in document_extractions.extractions}
+    if decisions - {None} != {Decision.AUTO_ACCEPT}:
         raise ReviewRefused(
             f"the fields of document {document_extractions.doc_id!r} were not accepted",
             code="REVIEW-NOT-ACCEPTED",
             remedy="An expert must review them first.",
         )
     return FieldsGroundTruth(
-        ground_truth_fields=tuple(map(ExtractedFields.from_extraction, document_extractions.extractions)),
+        ground_truth_fields=tuple(
+            ExtractedFields.from_extraction(extraction)
+            for extraction in document_extractions.extractions
+            if extraction.decision
+        ),
         **_build_silver_header(document_extractions.doc_id, accepted_at, 0.0),
     )
 
@@ -420,20 +421,32 @@ def has_types_matching_ground_truth(
     ]
     if not reports:
         return True
-    stored = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(doc_id))
-    try:
-        segments = GroundTruth.model_validate(stored).ground_truth_classification.segments
-    except ValidationError:  # the ground truth is missing or damaged
-        return False
-    return all(
+    truth = _load_classification_truth(output_folder, doc_id)
+    return truth is not None and all(
         any(
             segment.start_page <= form.start_page
             and form.end_page <= segment.end_page
             and segment.dominant_type == form.document_type
-            for segment in segments
+            for segment in truth.ground_truth_classification.segments
         )
         for form in reports
     )
+
+
+def _load_classification_truth(output_folder: OutputFolder, doc_id: str) -> GroundTruth | None:
+    """Load the ground truth of a document's types; None if it is missing or damaged."""
+    stored = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(doc_id))
+    try:
+        return GroundTruth.model_validate(stored)
+    except ValidationError:
+        return None
+
+
+def load_expert_classification(output_folder: OutputFolder, doc_id: str) -> KeyedClassification | None:
+    """Load the types that an expert validated or corrected; None if no expert did."""
+    truth = _load_classification_truth(output_folder, doc_id)
+    is_expert_truth = truth is not None and truth.ground_truth_source != "AUTO_ACCEPTED"
+    return truth.ground_truth_classification if truth and is_expert_truth else None
 
 
 def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:

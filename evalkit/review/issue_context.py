@@ -18,8 +18,8 @@ from evalkit.documents.search import DoubtfulWord
 from evalkit.errors import NotFound
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
-from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.packet import SMEPacket
+from evalkit.review.plain_sentences import get_issue_answers
 
 #: The number of paragraphs that are shown before and after the place of an issue.
 PARAGRAPHS_BEFORE, PARAGRAPHS_AFTER = 2, 3
@@ -127,7 +127,10 @@ def build_issue_context(
     surroundings = _collect_surroundings(bundle, match) if match and match.page_number else None
     shown_match = match if surroundings else None
     claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
-    first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
+    paragraphs = (
+        paragraph for page in bundle.iter_pages(claimed_page, claimed_page) for paragraph in _read_body_paragraphs(page)
+    )
+    first_paragraphs = tuple(islice(paragraphs, PARAGRAPHS_AFTER))
     difference = match.difference if match and issue.quote else None
     return IssueContext(
         issue=issue,
@@ -295,15 +298,6 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
             for index, match_span in span_by_index.items()
         ),
         after=tuple(islice(later, PARAGRAPHS_AFTER)),
-    )
-
-
-def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
-    return tuple(
-        islice(
-            chain.from_iterable(_read_body_paragraphs(page) for page in bundle.iter_pages(page_number, page_number)),
-            PARAGRAPHS_AFTER,
-        )
     )
 
 

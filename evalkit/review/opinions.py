@@ -333,7 +333,7 @@ class CaseOpinions:
         }.get(case_id)
         if following_id is None or following_id not in self.further_packet_by_case_id:
             return
-        if is_packet_frozen(output_folder, index, following_id, now) or index.deferrals.find_deferral(following_id):
+        if is_packet_frozen(output_folder, index, following_id, now) or index.deferrals.find(following_id):
             raise ReviewRefused(
                 f"a colleague has begun case {following_id!r}, so the answer to case {case_id!r} is final",
                 code="REVIEW-RESTS",

@@ -13,8 +13,7 @@ from PIL.Image import Image
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.documents.highlight import highlight_boxes
-from evalkit.documents.render import encode_webp, render_page
+from evalkit.documents.render import encode_webp, highlight_boxes, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox

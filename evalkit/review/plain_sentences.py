@@ -1,17 +1,19 @@
-"""Plain sentences about issues for the clinician's screen.
+"""Plain sentences about issues for the clinician's screen, and the answers to them.
 
-The sentences are in ``plain_sentences.toml``.
+The sentences are in ``plain_sentences.toml``; the two answers to the question that an issue asks, and what follows from
+them, in ``issue_answers.toml``. Source of the answers: contract, ruling 26.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from evalkit.issue import Issue
 
@@ -85,10 +87,53 @@ def shows_own_words(issue: Issue) -> bool:
 
     So it is with a model's finding, and with an issue of a site's own verifier.
     """
-    return issue.origin == "model" or issue.code == "EXTRACTION-VALUE" or describe_issue(issue) == issue.message
+    is_unexplained = issue.code == "EXTRACTION-VALUE" and "reading" not in issue.facts
+    return issue.origin == "model" or is_unexplained or describe_issue(issue) == issue.message
 
 
 def _shorten(value: object, max_length: int) -> str:
     # Invisible characters of a document could reorder the words of the sentence around them.
     words = "".join(letter if letter.isprintable() else " " for letter in " ".join(str(value).split()))
     return words if len(words) <= max_length else words[: max_length - 1].rstrip() + "…"
+
+
+AnswerEffect = Literal[
+    "strike_quote",
+    "begin_document",
+    "join_document",
+    "decide_boundary",
+    "choose_type",
+    "remove_type",
+    "other_patient",
+    "none",
+]
+
+
+@dataclass(frozen=True)
+class IssueAnswers:
+    """The two answers to an issue's question, as labels of buttons."""
+
+    change: str
+    """Answer that changes what the program had; stored as the verdict ``confirmed``."""
+    keep: str
+    """The other answer, stored as the verdict ``dismissed``."""
+    effect: AnswerEffect
+    """What follows from ``change``."""
+
+
+def get_issue_answers(issue: Issue) -> IssueAnswers:
+    """Get the two answers to the question that an issue asks.
+
+    An issue with an unknown code has the answers "There is a problem" and "No problem". An answer about a quote needs a quote: an issue without one has the default answers.
+    """
+    return next(_iterate_matching_answers(issue))
+
+
+def _iterate_matching_answers(issue: Issue) -> Iterator[IssueAnswers]:
+    known, rows_by_code = collect_known_values(issue), load_rows_by_code("issue_answers.toml", "answers")
+    for row in (*rows_by_code.get(issue.code, ()), *rows_by_code[""]):
+        if row.get("when", {}).items() <= known.items() and ("quote" in known or row.get("effect") != "strike_quote"):
+            with suppress(KeyError):  # a value is missing
+                yield IssueAnswers(
+                    fill_in(row["change"], known), fill_in(row["keep"], known), row.get("effect", "none")
+                )

@@ -96,7 +96,7 @@ class SMEReviewHelper:
         """
         with hold_case_write_lock(self._output_folder, case_id):  # no purge between reading and the entry in the log
             packet = read_packet(self._output_folder, case_id)
-            self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_iso_seconds(self._clock())))
+            self._index.view_log.save(CaseView(case_id, self.reviewer, format_iso_seconds(self._clock())))
         self._loaded_digests[case_id] = compute_packet_digest(packet)
         return packet
 

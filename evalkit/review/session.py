@@ -177,7 +177,7 @@ class ReviewSession:
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}
         self._last_submission: _UndoableSubmission | None = None
-        self._place = self._index.reviewer_records.find_place(reviewer_name) or QueuePlace(reviewer_name, "{}", "")
+        self._place = self._index.queue_places.find(reviewer_name) or QueuePlace(reviewer_name, "{}", "")
 
     def close(self) -> None:
         """Release the claims of this session and close the database.
@@ -244,7 +244,7 @@ class ReviewSession:
             if permissions.is_read_only or queue_list.place < page * page_rows
             else next((row.case_id for row in rows_from_place if row.can_come_next), ""),
             tasks=permissions.tasks,
-            replies=tuple(self._index.reviewer_records.list_replies(reviewer)),
+            replies=tuple(self._index.replies.list_replies(reviewer)),
         )
 
     def _load_queue_list(self, query: QueueQuery) -> QueueList:
@@ -257,7 +257,7 @@ class ReviewSession:
             self._place = place
             with suppress(StoreError):  # a full disk must not keep the reviewer from the list
                 stored_query = asdict(replace(self.queue_query, search=""))  # what was searched may be a patient's name
-                self._index.reviewer_records.save_place(replace(place, query=json.dumps(stored_query)))
+                self._index.queue_places.save(replace(place, query=json.dumps(stored_query)))
 
     def _go_on_after(self, case_id: str, opened_case: _OpenedCase) -> None:
         if not opened_case.is_drawn:
@@ -336,12 +336,10 @@ class ReviewSession:
         if not sentence.strip() or not asker:
             raise build_incomplete_review_error("there is nothing to reply to, or no reply", "Type a sentence.")
         now = format_iso_seconds(self._clock())
-        self._index.reviewer_records.save_reply(
-            ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now)
-        )
+        self._index.replies.save(ColleagueReply(case_id, asker, self._holder.reviewer, sentence.strip(), now))
 
     def _find_asker(self, case_id: str) -> str:
-        deferral = self._index.deferrals.find_deferral(case_id)
+        deferral = self._index.deferrals.find(case_id)
         asking_review = CaseOpinions.read(self._output_folder, case_id).review_requesting_second_opinion
         if deferral:
             return deferral.reviewer
@@ -390,7 +388,7 @@ class ReviewSession:
                 if not is_locked:
                     claim = self._holder.acquire_or_renew_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "completed" if is_looking_again else "in_review")
-                self._index.view_log.add_view(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
+                self._index.view_log.save(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
             if not is_locked and not is_looking_again:
                 try_write_packet_status(self._output_folder, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
@@ -419,7 +417,7 @@ class ReviewSession:
             if closing_review and is_looking_again
             else opinions.list_opinions_shown_to_adjudicator(case_id),
             opinions.get_second_opinion_reason(case_id),
-            self._index.deferrals.find_deferral(case_id),
+            self._index.deferrals.find(case_id),
             read_attention_check_feedback(
                 self._output_folder, packet, opinions.numbered_reviews_by_case_id[case_id][-1][1]
             )
@@ -487,7 +485,7 @@ class ReviewSession:
         if not self._output_folder.has_file(packet_file_name(case_id)):
             read_packet(self._output_folder, case_id)
         now = format_iso_seconds(self._clock())
-        self._index.drafts.save_draft(
+        self._index.drafts.save(
             StoredDraft(
                 case_id, self._holder.reviewer, self._holder.tab_id, packet_sha256, draft.model_dump_json(), now
             )
@@ -561,10 +559,10 @@ class ReviewSession:
                 )
             self._permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
             self._save_draft_under_lock(case_id, draft)  # the draft is on disk before the claim is released
-            self._index.deferrals.save_deferral(
+            self._index.deferrals.save(
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
             )
-            self._index.claims.remove_claim(case_id)
+            self._index.claims.remove(case_id)
             recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
         self._go_on_after(case_id, opened_case)
         del self._opened_cases[case_id]

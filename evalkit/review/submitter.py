@@ -232,7 +232,7 @@ class ReviewSubmitter:
 
         Otherwise the next review's hash would confirm the changed file.
         """
-        head = self.index.review_heads.find_head(case_id)
+        head = self.index.review_heads.find(case_id)
         if head and not is_newest_review_unchanged(self.output_folder, head):
             raise StoreError(
                 f"{review_file_name(case_id, head.revision)} was changed or removed by another program",
@@ -244,14 +244,14 @@ class ReviewSubmitter:
         self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]
     ) -> None:
         revision = opinions.get_newest_revision(case_id)
-        self.index.review_heads.save_head(
+        self.index.review_heads.save(
             ReviewChainHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))
         )
-        self.index.deferrals.remove_deferral(case_id)
+        self.index.deferrals.remove(case_id)
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
         if opinions.get_status(case_id) == "completed":
             self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
-            self.index.claims.remove_claim(case_id)  # a closed case needs no claim
+            self.index.claims.remove(case_id)  # a closed case needs no claim
         else:
             self.index.remove_closed_case(case_id)
 

@@ -2,16 +2,101 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tomllib
+import zipfile
 from collections.abc import Iterator
+from email.message import EmailMessage
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
-from evalkit.samples.arriving_formats import draw_file
-from evalkit.samples.manuscript import Manuscript
+from PIL import Image
+
+from evalkit.samples.manuscript import Manuscript, ManuscriptBlock, parse_blocks
+from evalkit.samples.pdf_drawing import draw_pdf
+
+#: Dots per inch of a fax in fine mode, across and down.
+_FAX_DPI = (204, 196)
+_DOCX_PARTS = {
+    "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+    "_rels/.rels": '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    '<Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>',
+}
+_WORD_NAMESPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+#: The same time for every file in a Word document: a clock would make two draws differ.
+_ZIP_TIME = (2025, 1, 1, 0, 0, 0)
+
+
+def draw_file(manuscript: Manuscript) -> bytes:
+    """Draw a manuscript in its format. ValueError if a page's text does not fit."""
+    if manuscript.saved_as == "docx":
+        return _write_docx(manuscript)
+    pdf = draw_pdf(manuscript)
+    if manuscript.saved_as == "tif":
+        return _draw_fax(pdf)
+    return _write_mail(manuscript, pdf) if manuscript.saved_as == "eml" else pdf
+
+
+def _draw_fax(pdf: bytes) -> bytes:
+    import pymupdf
+
+    with pymupdf.open(stream=pdf, filetype="pdf") as document:  # type: ignore[no-untyped-call]
+        matrix = pymupdf.Matrix(*(dpi / 72 for dpi in _FAX_DPI))  # type: ignore[no-untyped-call]
+        pixmaps = [page.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY) for page in document]
+    images = [
+        Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples).point(lambda grey: 255 * (grey > 160), "1")
+        for pixmap in pixmaps
+    ]
+    buffer = io.BytesIO()
+    images[0].save(buffer, "TIFF", compression="group4", dpi=_FAX_DPI, save_all=True, append_images=images[1:])
+    return buffer.getvalue()
+
+
+def _write_mail(manuscript: Manuscript, pdf: bytes) -> bytes:
+    mail = EmailMessage()
+    for header, text in manuscript.mail.items():
+        if header not in ("body", "attachment"):
+            mail[header] = text
+    mail.set_content(manuscript.mail["body"])
+    mail.add_attachment(pdf, maintype="application", subtype="pdf", filename=manuscript.mail["attachment"])
+    mail.set_boundary("evalkit-samples")
+    return mail.as_bytes()
+
+
+def _write_docx(manuscript: Manuscript) -> bytes:
+    paragraphs = []
+    for part in manuscript.part:
+        paragraphs += [_format_paragraph(line) for line in (part.organisation, *part.address)]
+        paragraphs += [_format_paragraph(f"{label}: {text}") for label, text in part.patient]
+        paragraphs += [_format_block(block) for page in part.pages for block in parse_blocks(page)]
+    document = f'<w:document xmlns:w="{_WORD_NAMESPACE}"><w:body>{"".join(paragraphs)}</w:body></w:document>'
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, xml in (*_DOCX_PARTS.items(), ("word/document.xml", document)):
+            archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), f'<?xml version="1.0" encoding="UTF-8"?>{xml}')
+    return buffer.getvalue()
+
+
+def _format_block(block: ManuscriptBlock) -> str:
+    if block.kind == "table":
+        rows = ("".join(f"<w:tc>{_format_paragraph(cell)}</w:tc>" for cell in row) for row in block.cells)
+        return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>"
+    is_bold = block.kind in ("title", "heading")
+    return "".join(_format_paragraph(line.replace("**", ""), is_bold=is_bold) for line in block.lines)
+
+
+def _format_paragraph(text: str, *, is_bold: bool = False) -> str:
+    style = "<w:rPr><w:b/></w:rPr>" * is_bold
+    return f'<w:p><w:r>{style}<w:t xml:space="preserve">{escape(text)}</w:t></w:r></w:p>'
+
 
 EXPECTED_FILE = "expected.toml"
 PRODUCTION_FILE = "production.csv"

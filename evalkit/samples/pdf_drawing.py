@@ -119,10 +119,9 @@ class _PagePen:
 
     def split_styled_words(self, text: str) -> list[StyledWord]:
         """Split a text into (word, font) pairs; words within ``**…**`` get the bold font."""
-        runs = re.split(r"\*\*", text)
         return [
             (word, self.bold_font if run_position % 2 else self.regular_font)
-            for run_position, run in enumerate(runs)
+            for run_position, run in enumerate(re.split(r"\*\*", text))
             for word in run.split()
         ]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.kernel_manager import ReviewKernelManager
-    from evalkit.serving.login_throttle import LoginThrottle
+    from evalkit.serving.login_sessions import LoginThrottle
 
 log = logging.getLogger("evalkit.serving")
 
@@ -90,19 +90,6 @@ _MAX_SHOWN_NAME_LENGTH = 60
 _ADD_REVIEWER_REMEDY = (
     "Ask the administrator of evalkit to add you as a reviewer, or to correct the name of your login."
 )
-
-
-def build_page_security_policy(nonce: str) -> str:
-    """Build the content security policy of the review page.
-
-    Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget imports
-    as blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not
-    run even if the text were shown as HTML. Inline styles are allowed, because JupyterLab's libraries inject them.
-    """
-    return (
-        f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
-    )
 
 
 class _RequestIdHandler(JupyterHandler):
@@ -272,7 +259,13 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
     @property
     @override
     def content_security_policy(self) -> str:
-        return build_page_security_policy(self.nonce)
+        # Allowed scripts: this server's libraries, the page's inline scripts (by nonce) and widgets, which anywidget
+        # imports as blobs. Scripts have no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text
+        # could not run even if the text were shown as HTML. JupyterLab's libraries inject inline styles.
+        return (
+            f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{self.nonce}'; style-src 'self' 'unsafe-inline'; "
+            "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
+        )
 
 
 def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
@@ -393,17 +386,16 @@ class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
 
     @override
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        if status_code == 404 and self._is_ended_for_memory():
+        reviewer, kernel_id = self.current_user, self.path_kwargs["kernel_id"]
+        if (
+            status_code == 404
+            and reviewer is not None
+            and self.kernel_manager.is_ended_for_memory(kernel_id, reviewer.session_id)
+        ):
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))
         else:
             super().write_error(status_code, **kwargs)
-
-    def _is_ended_for_memory(self) -> bool:
-        reviewer = self.current_user
-        return reviewer is not None and self.kernel_manager.is_ended_for_memory(
-            self.path_kwargs["kernel_id"], reviewer.session_id
-        )
 
     def get(self, kernel_id: str) -> None:
         """Send the kernel's state as JSON (Jupyter's kernel model)."""

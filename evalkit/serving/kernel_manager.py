@@ -77,8 +77,8 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         They are killed at once, because a second later they could use all memory. Reviews shown as saved are on disk.
         """
         for kernel_id, session_id in list(self.session_id_by_kernel_id.items()):
-            pid = self._get_pid(kernel_id)
-            if pid is None:
+            pid = getattr(self.get_kernel(kernel_id).provisioner, "pid", None) if kernel_id in self else None
+            if pid is None:  # the kernel is starting
                 continue
             try:
                 process = Process(pid)
@@ -91,10 +91,6 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
                     )
             except (NoProcess, OSError):  # the kernel has ended or cannot be checked; go on with the others
                 continue
-
-    def _get_pid(self, kernel_id: str) -> int | None:  # None while the kernel starts
-        pid: int | None = getattr(self.get_kernel(kernel_id).provisioner, "pid", None) if kernel_id in self else None
-        return pid
 
     async def _async_start_kernel(self, **kwargs: Any) -> str:
         handler = CallContext.get(CallContext.JUPYTER_HANDLER)
@@ -109,7 +105,9 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         self.session_id_by_kernel_id[kernel_id] = session_id  # a starting kernel counts towards the limits
         try:
             await self.end_kernel_to_make_room(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
-            self._schedule_warm_start()
+            # Preloading keeps a processor busy, so it waits until no page has been opened for some seconds.
+            self._cancel_warm_start()
+            self._warm_start_timer = IOLoop.current().call_later(_PAGE_OPENING_SECONDS, self.start_warm_kernel)
             return await super()._async_start_kernel(kernel_id=kernel_id, **kwargs)
         except BaseException:
             self.session_id_by_kernel_id.pop(kernel_id, None)
@@ -131,11 +129,6 @@ class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
         """Stop the kernel in reserve, and cancel its scheduled start."""
         self._cancel_warm_start()
         self.warm_kernel.stop()
-
-    def _schedule_warm_start(self) -> None:
-        # Preloading keeps a processor busy, so it waits until no page has been opened for some seconds.
-        self._cancel_warm_start()
-        self._warm_start_timer = IOLoop.current().call_later(_PAGE_OPENING_SECONDS, self.start_warm_kernel)
 
     def _cancel_warm_start(self) -> None:
         if self._warm_start_timer is not None:

@@ -37,8 +37,7 @@ from evalkit.serving.handlers import (
 )
 from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
-from evalkit.serving.login_sessions import LoginSessions
-from evalkit.serving.login_throttle import LoginThrottle
+from evalkit.serving.login_sessions import LoginSessions, LoginThrottle
 from evalkit.serving.page import read_log_format
 from evalkit.store import open_output_folder
 
@@ -197,24 +196,33 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
 
 def _build_config() -> Config:
-    config = Config()
-    voila_config = config.VoilaConfiguration
-    voila_config.template, voila_config.theme = "evalkit", "light"
-    voila_config.allow_template_override = voila_config.allow_theme_override = "NO"
-    voila_config.http_header_envs = [REVIEWER_HEADER]
-    voila_config.extension_allowlist = list(FRONTEND_EXTENSIONS)
-    voila_config.multi_kernel_manager_class = ReviewKernelManager
-    voila_config.prelaunch_hook = inject_template_context
-    voila_config.page_config_hook = add_library_version
-    config.Voila.identity_provider_class = ReviewerIdentityProvider
-    config.MappingKernelManager.cull_idle_timeout = _CLOSED_PAGE_SECONDS
-    config.MappingKernelManager.cull_interval = 15
-    config.MappingKernelManager.cull_busy = True
-    config.MappingKernelManager.buffer_offline_messages = False  # do not keep images for a page that is closed
-    # No restarts: a restarted kernel would be empty behind a page that looks alive. The page shows that its kernel ended.
-    config.KernelRestarter.restart_limit = 0
-    config.ZMQChannelsWebsocketConnection.limit_rate = False
-    # Without encryption, any account on this machine could connect to the kernels' sockets and read the pages.
-    config.KernelManager.transport_encryption = "required"
-    config.KernelManager.shutdown_wait_time = 10  # an ending kernel may wait for the write lock to release its case
-    return config
+    return Config(
+        {
+            "Voila": {"identity_provider_class": ReviewerIdentityProvider},
+            "VoilaConfiguration": {
+                "template": "evalkit",
+                "theme": "light",
+                "allow_template_override": "NO",
+                "allow_theme_override": "NO",
+                "http_header_envs": [REVIEWER_HEADER],
+                "extension_allowlist": list(FRONTEND_EXTENSIONS),
+                "multi_kernel_manager_class": ReviewKernelManager,
+                "prelaunch_hook": inject_template_context,
+                "page_config_hook": add_library_version,
+            },
+            "MappingKernelManager": {
+                "cull_idle_timeout": _CLOSED_PAGE_SECONDS,
+                "cull_interval": 15,
+                "cull_busy": True,
+                "buffer_offline_messages": False,  # do not keep images for a page that is closed
+            },
+            # No restarts: a restarted kernel would be empty behind a page that looks alive, which shows that its kernel ended.
+            "KernelRestarter": {"restart_limit": 0},
+            "ZMQChannelsWebsocketConnection": {"limit_rate": False},
+            "KernelManager": {
+                # Otherwise any account on this machine could connect to the kernels' sockets and read the pages.
+                "transport_encryption": "required",
+                "shutdown_wait_time": 10,  # an ending kernel may wait for the write lock to release its case
+            },
+        }
+    )

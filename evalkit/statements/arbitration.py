@@ -14,12 +14,14 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
     ReviewerReport,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    is_duplicate_issue,
+    is_template_passing,
 )
 
 WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]
@@ -184,11 +186,10 @@ def _resolve_disputed_issue(
             resolution_by_rules.final_severity == "dismissed"
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
-            reasoning = "the reviewer responsible for this category did not report the issue, but the other is sure: the issue is kept"
             cautious_fields = {
                 "winning_reviewer": reporting_reviewer,
                 "final_severity": issue.severity,
-                "reasoning": reasoning,
+                "reasoning": "the reviewer responsible for this category did not report the issue, but the other is sure: the issue is kept",
             }
             return resolution_by_rules.model_copy(update=cautious_fields)
         return resolution_by_rules

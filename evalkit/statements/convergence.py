@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from evalkit.statements.consensus import is_duplicate_issue
-from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue, is_duplicate_issue
 
 ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging"]
 RetryScenario = Literal["both_fail", "arbitration", "stuck", "diverging"]

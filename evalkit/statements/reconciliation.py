@@ -157,14 +157,11 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
         if printed_sum.kind not in computed_by_kind or printed_sum.is_part:
             continue
         if printed_sum.section in sections:
-            section_sum = abs(
-                sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))
-            )
             yield _build_sum_check(
                 "section_total",
                 printed_sum,
                 printed_sum.value,
-                section_sum,
+                abs(sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))),
                 "the rows below the heading add up to {found}; printed: {expected}",
             )
         else:
@@ -177,12 +174,11 @@ def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
             )
     for kind, computed in computed_by_kind.items():
         if parts := [printed_sum for printed_sum in account.sums if printed_sum.kind == kind and printed_sum.is_part]:
-            expected = sum((printed_sum.value for printed_sum in parts), Decimal(0))
             combined_sum = parts[0].model_copy(update={"label": " + ".join(part.label for part in parts)})
             yield _build_sum_check(
                 _select_total_check_name(combined_sum),
                 combined_sum,
-                expected,
+                sum((printed_sum.value for printed_sum in parts), Decimal(0)),
                 computed,
                 "the transactions of this kind add up to {found}; the printed parts to {expected}",
             )

@@ -1,11 +1,18 @@
-"""The report of a template reviewer and its issues (specification 004)."""
+"""The report of a template reviewer, its pass criteria, and the reviewers' consensus.
+
+Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
+contract: the caps limit which issues are shown; hidden issues count too.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
+from rapidfuzz import fuzz
 
 from evalkit.core.records import LazyStrictRecord
 
@@ -67,3 +74,92 @@ class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias
     tokens_used: dict[str, int] = {}
     reviewed_at: str
     """Time of the report, ISO 8601, UTC."""
+
+
+#: Most issues of each severity with which a template is accepted.
+MAX_ISSUES_BY_SEVERITY: dict[TemplateIssueSeverity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}
+#: Most issues of each category that are shown; the worst are shown.
+SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
+    "bbox_accuracy": 5,
+    "column_mapping": 3,
+    "sign_logic": 2,
+    "date_format": 3,
+    "multiline_handling": 3,
+    "reconciliation_strategy": 2,
+    "provenance": 5,
+    "other": 5,
+}
+#: Messages with a greater similarity (0..1) count as equal.
+_MIN_MESSAGE_SIMILARITY = 0.7
+
+Consensus = Literal["approved", "arbitration", "rejected"]
+
+
+class ConsensusRule(NamedTuple):
+    """A row of the consensus table: the outcome for a pair of verdicts."""
+
+    when: Callable[[bool, bool], bool]
+    outcome: Consensus
+    reason: str
+
+
+CONSENSUS_TABLE = (
+    #   layout, semantic                          result           because
+    ConsensusRule(
+        lambda layout_passed, semantic_passed: layout_passed and semantic_passed,
+        "approved",
+        "both reviewers pass the template",
+    ),
+    ConsensusRule(
+        lambda layout_passed, semantic_passed: layout_passed != semantic_passed, "arbitration", "the reviewers disagree"
+    ),
+    ConsensusRule(lambda layout_passed, semantic_passed: True, "rejected", "both reviewers reject the template"),
+)
+
+
+def is_template_passing(
+    issues: Sequence[TemplateIssue],
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+) -> bool:
+    """Return True if no severity has more issues than allowed.
+
+    Pass all issues, also those that the caps hide.
+    """
+    counts = Counter(issue.severity for issue in issues)
+    return all(counts[severity] <= max_count for severity, max_count in max_issues_by_severity.items())
+
+
+def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
+    """Return the row of the consensus table for two verdicts."""
+    return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
+
+
+def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
+    """Return True if both issues report the same fault.
+
+    Same fault: the same category and a similar message; the pages, and the locations, must be equal if both issues have
+    one.
+    """
+    if issue.category != other_issue.category:
+        return False
+    if issue.page and other_issue.page and issue.page != other_issue.page:
+        return False
+    location, other_location = issue.evidence.location, other_issue.evidence.location
+    if location and other_location and location != other_location:
+        return False
+    return fuzz.token_set_ratio(issue.message, other_issue.message) / 100 > _MIN_MESSAGE_SIMILARITY
+
+
+def keep_worst_issues_per_category(
+    issues: Sequence[TemplateIssue], max_issues_by_category: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
+) -> list[TemplateIssue]:
+    """Return the issues to show: each category's worst, up to its cap, in input order."""
+    worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
+    capped_issues: list[TemplateIssue] = []
+    for issue in worst_first:
+        if (
+            sum(capped_issue.category == issue.category for capped_issue in capped_issues)
+            < max_issues_by_category[issue.category]
+        ):
+            capped_issues.append(issue)
+    return [issue for issue in issues if any(issue is capped_issue for capped_issue in capped_issues)]

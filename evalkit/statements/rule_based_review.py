@@ -7,13 +7,488 @@ are called measured: no model can remove them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from evalkit.statements import financial_checks, layout_checks
+from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_template_passing
-from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.dates import has_year, parse_partial_date
+from evalkit.statements.layout_survey import derive_period_patterns_and_formats, survey_layout
+from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
+    IssueEvidence,
+    ReviewerReport,
+    TemplateIssue,
+    TemplateIssueCategory,
+    TemplateIssueSeverity,
+    is_template_passing,
+)
+from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
+from evalkit.statements.statement_template import Column, ColumnName, PrintedSumLabels, StatementTemplate
+from evalkit.statements.table_row import TableRow
+from evalkit.statements.template_parts import derive_sum_labels
+from evalkit.statements.text_lines import TextLine
+
+_OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
+#: Pairs of columns that a template may have exchanged by mistake.
+_CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
+    ("amount", "balance"),
+    ("debit", "balance"),
+    ("credit", "balance"),
+)
+#: Two adjacent blanks, a blank at either end, or blanks between single letters.
+_EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
+_CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
+#: A line with fewer known column titles is not a table header.
+_MIN_KNOWN_TITLES = 3
+
+
+class _LeftoverRule(NamedTuple):
+    reason: LeftoverReason
+    category: TemplateIssueCategory
+    message: str
+    location: str
+
+
+_LEFTOVER_RULES = (
+    _LeftoverRule("its date cannot be read", "date_format", "the dates of {count} rows cannot be read", "dates"),
+    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows is unknown", "dates"),
+    _LeftoverRule(
+        "it has an amount and no date",
+        "column_mapping",
+        "{count} rows are not read: they have an amount and no date",
+        "columns",
+    ),
+    _LeftoverRule(
+        "it has a date and no amount",
+        "column_mapping",
+        "{count} rows are not read: they have a date and no amount",
+        "columns",
+    ),
+    _LeftoverRule(
+        "it does not say what it was",
+        "column_mapping",
+        "{count} rows are not read: they have no description",
+        "columns",
+    ),
+    _LeftoverRule(
+        "no heading says which way the money went", "sign_logic", "the signs of {count} rows are not known", "amounts"
+    ),
+)
+
+
+def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for rule in _LEFTOVER_RULES:
+        if leftovers := applied_template.select_leftovers(rule.reason):
+            message = rule.message.format(count=len(leftovers))
+            yield TemplateFinding("high", rule.category, message, leftovers[0].page, rule.location)
+
+
+def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report printed sums that the transactions do not add up to.
+
+    If exchanged signs or columns would meet all sums, that mistake is reported instead of the sums.
+    """
+    yield from _find_unused_sums(applied_template)
+    unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
+    for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
+        if applied_template.apply_other_template(other_template).has_all_sums_met:
+            yield finding
+            return
+    for check in unmet_checks:
+        message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
+        yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
+
+
+def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report printed sums that the template ignores, or that it takes rows for."""
+    own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
+    sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
+    applied_with_all_sums = applied_template.apply_other_template(
+        applied_template.template.model_copy(update={"reconciliation": sum_labels})
+    )
+    printed_checks = applied_with_all_sums.sum_checks
+    lost_row_count = len(applied_with_all_sums.statement.transactions) - len(applied_template.statement.transactions)
+    unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
+        check.account for check in own_checks
+    }
+    suggested_fix = "Name the labels of the printed balances and totals"
+    if lost_row_count > 0:
+        message = f"{lost_row_count} rows are taken for printed sums"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    if unchecked_accounts & {check.account for check in printed_checks}:
+        message = "no printed sum is used to check the transactions, although there are some"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    elif unchecked_accounts or not own_checks:
+        message = "no printed sum is used to check the transactions"
+        yield TemplateFinding("medium", "reconciliation_strategy", message, None, "reconciliation")
+    elif all(check.is_met for check in own_checks):
+        for check in printed_checks:
+            if not check.is_met:
+                message = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
+                yield TemplateFinding(
+                    "high", "reconciliation_strategy", message, check.page, "reconciliation", suggested_fix
+                )
+
+
+def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
+    """Build variants of the template that each reverse one assumption.
+
+    Each comes with the issue to raise if the variant meets all sums, such as exchanged debits and credits.
+    """
+    message = "signs are inverted: debits are shown as credits"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
+        _invert_directions(template),
+    )
+    message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
+        _invert_balance_sign(template),
+    )
+    for column_name, other_name in _CONFUSABLE_COLUMNS:
+        if template.find_column(column_name) and template.find_column(other_name):
+            message = f"wrong column mapped to the amount: {column_name} and {other_name} are exchanged"
+            finding = TemplateFinding(
+                "critical",
+                "column_mapping",
+                message,
+                None,
+                f"column {column_name}",
+                f"Exchange {column_name} and {other_name}",
+            )
+            yield finding, _exchange_columns(template, column_name, other_name)
+
+
+def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    affected_rows = [
+        transaction
+        for transaction in applied_template.statement.transactions
+        if _EXTRA_BLANKS.search(transaction.description)
+    ]
+    if affected_rows:
+        message = f"extra blanks in the descriptions of {len(affected_rows)} rows"
+        yield TemplateFinding(
+            "medium", "other", message, affected_rows[0].page, "rows", "Join words and lines by one blank"
+        )
+
+
+def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report amounts that are in no column, mostly beside a too narrow balance column."""
+    decimal_separator = applied_template.template.amounts.decimal
+    leftovers = [
+        leftover
+        for leftover in applied_template.select_leftovers("it stands in no column")
+        if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
+    ]
+    if leftovers:
+        message = f"amounts of {len(leftovers)} rows are in no column: the balance's could be more precise"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
+        )
+
+
+def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report numbers below a title of check numbers that no transaction contains."""
+    printed_numbers = [
+        word
+        for lines in applied_template.lines_by_page
+        for title_box in _find_check_number_titles(lines)
+        for line in lines
+        if line.deskewed_center_y > title_box[3] and TableRow(applied_template.template, line).partial_date
+        for word in line.words
+        if title_box[0] < word.box[2] and word.box[0] < title_box[2] and _CHECK_NUMBER_PATTERN.fullmatch(word.text)
+    ]
+    missed_count = len(printed_numbers) - sum(
+        bool(transaction.check_number) for transaction in applied_template.statement.transactions
+    )
+    if printed_numbers and missed_count > 0:
+        message = f"{missed_count} check numbers are not captured"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, None, "column check_number", "Map the column of check numbers"
+        )
+
+
+def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
+    """Find the boxes of check-number titles in table headers, not in transactions."""
+    title_patterns = load_bank_vocabulary().columns
+    for line in lines:
+        title_cells = [
+            cell
+            for cell in line.cells
+            if any(match_at_line_start(pattern, cell.text) for pattern in title_patterns.values())
+        ]
+        if len(title_cells) >= _MIN_KNOWN_TITLES:
+            yield from (
+                cell.box for cell in title_cells if match_at_line_start(title_patterns["check_number"], cell.text)
+            )
+
+
+def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    date_formats = applied_template.template.dates.formats
+    rows = [
+        row
+        for lines in applied_template.lines_by_page
+        for line in lines
+        if (row := TableRow(applied_template.template, line)).partial_date
+    ]
+    used_formats = {
+        next(
+            (
+                date_format
+                for date_format in date_formats
+                if parse_partial_date(text, (date_format,), is_ocr_text=row.line.is_ocr_text)
+            ),
+            None,
+        )
+        for row in rows
+        if (text := " ".join(word.text for word in row.date_words))
+    }
+    if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
+        message = f"no row is dated as {', '.join(unused_formats)}"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Remove formats that no row uses")
+
+
+def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    date_rules = applied_template.template.dates
+    if (
+        not date_rules.period
+        and not all(map(has_year, date_rules.formats))
+        and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
+    ):
+        message = "the year is taken from the latest date, although the statement prints its period"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
+
+
+def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    message = "rows of earlier pages are repeated"
+    for check in applied_template.reconciliation.checks:
+        if check.name == "repeated_rows":
+            yield TemplateFinding("medium", "reconciliation_strategy", message, check.page, "rows")
+
+
+def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    corrected_rows = [transaction for transaction in applied_template.statement.transactions if transaction.is_mended]
+    if corrected_rows:
+        yield TemplateFinding(
+            "low",
+            "provenance",
+            f"amounts of {len(corrected_rows)} rows were misread and corrected",
+            corrected_rows[0].page,
+            "amounts",
+        )
+
+
+def _invert_directions(template: StatementTemplate) -> StatementTemplate:
+    amount_rules, row_rules = template.amounts, template.rows
+    inverted_marks = {
+        "deposit": amount_rules.withdrawal,
+        "withdrawal": amount_rules.deposit,
+        "unmarked": _OPPOSITE_DIRECTION.get(amount_rules.unmarked, amount_rules.unmarked),
+    }
+    sections = tuple(
+        section.model_copy(update={"direction": _OPPOSITE_DIRECTION[section.direction]})
+        for section in row_rules.section
+    )
+    changes = {
+        "amounts": amount_rules.model_copy(update=inverted_marks),
+        "rows": row_rules.model_copy(update={"section": sections}),
+    }
+    return _exchange_columns(template.model_copy(update=changes), "debit", "credit")
+
+
+def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
+    other_meaning = "held" if template.amounts.balance == "owed" else "owed"
+    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
+
+
+def _exchange_columns(
+    template: StatementTemplate, column_name: ColumnName, other_name: ColumnName
+) -> StatementTemplate:
+    exchanged_names: dict[ColumnName, ColumnName] = {column_name: other_name, other_name: column_name}
+    columns = tuple(
+        column.model_copy(update={"name": exchanged_names.get(column.name, column.name)}) for column in template.columns
+    )
+    return template.model_copy(update={"columns": columns})
+
+
+FINANCIAL_CHECKS = (
+    _find_unread_rows,
+    _find_unmet_sums,
+    _find_repeated_page_rows,
+    _find_ocr_corrected_amounts,
+    _find_extra_blanks,
+    _find_unplaced_amounts,
+    _find_missed_check_numbers,
+    _find_unused_date_formats,
+    _find_guessed_year,
+)
+
+
+_NO_TRANSACTION_REASON = "it belongs to no transaction"
+#: Largest distance of a description's next line, in heights of a line.
+_MAX_CONTINUATION_DISTANCE = 2.2
+
+
+#: Reasons for which a row was found in the table, but not read as a transaction.
+_UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
+    "its date cannot be read",
+    "its year is not known",
+    "it has an amount and no date",
+    "it has a date and no amount",
+    "no heading says which way the money went",
+    "it has dates behind its amounts",
+    "it does not say what it was",
+)
+
+
+def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    rows_outside = applied_template.statement.outside
+    if (
+        not rows_outside
+        and not applied_template.statement.transactions
+        and not applied_template.select_leftovers(*_UNREAD_ROW_REASONS)
+    ):
+        # A template that finds no rows at all would otherwise raise no issue.
+        yield TemplateFinding("critical", "bbox_accuracy", "no transaction is read", None, "region")
+    elif rows_outside and not applied_template.statement.transactions:
+        yield TemplateFinding(
+            "critical",
+            "bbox_accuracy",
+            "the box excludes the table of transactions entirely",
+            rows_outside[0].page,
+            "region",
+        )
+    elif rows_outside:
+        for page in sorted({leftover.page for leftover in rows_outside}):
+            count = sum(leftover.page == page for leftover in rows_outside)
+            suggested_fix = "Move the edge of the region beyond these rows"
+            yield TemplateFinding(
+                "high", "bbox_accuracy", f"the box cuts off rows: {count} are outside", page, "region", suggested_fix
+            )
+
+
+def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report columns with words that the region cuts off."""
+    region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
+    for column in applied_template.template.columns:
+        if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
+            yield TemplateFinding(
+                "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
+            )
+
+
+def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
+    template, lines_by_page = applied_template.template, applied_template.lines_by_page
+    row_lines = (
+        line
+        for page_number, lines in enumerate(lines_by_page, 1)
+        for box in template.find_region_boxes(page_number, len(lines_by_page))
+        for line in lines
+        if (box[0], box[2]) == (left_edge, right_edge)
+        and box[1] <= line.deskewed_center_y <= box[3]
+        and TableRow(template, line).partial_date is not None
+    )
+    return any(
+        column.x[0] <= word.center_x < column.x[1] and not left_edge <= word.center_x <= right_edge
+        for line in row_lines
+        for word in line.words
+    )
+
+
+def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for left_column, right_column in pairwise(sorted(applied_template.template.columns, key=lambda column: column.x)):
+        if right_column.x[0] < left_column.x[1]:
+            yield TemplateFinding(
+                "high",
+                "column_mapping",
+                f"the columns {left_column.name} and {right_column.name} overlap",
+                None,
+                f"column {left_column.name}",
+            )
+
+
+def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report lines in the description column that belong to no transaction."""
+    column = applied_template.template.find_column("description")
+    for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON):
+        if (
+            column
+            and column.x[0] <= leftover.box[0]
+            and leftover.box[2] <= column.x[1]
+            and _is_among_rows(applied_template, leftover)
+        ):
+            yield TemplateFinding(
+                "high", "multiline_handling", "a further line of a description is left over", leftover.page, "rows"
+            )
+
+
+def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report regions that include lines above or below the table."""
+    for page in range(1, len(applied_template.lines_by_page) + 1):
+        count = sum(
+            leftover.page == page and not _is_among_rows(applied_template, leftover)
+            for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON)
+        )
+        if count:
+            message = f"the box is larger than necessary: {count} of its lines are not part of the table"
+            yield TemplateFinding("low", "bbox_accuracy", message, page, "region", "Move its edges to the table's")
+
+
+def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
+    """Return True if the leftover is between the page's rows, or close below the last."""
+    row_boxes = [
+        box for row in applied_template.statement.transactions if row.page == leftover.page for box in row.boxes
+    ]
+    if not row_boxes:
+        return False
+    top, bottom = min(box[1] for box in row_boxes), max(box[3] for box in row_boxes)
+    return top <= leftover.box[1] and leftover.box[1] - bottom <= _MAX_CONTINUATION_DISTANCE * (
+        leftover.box[3] - leftover.box[1]
+    )
+
+
+def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for column in applied_template.template.columns:
+        printed_words = {
+            word.text.casefold()
+            for lines in applied_template.lines_by_page
+            for line in lines
+            for word in line.words
+            if column.x[0] <= word.center_x < column.x[1]
+        }
+        if not printed_words.issuperset(column.title.casefold().split()):
+            message = f"the title of the column {column.name} is not printed above it"
+            yield TemplateFinding(
+                "low", "other", message, None, f"column {column.name}", "Write the title as it is printed"
+            )
+
+
+def _find_words_outside_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    if leftovers := applied_template.select_leftovers("it stands in no column"):
+        yield TemplateFinding(
+            "medium",
+            "column_mapping",
+            f"words of {len(leftovers)} rows are in no column",
+            leftovers[0].page,
+            "columns",
+        )
+
+
+LAYOUT_CHECKS = (
+    _find_rows_outside_regions,
+    _find_cut_off_columns,
+    _find_overlapping_columns,
+    _find_truncated_descriptions,
+    _find_words_outside_columns,
+    _find_oversized_regions,
+    _find_wrong_column_titles,
+)
+
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the rules; raise the number with every change that alters an issue.
@@ -22,8 +497,8 @@ RULE_REVIEWER_VERSION = "measured-5"
 
 #: The rules of each reviewer, in the order of the report.
 CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
-    "layout_geometry": layout_checks.LAYOUT_CHECKS,
-    "semantic_financial": financial_checks.FINANCIAL_CHECKS,
+    "layout_geometry": LAYOUT_CHECKS,
+    "semantic_financial": FINANCIAL_CHECKS,
 }
 
 

@@ -16,14 +16,16 @@ from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
     IssueEvidence,
     ReviewerReport,
     SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    is_duplicate_issue,
+    is_template_passing,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer
 from evalkit.statements.statement_parser import Transaction
@@ -126,12 +128,11 @@ class TemplateQuestionContext:
         The marks tell the model where data from the statement begins and ends.
         """
         template = self.applied_template.template
-        inputs = {
-            "template_id": template.template_id,
-            "template_content": render_template_toml(template),
-            **extra_inputs,
-        }
-        return fence_json(inputs, "review-inputs", self.document_sha256)
+        return fence_json(
+            {"template_id": template.template_id, "template_content": render_template_toml(template), **extra_inputs},
+            "review-inputs",
+            self.document_sha256,
+        )
 
 
 @dataclass(frozen=True)

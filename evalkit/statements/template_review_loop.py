@@ -24,12 +24,6 @@ from evalkit.statements.arbitration import (
     find_issues_of_only_one_reviewer,
     has_critical_disagreement,
 )
-from evalkit.statements.consensus import (
-    MAX_ISSUES_BY_SEVERITY,
-    SHOWN_ISSUE_CAPS,
-    find_consensus_rule,
-    keep_worst_issues_per_category,
-)
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
     MAX_RETRIES_BY_SCENARIO,
@@ -39,19 +33,28 @@ from evalkit.statements.convergence import (
     measure_convergence,
     select_convergence_status,
 )
-from evalkit.statements.escalation import build_escalation
-from evalkit.statements.llm_proposal import build_best_template
-from evalkit.statements.review_cycles import ReportedIssue, ReviewCost, ReviewCycle, TemplateCase, merge_reviewer_issues
+from evalkit.statements.review_cycles import (
+    ReportedIssue,
+    ReviewCost,
+    ReviewCycle,
+    TemplateCase,
+    build_escalation,
+    merge_reviewer_issues,
+)
 from evalkit.statements.reviewer_report import (
+    MAX_ISSUES_BY_SEVERITY,
+    SHOWN_ISSUE_CAPS,
     ReviewerReport,
     ReviewerRole,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
+    find_consensus_rule,
+    keep_worst_issues_per_category,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
 from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, render_template_toml
-from evalkit.statements.template_builder import BuilderRetryInput, ConsolidatedIssue
+from evalkit.statements.template_builder import BuilderRetryInput, ConsolidatedIssue, build_best_template
 from evalkit.statements.template_questions import (
     ArbitratorQuestion,
     PageImage,

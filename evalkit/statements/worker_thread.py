@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,21 +16,14 @@ async def run_in_daemon_thread(work: Callable[[], T]) -> T:
 
     Work that never ends does not keep the program from exiting.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def notify_loop(callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the event loop has been closed, so nothing awaits the result
-            loop.call_soon_threadsafe(lambda: None if future.done() else callback())
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()  # or a cancelled caller would cancel it, and no result could be set
 
     def run_work() -> None:
         try:
-            value = work()
+            outcome.set_result(work())
         except Exception as error:  # noqa: BLE001 - raised again in the awaiting coroutine
-            failure = error
-            notify_loop(lambda: future.set_exception(failure))
-        else:
-            notify_loop(lambda: future.set_result(value))
+            outcome.set_exception(error)
 
     threading.Thread(target=run_work, name="reviewer", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(outcome)

@@ -14,11 +14,8 @@ from evalkit.store.canonical_json import (
     hash_canonical_json,
     parse_stored_record,
 )
-from evalkit.store.case_claims import CaseClaim
 from evalkit.store.case_list import CaseAgeCutoffs
 from evalkit.store.database import check_and_describe_database, has_database, resolve_postgresql_url
-from evalkit.store.deferrals import Deferral
-from evalkit.store.drafts import StoredDraft
 from evalkit.store.file_names import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
@@ -59,10 +56,16 @@ from evalkit.store.output_folder import (
     require_evalkit_output_folder,
 )
 from evalkit.store.output_location import open_output_folder, parse_output_location
-from evalkit.store.review_heads import ReviewChainHead
-from evalkit.store.reviewer_records import ColleagueReply, QueuePlace
+from evalkit.store.reviewer_records import (
+    CaseClaim,
+    CaseView,
+    ColleagueReply,
+    Deferral,
+    QueuePlace,
+    ReviewChainHead,
+    StoredDraft,
+)
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
-from evalkit.store.view_log import CaseView
 
 __all__ = [
     "ATTENTION_CHECKS_FOLDER",

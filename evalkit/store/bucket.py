@@ -10,21 +10,32 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import sqlalchemy as sa
 from typing_extensions import override
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.store import postgresql
+from evalkit.store.database import build_connection_error, get_driver_error_type_name, resolve_postgresql_url
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
-from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_and_validate_file_name
-from evalkit.store.postgresql_locks import PostgreSQLLocks
+from evalkit.store.output_folder import (
+    OutputFolder,
+    add_trailing_newline,
+    build_run_lock_held_error,
+    split_and_validate_file_name,
+)
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
+
+log = logging.getLogger(__name__)
+
+_LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None)
 
 #: Time limit of one request in seconds, including the client's retries.
 _REQUEST_SECONDS = 30
@@ -41,7 +52,6 @@ class BucketOutputFolder(OutputFolder):
         """Use the folder at the URL ``root``; no request is sent yet."""
         self.root: str = root
         self.database_url = database_url
-        self._locks = PostgreSQLLocks()
 
     def __reduce__(self) -> tuple[object, ...]:
         return BucketOutputFolder, (self.root, self.database_url)
@@ -151,13 +161,50 @@ class BucketOutputFolder(OutputFolder):
 
         UsageError if another run holds the lock, or if the store accepts the creation of an object that exists.
         """
-        with self._locks.hold_run_lock(self):
+        lock_connection = self._acquire_lock(postgresql.try_connect_with_run_lock)
+        if lock_connection is None:
+            raise build_run_lock_held_error(self.root)
+        try:
             self._require_exclusive_create_support()
             yield
+        finally:
+            _release_lock_or_warn(
+                lock_connection, "during the run: check that no other run wrote to the output folder meanwhile"
+            )
 
     @override
-    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        return self._locks.hold_write_lock(self, document_key)
+    @contextmanager
+    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+        lock_connection = self._acquire_lock(partial(postgresql.connect_with_write_lock, document_key=document_key))
+        try:
+            yield
+        finally:
+            _release_lock_or_warn(
+                lock_connection,
+                "while files were written: run `evalkit reindex`, which rewrites the files derived from reviews",
+            )
+
+    @cached_property
+    def _schema_and_url(self) -> tuple[str, str]:
+        url = resolve_postgresql_url(self)
+        assert url is not None  # noqa: S101 - a bucket without PostgreSQL is refused
+        try:
+            return postgresql.ensure_schema(self, url), url
+        except sa.exc.SQLAlchemyError as error:
+            raise build_connection_error(url, error) from None
+
+    def _acquire_lock(self, acquire: Callable[[str, str], _LockConnection]) -> _LockConnection:
+        schema, url = self._schema_and_url
+        try:
+            return acquire(schema, url)
+        except sa.exc.SQLAlchemyError as error:
+            if get_driver_error_type_name(error) == "LockNotAvailable":
+                raise StoreError(
+                    f"other processes have held the write lock of {self.root} for too long",
+                    code="STORE-BUSY",
+                    remedy="Nothing was saved: try again, and check that no evalkit process hangs.",
+                ) from None
+            raise build_connection_error(url, error) from None
 
     @override
     def _write_atomically(self, name: str, content: bytes) -> None:
@@ -274,6 +321,16 @@ class BucketOutputFolder(OutputFolder):
                 raise
             # Without the cause: the clients' messages contain addresses and object names.
             raise _build_store_error(self.root, object_name or None, error) from None
+
+
+def _release_lock_or_warn(lock_connection: sa.Connection, lost_lock_warning: str) -> None:
+    """Release a lock; warn if it was lost earlier, so that others may have written."""
+    try:
+        lock_connection.exec_driver_sql("SELECT 1")
+    except sa.exc.SQLAlchemyError:
+        log.warning("the connection to the database was lost %s", lost_lock_warning)
+    with suppress(sa.exc.SQLAlchemyError):
+        lock_connection.close()
 
 
 class _WriteConflict(Exception):

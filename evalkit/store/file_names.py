@@ -75,56 +75,18 @@ NEUTRAL_NAMES = frozenset(
 NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
-def bundle_file_name(doc_id: str) -> str:
-    """Return the file name of a document's bundle."""
-    return f"{BUNDLES_FOLDER}/{doc_id}.json"
-
-
-def converted_file_name(doc_id: str) -> str:
-    """Return the file name of the PDF shown instead of a document's own file."""
-    return f"{CONVERTED_FOLDER}/{doc_id}.pdf"
-
-
-def result_file_name(doc_id: str) -> str:
-    """Return the file name of a document's result."""
-    return f"{RESULTS_FOLDER}/{doc_id}.json"
-
-
-def extraction_file_name(doc_id: str) -> str:
-    """Return the file name of a document's extracted fields."""
-    return f"{EXTRACTIONS_FOLDER}/{doc_id}.json"
-
-
-def packet_file_name(case_id: str) -> str:
-    """Return the file name of a case's packet."""
-    return f"{PACKETS_FOLDER}/sme_packet_{case_id}.json"
-
-
-def review_file_name(case_id: str, revision: int) -> str:
-    """Return the file name of a case's review with this number."""
-    return f"{REVIEWS_FOLDER}/{case_id}/{revision:04d}.json"
-
-
-def ground_truth_file_name(case_id: str) -> str:
-    """Return the file name of a case's ground truth."""
-    return f"{GROUND_TRUTH_FOLDER}/gt_{case_id}.json"
-
-
-def sample_draw_file_name(number: int) -> str:
-    """Return the file name of the draw with this number."""
-    return f"{SAMPLE_DRAWS_FOLDER}/{number:04d}.json"
-
-
-def template_file_name(template_id: str) -> str:
-    """Return the file name of a bank-statement template."""
-    return f"{TEMPLATES_FOLDER}/{template_id}.toml"
-
-
-def template_review_file_name(template_id: str, cycle_number: int) -> str:
-    """Return the file name of a template's review cycle with this number."""
-    return f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}/cycle_{cycle_number}.json"
-
-
-def purge_record_file_name(number: int) -> str:
-    """Return the file name of the purge record with this number."""
-    return f"{PURGE_RECORDS_FOLDER}/{number:04d}.json"
+# Functions that build the name of a file: from a doc_id, a case_id, a template_id, or the number of a draw or record.
+bundle_file_name = f"{BUNDLES_FOLDER}/{{}}.json".format
+#: The PDF shown instead of a document's own file.
+converted_file_name = f"{CONVERTED_FOLDER}/{{}}.pdf".format
+result_file_name = f"{RESULTS_FOLDER}/{{}}.json".format
+extraction_file_name = f"{EXTRACTIONS_FOLDER}/{{}}.json".format
+packet_file_name = f"{PACKETS_FOLDER}/sme_packet_{{}}.json".format
+#: From a case_id and the review's number.
+review_file_name = f"{REVIEWS_FOLDER}/{{}}/{{:04d}}.json".format
+ground_truth_file_name = f"{GROUND_TRUTH_FOLDER}/gt_{{}}.json".format
+sample_draw_file_name = f"{SAMPLE_DRAWS_FOLDER}/{{:04d}}.json".format
+template_file_name = f"{TEMPLATES_FOLDER}/{{}}.toml".format
+#: From a template_id and the cycle's number.
+template_review_file_name = f"{TEMPLATE_REVIEWS_FOLDER}/{{}}/cycle_{{}}.json".format
+purge_record_file_name = f"{PURGE_RECORDS_FOLDER}/{{:04d}}.json".format

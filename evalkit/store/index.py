@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -10,16 +10,23 @@ import sqlalchemy as sa
 
 from evalkit.store import database_tables
 from evalkit.store.call_journal import CallJournal
-from evalkit.store.case_claims import CaseClaims
 from evalkit.store.case_list import WORST_FIRST, CaseList
 from evalkit.store.database import Database, fold_for_search
-from evalkit.store.deferrals import Deferrals
-from evalkit.store.document_erasure import DocumentRowEraser
-from evalkit.store.drafts import StoredDrafts
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.review_heads import ReviewChainHeads
-from evalkit.store.reviewer_records import ReviewerRecords
-from evalkit.store.view_log import ViewLog
+from evalkit.store.reviewer_records import (
+    CaseClaim,
+    CaseClaims,
+    CaseView,
+    ColleagueReplies,
+    ColleagueReply,
+    Deferral,
+    QueuePlace,
+    RecordTable,
+    ReviewChainHead,
+    ReviewChainHeads,
+    StoredDraft,
+    StoredDrafts,
+)
 
 #: Columns of a case that are shown to people; the table has more, for ``CaseList``.
 CASE_COLUMNS = (
@@ -30,6 +37,17 @@ CASE_COLUMNS = (
 #: Maximum bytes of columns by which cases are searched and counted: PostgreSQL indexes 2,700 bytes per row, of which
 #: ids take some 140. Of a longer name, only the beginning is searched; no disk allows such names.
 _MAX_COLUMN_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
+#: The tables whose rows are about a case.
+_CASE_TABLES = (
+    database_tables.cases,
+    database_tables.closings,
+    database_tables.claims,
+    database_tables.drafts,
+    database_tables.deferrals,
+    database_tables.review_heads,
+    database_tables.replies,
+    database_tables.queue_places,
+)
 # PostgreSQL stores no NUL, and a facet must not contain the separator.
 _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
@@ -44,14 +62,15 @@ class OutputIndex:
         """
         self._database = Database(output_folder)
         self.case_list = CaseList(self._database)
-        self.claims = CaseClaims(self._database)
-        self.drafts = StoredDrafts(self._database)
-        self.deferrals = Deferrals(self._database)
-        self.reviewer_records = ReviewerRecords(self._database)
+        self.claims = CaseClaims(self._database, database_tables.claims, CaseClaim)
+        self.drafts = StoredDrafts(self._database, database_tables.drafts, StoredDraft)
+        self.deferrals = RecordTable(self._database, database_tables.deferrals, Deferral)
+        self.queue_places = RecordTable(self._database, database_tables.queue_places, QueuePlace)
+        self.replies = ColleagueReplies(self._database, database_tables.replies, ColleagueReply)
         self.call_journal = CallJournal(self._database)
-        self.view_log = ViewLog(self._database)
-        self.review_heads = ReviewChainHeads(self._database)
-        self.document_erasure = DocumentRowEraser(self._database)
+        #: Who opened which case, in order; only a purge changes it, and replaces case ids.
+        self.view_log = RecordTable(self._database, database_tables.case_views, CaseView)
+        self.review_heads = ReviewChainHeads(self._database, database_tables.review_heads, ReviewChainHead)
 
     def __enter__(self) -> Self:
         return self
@@ -161,6 +180,11 @@ class OutputIndex:
         """List the ids of all cases, in no order."""
         return self._database.fetch_column(sa.select(database_tables.cases.c.case_id))
 
+    def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
+        """List the cases that show the document under another name, as the index knows."""
+        query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
+        return self._database.fetch_column(query)
+
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
         """List the reviewer's seconds for each case closed at or after ``since``.
 
@@ -171,6 +195,40 @@ class OutputIndex:
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
         return self._database.fetch_column(query)
+
+    def delete_document_rows(
+        self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]
+    ) -> dict[str, int]:
+        """Delete the rows of a document and its cases; return their number by table.
+
+        ``pseudonym_by_case_id`` has the name that replaces each case's id in the view log.
+        """
+        all_case_ids = sorted({*case_ids, *pseudonym_by_case_id})
+        conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
+            (table, table.c.case_id.in_(all_case_ids)) for table in _CASE_TABLES
+        ]
+        conditions.append((database_tables.documents, database_tables.documents.c.doc_id == doc_id))
+        if document_sha256 is not None:
+            conditions.append((database_tables.model_calls, database_tables.model_calls.c.document == document_sha256))
+        with self._database.transaction() as connection:
+            removed_counts = {
+                table.name: connection.execute(sa.delete(table).where(condition)).rowcount
+                for table, condition in conditions
+            }
+            for case_id, name in pseudonym_by_case_id.items():
+                connection.execute(
+                    sa.update(database_tables.case_views)
+                    .where(database_tables.case_views.c.case_id == case_id)
+                    .values(case_id=name)
+                )
+        return {name: count for name, count in removed_counts.items() if count}
+
+    def vacuum(self) -> bool:
+        """Rewrite the database's files, so that they no longer contain deleted rows.
+
+        False if another process was reading all the time: the write-ahead log may still contain deleted rows then.
+        """
+        return self._database.vacuum()
 
     def rebuild(
         self,

@@ -174,8 +174,7 @@ def _hash_lock_id(schema: str, purpose: str) -> int:
 
 def redact_url(url: str) -> str:
     """Return a database's address without its password and options."""
-    parsed_url = sa.make_url(url)
-    return parsed_url.set(query={}).render_as_string(hide_password=True)
+    return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
 
 
 def _create_engine(

@@ -12,9 +12,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
-from evalkit.store.local_folder import fsync_folder, make_private_folder_and_parents
+from evalkit.store.local_folder import fsync_folder, generate_process_temp_name, make_private_folder_and_parents
 from evalkit.store.schema_version import create_or_verify_tables, require_known_tables_or_none
-from evalkit.store.temp_files import generate_process_temp_name
 
 
 def open_or_create_sqlite_engine(root: Path) -> sa.Engine:

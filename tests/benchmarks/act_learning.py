@@ -27,14 +27,20 @@ from rich.table import Table
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from evalkit.classification.offline.act_features import compute_log_feature_rates, count_features, load_act_features
-from evalkit.classification.offline.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
+from evalkit.classification.offline.acts import (
+    MAX_STANDARD_SCORE,
+    WEIGHTS_FILE,
+    ActWeights,
+    compute_log_feature_rates,
+    count_features,
+    load_act_features,
+    load_act_weights,
+)
 from evalkit.classification.offline.type_scoring import extract_terms
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import labelled_texts, training_set
-from evalkit.classification.training.fitting import select_vocabulary
+from evalkit.classification.training import fitting, labelled_texts
+from evalkit.classification.training.fitting import FloatArray, TrainingSet, select_vocabulary
 from evalkit.classification.training.labelled_texts import LabelledText
-from evalkit.classification.training.training_set import FloatArray, TrainingSet
 from evalkit.documents.bundle import Page
 from evalkit.documents.furniture import get_body_text
 
@@ -66,7 +72,7 @@ class Learned(NamedTuple):
     term_weights: FloatArray
 
     def compute_sums(self, found: TrainingSet, rates: FloatArray, rows: Rows) -> FloatArray:
-        terms = training_set.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
+        terms = fitting.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
         return np.asarray(_standardise(rates[rows], self.means, self.scales) @ self.weights + terms + self.bias)
 
 
@@ -76,9 +82,9 @@ def _standardise(rates: FloatArray, means: FloatArray, scales: FloatArray) -> Fl
 
 def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
     """Multinomial logistic regression with ridges over standardised features and terms."""
-    row_weights, kinds = training_set.compute_row_weights(found, rows), found.true_types[rows]
+    row_weights, kinds = fitting.compute_row_weights(found, rows), found.true_types[rows]
     vocabulary = select_vocabulary(found, rows, MIN_TERM_GROUPS)
-    terms = training_set.build_term_matrix(found, rows, vocabulary)
+    terms = fitting.build_term_matrix(found, rows, vocabulary)
     transposed, chosen, columns = terms.T.tocsr(), rates[rows], len(KINDS)
     means = np.average(chosen, axis=0, weights=row_weights)
     scales = np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=row_weights)) + 0.15
@@ -131,7 +137,7 @@ class Judged(NamedTuple):
 
 def judge(texts: Sequence[LabelledText]) -> Judged:
     """Fit once for each source that is left out."""
-    folds = training_set.assign_folds_to_groups(texts)
+    folds = fitting.assign_folds_to_groups(texts)
     variants = [
         one
         for one in labelled_texts.create_text_variants(texts, folds)

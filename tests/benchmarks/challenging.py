@@ -33,9 +33,8 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.identity.page_identity import find_patient_identifiers
-from evalkit.evaluation.challenge.judging import plant_and_judge_mutations
 from evalkit.evaluation.challenge.mutated_answer import AnswerOrigin, CleanAnswer
-from evalkit.evaluation.challenge.mutation_testing import select_mutation_operators
+from evalkit.evaluation.challenge.mutation_testing import plant_and_judge_mutations, select_mutation_operators
 from evalkit.evaluation.challenge.report import MutationTestReport, format_report_table_and_summary
 
 RECORDS = DATA.parent / "clinical_text.jsonl"

@@ -42,22 +42,17 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.training import (
-    calibration,
     fitting,
     labelled_texts,
-    training_set,
-    weights_file,
 )
-from evalkit.classification.training.calibration import ProbabilityCalibration
-from evalkit.classification.training.fitting import FittedWeights
+from evalkit.classification.training.fitting import FittedWeights, ProbabilityCalibration, TrainingSet
 from evalkit.classification.training.labelled_texts import LabelledText
-from evalkit.classification.training.training_set import TrainingSet
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
-from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
+from evalkit.evaluation.acceptance_threshold import compute_expected_calibration_error, tabulate_reliability
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import TypedPageRange
@@ -74,8 +69,8 @@ Flags = npt.NDArray[np.bool_]
 class Chances(NamedTuple):
     """What is believed of every variant, by temperatures and thresholds from other folds or sources."""
 
-    of_types: training_set.FloatArray
-    least: training_set.FloatArray
+    of_types: fitting.FloatArray
+    least: fitting.FloatArray
     temperatures: tuple[float, float]
     """The lowest and the highest."""
 
@@ -93,14 +88,14 @@ class Judged:
     """Every variant, by models that had not seen its group, and its source."""
 
     some: TrainingSet
-    by_group: training_set.FloatArray
-    by_source: training_set.FloatArray
-    of_fold: Sequence[training_set.SourceParts]
-    of_source: Sequence[training_set.SourceParts]
+    by_group: fitting.FloatArray
+    by_source: fitting.FloatArray
+    of_fold: Sequence[fitting.SourceParts]
+    of_source: Sequence[fitting.SourceParts]
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int | None]
-    act_judgements: calibration.ActJudgements
+    act_judgements: fitting.ActJudgements
     """By acts learned without the variant's source."""
 
     @cached_property
@@ -114,14 +109,14 @@ class Judged:
     @cached_property
     def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return calibration.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
+        return fitting.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
 
     def believed_without(
-        self, parts: Sequence[training_set.SourceParts], held_out: training_set.SourceParts
+        self, parts: Sequence[fitting.SourceParts], held_out: fitting.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
-        return calibration.calibrate_probabilities(
-            self.by_source, self.some, self.act_judgements, training_set.mark_independent_rows(parts, held_out)
+        return fitting.calibrate_probabilities(
+            self.by_source, self.some, self.act_judgements, fitting.mark_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -132,20 +127,20 @@ class Judged:
     def chances_by_source(self) -> Chances:
         return self._chances(self.by_source, self.of_source)
 
-    def _chances(self, sums: training_set.FloatArray, parts: Sequence[training_set.SourceParts]) -> Chances:
+    def _chances(self, sums: fitting.FloatArray, parts: Sequence[fitting.SourceParts]) -> Chances:
         found, least = np.zeros_like(sums), np.zeros(len(sums))
         temperatures = []
         for held_out in dict.fromkeys(parts):
             believed = self.believed_without(parts, held_out)
             those = np.array([place for place, one in enumerate(parts) if one == held_out])
-            found[those] = calibration.compute_probabilities(sums[those], believed.temperature)
+            found[those] = fitting.compute_probabilities(sums[those], believed.temperature)
             least[those] = believed.min_probability
             temperatures.append(believed.temperature)
         return Chances(found, least, (min(temperatures), max(temperatures)))
 
     def known(self, fold: int, joins: Mapping[str, float]) -> EmbeddedModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_weights_json(weights_file.build_weights_json(self.fits[fold], believed, joins))
+        return parse_weights_json(fitting.build_weights_json(self.fits[fold], believed, joins))
 
 
 def judged(
@@ -154,15 +149,15 @@ def judged(
     folds: Mapping[str, int | None] | None = None,
 ) -> Judged:
     """``folds``: group → fold, if they are not to be drawn; those of None are always learned from."""
-    folds = folds or training_set.assign_folds_to_groups(some)
-    found = training_set.build_training_set(labelled_texts.create_text_variants(some, folds))
+    folds = folds or fitting.assign_folds_to_groups(some)
+    found = fitting.build_training_set(labelled_texts.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
-    of_fold = training_set.list_source_parts_by_variant(found, lambda one: folds[one.group])
-    of_source = training_set.list_source_parts_by_variant(found, lambda one: one.source)
+    of_fold = fitting.list_source_parts_by_variant(found, lambda one: folds[one.group])
+    of_source = fitting.list_source_parts_by_variant(found, lambda one: one.source)
     by_group, fits = fitting.predict_out_of_fold_sums(found, of_fold, allowed)
     by_source, _ = fitting.predict_out_of_fold_sums(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted({one for one in folds.values() if one is not None})}
-    acts = calibration.judge_acts(found, select_act_weights)
+    acts = fitting.judge_acts(found, select_act_weights)
     return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds, acts)
 
 
@@ -271,7 +266,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
 
         def error(
             drawn: npt.NDArray[np.intp],
-            sure: training_set.FloatArray = sure,
+            sure: fitting.FloatArray = sure,
             right: Flags = right,
             members: list[npt.NDArray[np.intp]] = members,
         ) -> float:
@@ -412,7 +407,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
     group_of = {one.original.id: one.original.group for one in judged_.some.variants}
-    of_group = training_set.list_source_parts_by_variant(judged_.some, lambda one: one.group)
+    of_group = fitting.list_source_parts_by_variant(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
     found = resolve_ocr_engine()
@@ -424,11 +419,11 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
         given = label.get("records") or [label["record"]]
         held_out = frozenset(group_of[record] for record in given if record in group_of)
         what = fitting.fit_weights(
-            judged_.some, np.flatnonzero(training_set.mark_independent_rows(of_group, held_out) & allowed)
+            judged_.some, np.flatnonzero(fitting.mark_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
         known = parse_weights_json(
-            weights_file.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
+            fitting.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
         done.append(Real(label, bundle, classify_by_embedded_model(bundle, model_weights=known)))
@@ -531,13 +526,13 @@ def main() -> None:
     drawn_ = drawn(judged_, examples())
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
-        data = weights_file.build_weights_json(
+        data = fitting.build_weights_json(
             fitting.fit_weights(judged_.some, rows),
             judged_.believed,
             drawn_.joins(),
             [one for one in some if one.source != NOT_LEARNED],
         )
-        WEIGHTS.write_text(weights_file.format_weights_json(data), "utf-8")
+        WEIGHTS.write_text(fitting.format_weights_json(data), "utf-8")
     table = Table(
         "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
     )

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 
 from evalkit.classification.offline.page_segmentation import JOIN_SIGNS
+from evalkit.classification.training.fitting import FloatArray
 from evalkit.classification.training.labelled_texts import DOCUMENT_TYPES
-from evalkit.classification.training.training_set import FloatArray
 
 MAX_PAGE_TYPE_STRENGTH = 1.0
 """How much the types of pages may count in where documents begin: on unlike records they are wrong more often."""

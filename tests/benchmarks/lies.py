@@ -35,7 +35,7 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.training import fitting, labelled_texts, training_set, weights_file
+from evalkit.classification.training import fitting, labelled_texts
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.evaluation.error_ranking import RankedDocument, mark_page_errors, rank_errors
@@ -145,10 +145,10 @@ def learn_without_sources() -> tuple[dict[str, Unseen], list[labelled_texts.Labe
     ).transition_weights
     for source in dict.fromkeys(text.source for text in texts):
         held_out = frozenset({source})
-        rows = np.flatnonzero(training_set.mark_independent_rows(judged.of_source, held_out) & allowed)
+        rows = np.flatnonzero(fitting.mark_independent_rows(judged.of_source, held_out) & allowed)
         if any(judged.some.variants[row].original.source == source for row in rows):
             raise ValueError(f"the weights saw texts of {source}")
-        embedded = weights_file.build_weights_json(
+        embedded = fitting.build_weights_json(
             fitting.fit_weights(judged.some, rows),
             judged.believed_without(judged.of_source, held_out),
             {**shipped_joins, "types": 0.0},

@@ -27,9 +27,10 @@ from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proport
 from evalkit.extraction.clinical.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
 from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
+from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldNeed, get_field_template
 from evalkit.extraction.optimizer import build_loop_config
-from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
+from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, build_extraction
 from evalkit.extraction.report_extraction import LOOP_METRICS
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
@@ -155,6 +156,12 @@ class Case(NamedTuple):
     final: Right
 
 
+def measured(case: Case) -> tuple[Extraction, float]:
+    """A report's extraction, and its seconds."""
+    template = get_field_template(case.drawn.kind)
+    return build_extraction(case.result, template, template.document_type, (1, 1)), case.result.processing_seconds
+
+
 def looped(drawn: Drawn, loop: ReliabilityLoop) -> Case:
     result = asyncio.run(loop.execute(drawn.bundle, [1], get_field_template(drawn.kind)))
     return Case(
@@ -250,7 +257,7 @@ def ablation(title: str, cases: Sequence[Case]) -> Table:
     for row in rows(cases):
         table.add_row(*row)
     for metric in LOOP_METRICS:
-        values = [value for case in cases for value in metric.measure(case.result)]
+        values = [value for case in cases for value in metric.measure(*measured(case))]
         alert_count = sum(map(metric.is_alert, values))
         if values:
             beyond = f"{alert_count} of {len(values)} beyond" if alert_count else ""

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import Findings
-from evalkit.classification.merged_verifier import MergedFindings
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.verifiers import MergedFindings
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer
 from evalkit.llm.model import AnswerShapeError
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.findings import extract_unrepairable_claims
-from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -24,6 +23,7 @@ from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.classification.verifiers import MergedVerifier
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Question

@@ -33,7 +33,6 @@ from builders import (
     segment,
 )
 
-from evalkit.classification.bounded_regex import require_fast_pattern
 from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps
 from evalkit.classification.traps import (
@@ -43,6 +42,7 @@ from evalkit.classification.traps import (
     load_shipped_and_site_traps,
     load_shipped_traps,
     parse_traps,
+    require_fast_pattern,
 )
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.verifiers import find_offline_issues

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pymupdf
@@ -13,10 +11,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from evalkit.documents import render
-from evalkit.documents.highlight import highlight_boxes
-from evalkit.documents.mupdf import open_pdf
 from evalkit.documents.readers import read_document
-from evalkit.documents.render import PdfPageRenderer, encode_webp, render_opened_page, render_page
+from evalkit.documents.render import PdfPageRenderer, encode_webp, highlight_boxes, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -100,100 +96,6 @@ def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
     ]
     pictures.close()
     assert widths == [204, 442, 1190]
-
-
-def picture(mode: str, *, colour: bool = False) -> bytes:
-    buffer = io.BytesIO()
-    image = Image.effect_noise((60, 60), 30).convert(mode)
-    (ImageChops.multiply(image, Image.new("RGB", image.size, "red")) if colour else image).save(buffer, "JPEG")
-    return buffer.getvalue()
-
-
-def highlighted(page: Any) -> None:
-    page.insert_text((20, 40), "platelets")
-    page.add_highlight_annot((15, 20, 90, 50)).update()
-
-
-def written(page: Any, text: str, stream: bytes | None = None) -> int:
-    """Another object of the page's file; its number."""
-    number: int = page.parent.get_new_xref()
-    page.parent.update_object(number, text)
-    if stream is not None:
-        page.parent.update_stream(number, stream)
-    return number
-
-
-def stamped(page: Any) -> int:
-    """A font whose one glyph, a, is a red square."""
-    glyph = written(page, "<<>>", b"1000 0 d0 1 0 0 rg 0 0 750 750 re f")
-    return written(
-        page,
-        f"<</Type/Font/Subtype/Type3/FontBBox[0 0 1000 1000]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<</a {glyph} 0 R>>"
-        "/Encoding<</Type/Encoding/Differences[97/a]>>/FirstChar 97/LastChar 97/Widths[1000]/Resources<<>>>>",
-    )
-
-
-def filled(page: Any, resources: str, content: bytes) -> None:
-    page.parent.xref_set_key(page.xref, "Resources", resources)
-    page.parent.xref_set_key(page.xref, "Contents", f"{written(page, '<<>>', content)} 0 R")
-
-
-_PRINT = b"BT /T 40 Tf 20 40 Td (a) Tj ET"
-
-
-def in_form(page: Any) -> None:
-    form = f"<</Type/XObject/Subtype/Form/BBox[0 0 100 100]/Resources<</Font<</T {stamped(page)} 0 R>>>>>>"
-    filled(page, f"<</XObject<</F {written(page, form, _PRINT)} 0 R>>>>", b"/F Do")
-
-
-def in_pattern(page: Any) -> None:
-    tile = (
-        "<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 100 100]/XStep 100/YStep 100"
-        f"/Resources<</Font<</T {stamped(page)} 0 R>>>>>>"
-    )
-    filled(page, f"<</Pattern<</P {written(page, tile, _PRINT)} 0 R>>>>", b"/Pattern cs /P scn 0 0 100 100 re f")
-
-
-def inherited(page: Any) -> None:
-    """The page's fonts stand with its parent's."""
-    filled(page, "null", _PRINT)
-    parent = int(page.parent.xref_get_key(page.xref, "Parent")[1].split()[0])
-    page.parent.xref_set_key(parent, "Resources", f"<</Font<</T {stamped(page)} 0 R>>>>")
-
-
-ON_PAGE: dict[str, tuple[str, Callable[[Any], object]]] = {
-    "nothing": ("L", lambda page: None),
-    "black print": ("L", lambda page: page.insert_text((20, 40), "haemoglobin")),
-    "grey print": ("L", lambda page: page.insert_text((20, 40), "haemoglobin", color=(0.5, 0.5, 0.5))),
-    "a grey picture": ("L", lambda page: page.insert_image((10, 10, 90, 90), stream=picture("L"))),
-    "a flag in red": ("RGB", lambda page: page.insert_text((20, 40), "HIGH", color=(0.8, 0, 0))),
-    "a red a person hardly sees": ("RGB", lambda page: page.insert_text((20, 40), "HIGH", color=(0.02, 0, 0))),
-    "printer's inks": ("RGB", lambda page: page.insert_text((20, 40), "HIGH", color=(0, 0.9, 0.9, 0.1))),
-    "a blue line": ("RGB", lambda page: page.draw_line((10, 10), (90, 90), color=(0, 0, 1))),
-    "a picture in red": ("RGB", lambda page: page.insert_image((10, 10, 90, 90), stream=picture("RGB", colour=True))),
-    "a grey picture for colours": ("RGB", lambda page: page.insert_image((10, 10, 90, 90), stream=picture("RGB"))),
-    "a marker's yellow": ("RGB", highlighted),
-    "a glyph that is a picture": ("RGB", lambda page: filled(page, f"<</Font<</T {stamped(page)} 0 R>>>>", _PRINT)),
-    "such a glyph in a form": ("RGB", in_form),
-    "such a glyph in a pattern": ("RGB", in_pattern),
-    "such a glyph of the parent's": ("RGB", inherited),
-}
-
-
-@pytest.mark.parametrize("name", ON_PAGE)
-def test_colourless_page_is_rendered_in_grey_and_looks_equal(tmp_path: Path, name: str) -> None:
-    mode, draw = ON_PAGE[name]
-    document = pymupdf.open()
-    draw(document.new_page(width=100, height=100))
-    path = tmp_path / "page.pdf"
-    document.save(path)
-    opened = open_pdf(path, str(path))
-    image = render_opened_page(opened, path, 1, 110, use_grey_if_colourless=True)
-    opened.document.close()
-    assert image.mode == mode
-    alike = render_page(path, 1, 110)
-    assert image.convert("RGB").tobytes() == alike.tobytes()
-    assert name == "nothing" or alike.getextrema() != ((255, 255),) * 3  # it was drawn
 
 
 def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:

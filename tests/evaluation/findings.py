@@ -16,7 +16,8 @@ def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> IssueWithVer
         "status": "open",
         "page": None,
         "message": "a sentence",
-        "verdict": None,
+        "expert_verdict": None,
+        "ig_id": "IG-1",
     } | fields
     return IssueWithVerdict(code=code, severity=severity, **given)
 

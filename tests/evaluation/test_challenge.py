@@ -43,9 +43,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
 from evalkit.evaluation.challenge import challenge, run_mutation_test
-from evalkit.evaluation.challenge.clean_answers import LEFT_OUT_CORRECTION, LEFT_OUT_ESCALATED
-from evalkit.evaluation.challenge.fault_table import FAULT_BY_ID, FAULTS
-from evalkit.evaluation.challenge.judging import is_nearly_same_classification, plant_and_judge_mutations
+from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID, FAULTS
 from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
     CleanAnswer,
@@ -53,7 +51,13 @@ from evalkit.evaluation.challenge.mutated_answer import (
     MutatedAnswer,
     load_fault_texts,
 )
-from evalkit.evaluation.challenge.mutation_testing import select_mutation_operators
+from evalkit.evaluation.challenge.mutation_testing import (
+    LEFT_OUT_CORRECTION,
+    LEFT_OUT_ESCALATED,
+    is_nearly_same_classification,
+    plant_and_judge_mutations,
+    select_mutation_operators,
+)
 from evalkit.evaluation.challenge.report import (
     KIND_COLUMNS,
     JudgedMutation,

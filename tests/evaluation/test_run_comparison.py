@@ -17,8 +17,7 @@ from places import open_folder
 from scipy.stats import multinomial
 
 import evalkit
-from evalkit.evaluation.paired_accuracy import compare_paired_accuracy
-from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_studies
+from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_paired_accuracy, compare_studies
 from evalkit.evaluation.study import DocumentRecord
 from evalkit.samples import write_demo_folder
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews

@@ -69,7 +69,7 @@ def test_reviews_are_the_truth_and_simulations_are_marked(output: Path) -> None:
     assert study.simulated_review_count == 1
     corrected, validated = known(study)["quest_genomic"], known(study)["segment_count"]
     assert (corrected.truth.labels.dominant_type, corrected.truth.vouched) == (OTHER, {"dominant_type"})
-    assert {issue.issue_id: issue.verdict for issue in corrected.issues}["V3-0001"] == "confirmed"
+    assert {issue.issue_id: issue.expert_verdict for issue in corrected.issues}["V3-0001"] == "confirmed"
     assert (validated.truth.source, validated.truth.is_simulated) == ("SME_VALIDATED", True)
     (answer,) = validated.reviews
     assert (answer.outcome, answer.active_seconds, answer.is_blind, answer.labels_before.dominant_type) == (

@@ -56,15 +56,15 @@ def corrected(kind: str = GENOMIC, *segments, **more):
 
 def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
     many = (
-        finding(VENDOR, verdict="confirmed"),
-        finding(VENDOR, verdict="dismissed"),
+        finding(VENDOR, expert_verdict="confirmed"),
+        finding(VENDOR, expert_verdict="dismissed"),
         finding(VENDOR, status="repaired"),
-        finding(VENDOR, origin="model", verdict="confirmed"),
+        finding(VENDOR, origin="model", expert_verdict="confirmed"),
     )
     frame = tabulate_rule_performance(
         study(
             escalated_document("a", issues=many),
-            escalated_document("b", issues=(finding(VENDOR, verdict="confirmed"),)),
+            escalated_document("b", issues=(finding(VENDOR, expert_verdict="confirmed"),)),
         )
     )
     assert tuple(frame.columns) == RULE_COLUMNS
@@ -170,7 +170,7 @@ def test_a_struck_quote_is_an_error_of_evidence_only() -> None:
         "a",
         truth=truth(),
         reviews=(review,),
-        issues=(finding(ABSENT, verdict="confirmed", quote="BRCA2 was found"),),
+        issues=(finding(ABSENT, expert_verdict="confirmed", quote="BRCA2 was found"),),
     )
     rule = row(tabulate_rule_performance(study(struck)))
     assert (rule["confirmed"], rule["corrected"], rule["validated"]) == (1, 1, 0)
@@ -178,7 +178,7 @@ def test_a_struck_quote_is_an_error_of_evidence_only() -> None:
     assert tabulate_unraised_corrections(study(struck)).empty
     undecided = escalated_document("b", reviews=(replace(review, case_id="b"),))
     dismissed = escalated_document(
-        "c", truth=truth(), issues=(finding(ABSENT, verdict="dismissed", quote="BRCA1 was found"),)
+        "c", truth=truth(), issues=(finding(ABSENT, expert_verdict="dismissed", quote="BRCA1 was found"),)
     )
     assert count_struck_quotes(study(struck, undecided, dismissed)) == (1, 1)
     assert row(tabulate_rule_performance(study(dismissed)))["validated"] == 1
@@ -197,7 +197,7 @@ def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
 
 def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     by_program = {"is_simulated": True, "reviewer": "simulated_ash"}
-    dismissed = (finding(VENDOR, page=1, verdict="dismissed"),)
+    dismissed = (finding(VENDOR, page=1, expert_verdict="dismissed"),)
     answers = (answer("a", outcome="corrected", **by_program),)
     asked = escalated_document("a", issues=dismissed, reviews=answers)  # for a second opinion: no truth yet
     known = escalated_document("b", issues=dismissed, truth=truth(GENOMIC, source="GOLD", **by_program))
@@ -451,8 +451,8 @@ def test_a_document_of_one_segment_is_missed_once() -> None:
         ((finding(ABSENT),), False),
         ((finding(SEMANTIC, "MAJOR", page=6),), False),
         ((finding(ABSENT, page=1),), True),
-        ((finding(ABSENT, page=3, verdict="dismissed"),), True),
-        ((finding(ABSENT, page=3, verdict="confirmed"),), False),
+        ((finding(ABSENT, page=3, expert_verdict="dismissed"),), True),
+        ((finding(ABSENT, page=3, expert_verdict="confirmed"),), False),
         ((finding(ABSENT, page=3, status="repaired"),), True),
         ((finding(LENGTH, "MINOR", page=3),), True),
     ],

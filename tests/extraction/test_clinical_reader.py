@@ -8,6 +8,7 @@ import pytest
 from builders import document, page
 from extraction.reports import page_of
 
+from evalkit.documents.bundle import Block
 from evalkit.extraction.clinical.clinical_reader import find_field_values, find_line_mentioning_field
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.field_template import get_field_template
@@ -52,12 +53,27 @@ FIRST_LOOK = [
     ("genomics", "tmb", "Tumor mutational burden: 12.4 mut/Mb", "12.4"),
     ("genomics", "tmb", "a high mutational load of approximately 136.9 variants per megabase", "136.9"),
     ("genomics", "date", "Date of report: February 4, 2025", "2025-02-04"),
+    ("genomics", "date", "Collected: 01/02/2025   Reported: 01/09/2025\nAMENDED REPORT issued 01/20/2025", "2025-01-20"),
+    ("genomics", "date", "Name: Lee, Jo DOB: 10/17/1947\nMRN: 4874 Date: 03/18/2023 Accession: G15", "2023-03-18"),
+    ("genomics", "date", "Electronically signed by A. Poe, MD on 19-Jan-2024", "2024-01-19"),
+    ("genomics", "date", "Born: 29/03/1973\nReport date: 27/03/2024", "2024-03-27"),
+    ("genomics", "date", "Institute of Oncology 28 February 2024\nBorn 11 December 1945", "2024-02-28"),
+    ("genomics", "institution", "Toronto Cancer Hospital\nClinic: Windsor Hospital", "Toronto Cancer Hospital"),
+    ("genomics", "institution", "Lakeview Clinic\nPerforming laboratory: Foundry Labs, 1 Foundry Lane", "Foundry Labs"),
+    ("genomics", "msiStatus", "This tumor is MSI-High.\nMSI-H tumors respond to treatment.", "MSI-H"),
+    ("genomics", "msiStatus", "Microsatellite status: MS-Stable", "MSS"),
+    ("radiology", "impression", "Lungs clear. Impression: No acute disease.", "No acute disease."),
+    ("radiology", "impression", "BREAST FINDINGS\nA mass.\nASSESSMENT AND RECOMMENDATION\nBI-RADS 4.", "BI-RADS 4."),
+    ("radiology", "impression", "Opinion\nA lesion.\nDr A. Wynn, FRCR", "A lesion."),
+    ("lab-report", "labValues", "- Hematocrit: 35.0% (Ref 36.0-45.0)", "35.0 % (36.0-45.0)"),
+    ("lab-report", "labValues", "Glucose 104 H 65-99 mg/dL", "104 H mg/dL (65-99)"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "name", "text", "value"), FIRST_LOOK)
 def test_a_first_look(kind: str, name: str, text: str, value: str) -> None:
-    assert values(kind, name, ClinicalReport(document(text).pages))[:1] == [value]
+    told = values(kind, name, ClinicalReport(document(text).pages))
+    assert list(told.values() if isinstance(told, dict) else told)[:1] == [value]
 
 
 ANOTHER_LOOK = [
@@ -93,6 +109,9 @@ NOT_THERE = [
     ("pathology", "grade", "Histologic grade: Not specified."),
     ("pathology", "margins", "The margins are inked blue."),
     ("pathology", "date", "Date of birth: 01.01.1901"),
+    ("pathology", "date", "Born: 29/03/1973\nReport date: 04/03/2024"),  # the 3rd of April, or the 4th of March
+    ("genomics", "msiStatus", "Method: MSI-H is called where 20 % of loci are unstable."),
+    ("genomics", "institution", "Clinic: Windsor Regional"),
     ("pathology", "institution", "Please consult the Department of Pathology."),
     ("radiology", "impression", "The patient made a good impression on us."),
     ("genomics", "tmb", "Allele fraction 12 %"),
@@ -124,6 +143,11 @@ def test_a_first_row_with_a_value_is_no_header() -> None:
     assert values("pathology", "tumorSize", rows("Size\t3.1 cm", "Margins\tnegative")) == ["3.1 cm"]
 
 
+def test_report_date_below_its_header_is_no_birth_date() -> None:
+    report = rows("Patient\tBirth date\tReport date", "Haldane, Emeka\tApril 19, 1984\tJuly 23, 2024")
+    assert values("pathology", "date", report)[:1] == ["2024-07-23"]
+
+
 def test_stains_in_a_sentence() -> None:
     text = "Immunohistochemistry\nER: positive (80%); PR: negative (0%), HER2: equivocal (2+). Ki-67: 30%."
     told = values("pathology", "ihcMarkers", ClinicalReport(document(text).pages))
@@ -152,9 +176,8 @@ def test_variants_in_a_table_and_in_words() -> None:
         "2": "ATM c.2119T>C p.Ser707Pro",
     }
     words = ClinicalReport(document("BRAF V600E was detected. KRAS c.35G>A (p.Gly12Asp). No EGFR L858R.").pages)
-    assert values("genomics", "mutations", words) == {"1": "KRAS c.35G>A p.Gly12Asp"}
-    assert set(values("genomics", "mutations", words, again=True).values()) == {"BRAF V600E", "KRAS c.35G>A p.Gly12Asp"}
-    assert values("genomics", "genes", words, again=True) == {"KRAS": "KRAS", "BRAF": "BRAF"}
+    assert values("genomics", "mutations", words) == {"1": "BRAF V600E", "2": "KRAS c.35G>A p.Gly12Asp"}
+    assert values("genomics", "genes", words) == {"KRAS": "KRAS", "BRAF": "BRAF"}
 
 
 def test_no_variant_is_a_finding_too() -> None:
@@ -174,13 +197,10 @@ def test_the_rows_of_a_laboratory_report() -> None:
     }
 
 
-def test_a_laboratory_table_without_a_header_needs_another_look() -> None:
-    table = rows("Sodium\t140\tmmol/L\t135-146", "ALT\t19\tU/L\t9-46")
-    assert values("lab-report", "labValues", table) == {}
-    assert values("lab-report", "labValues", table, again=True) == {
-        "Sodium": "140 mmol/L (135-146)",
-        "ALT": "19 U/L (9-46)",
-    }
+def test_a_laboratory_table_without_a_header() -> None:
+    table = rows("Sodium\t140\tmmol/L\t135-146", "ALT\t19\tU/L\t9-46", "Visit\t12")
+    assert values("lab-report", "labValues", table) == {"Sodium": "140 mmol/L (135-146)", "ALT": "19 U/L (9-46)"}
+    assert values("lab-report", "labValues", table, again=True)["Visit"] == "12"
 
 
 def test_results_in_a_sentence() -> None:
@@ -199,6 +219,14 @@ def test_a_part_goes_on_behind_a_page_and_ends_at_the_signature() -> None:
     assert [len(part.spans) for part in report.sections] == [2, 1]
     assert values("radiology", "impression", report) == ["Stable."]
     assert values("radiology", "findings", report) == ["Clear lungs. No effusion."]
+
+
+def test_a_printed_line_that_is_a_heading_begins_a_part() -> None:
+    lines = page(1, "Findings\nSpleen normal.\nConclusion\nStable.\nRead by: A. Wynn, MD")
+    joined = Block(type="paragraph", text=lines.text.replace("\n", " "), box=(0.0, 0.0, 1.0, 1.0))
+    report = ClinicalReport([lines.model_copy(update={"blocks": (joined,), "text": joined.text})])
+    assert values("radiology", "findings", report) == ["Spleen normal."]
+    assert values("radiology", "impression", report) == ["Stable."]
 
 
 def test_headings_within_a_paragraph_begin_a_part() -> None:

@@ -128,7 +128,7 @@ def test_not_present_is_refused_if_the_text_has_the_field() -> None:
 def test_marker_named_in_the_report_but_not_answered_is_missing() -> None:
     lacking = evaluated(without("ihcMarkers.PR"))
     assert lacking.score.completeness < evaluated(WHOLE).score.completeness
-    assert any("PR of ihcMarkers" in issue.description for issue in lacking.feedback.issues)
+    assert any('prints the stain "PR: positive"' in issue.description for issue in lacking.feedback.issues)
 
 
 # ------------------------------------------------------------------------------------------------- accuracy
@@ -288,5 +288,5 @@ def test_a_test_with_two_results_is_a_contradiction() -> None:
     )
     said = {"labValues.Glucose": "90 mg/dL (Ref: 65-99)", "labValues.Sodium": "140 mmol/L (Ref: 135-146)"}
     told = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, document(text), "lab-report")))
-    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues.")]
-    assert "210 mg/dL (65-99)" in issue.description
+    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues")]
+    assert "210 mg/dL" in issue.description

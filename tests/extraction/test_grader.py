@@ -226,8 +226,9 @@ CONTRADICTIONS = [
 
 @pytest.mark.parametrize(("form", "wrong", "mended"), CONTRADICTIONS)
 def test_amounts_that_contradict_one_another_are_told(form: str, wrong: dict[str, str], mended: dict[str, str]) -> None:
-    assert [one.split(":")[1] for one in issues(attempt(form, **wrong))] == ["inconsistent"]
-    assert issues(attempt(form, **(wrong | mended))) == []
+    inconsistent = [one for one in issues(attempt(form, **wrong)) if "inconsistent" in one]
+    assert len(inconsistent) == 1
+    assert not any("inconsistent" in one for one in issues(attempt(form, **(wrong | mended))))
 
 
 def test_every_check_has_a_case() -> None:
@@ -242,7 +243,7 @@ def test_every_check_has_a_case() -> None:
         ("wages_tips", "1", "the text read as its entry belongs to the printed form"),
         ("box_14", "Other", "the text read as its entry belongs to the printed form"),
         ("employer_name", "Employer's address and ZIP code", "the text read as its entry belongs to the printed form"),
-        ("employer_name", "no.", "the text read as its entry has too few letters for a name"),
+        ("employer_name", "mr", "the text read as its entry has too few letters for a name"),
         ("employer_name", "Federal Foods Co.", None),
         ("box_13_retirement_plan", "X", None),
     ],
@@ -321,8 +322,8 @@ def test_uncertain_or_missing_on_scan_is_an_issue() -> None:
     }
 
 
-@pytest.mark.parametrize(("confidence", "is_odd"), [(0.89, True), (0.9, False)])
-def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float, is_odd: bool) -> None:
+@pytest.mark.parametrize(("confidence", "is_odd"), [(0.79, True), (0.8, False)])
+def test_a_recognised_number_below_the_limit_is_for_a_person(confidence: float, is_odd: bool) -> None:
     given = attempt()
     wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
     given = replace(given, fields={**given.fields, "wages_tips": wages})

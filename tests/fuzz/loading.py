@@ -73,7 +73,7 @@ def _draft(folder: Path) -> None:
     """The workbench reads drafts from the database: what is damaged lies in a file here, and is put there."""
     index = open_index(folder / "output")
     text = (folder / "draft.json").read_bytes().decode(errors="replace")
-    index.drafts.save_draft(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
+    index.drafts.save(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
     index.close()
     desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
     try:

@@ -24,10 +24,11 @@ from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.errors import StoreError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
-from evalkit.llm.ledger import Ledger, MemoryJournal, SpendingLimits
+from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Question, Reply, Request, Usage
 from evalkit.llm.prompts import fence_document
 from evalkit.llm.providers.gemini import GeminiProvider
+from evalkit.settings import LimitSettings
 from evalkit.store import hash_canonical_json
 
 NOTHING_FOUND = '{"findings": []}'
@@ -349,17 +350,17 @@ def test_unpriced_model_has_unknown_cost() -> None:
 @pytest.mark.parametrize(
     ("limits", "calls"),
     [
-        (SpendingLimits(calls_per_document=1), 1),
-        (SpendingLimits(calls_per_run=1), 1),
-        (SpendingLimits(calls_per_document=3), 3),
-        (SpendingLimits(tokens_per_document=10), 0),
-        (SpendingLimits(tokens_per_run=3_500), 1),
-        (SpendingLimits(usd_per_document=Decimal("0.0000001")), 0),
-        (SpendingLimits(usd_per_run=Decimal("0.0035")), 1),
+        (LimitSettings(calls_per_document=1), 1),
+        (LimitSettings(calls_per_document=0, calls_per_run=1), 1),
+        (LimitSettings(calls_per_document=3), 3),
+        (LimitSettings(calls_per_document=0, tokens_per_document=10), 0),
+        (LimitSettings(calls_per_document=0, tokens_per_run=3_500), 1),
+        (LimitSettings(calls_per_document=0, usd_per_document=Decimal("0.0000001")), 0),
+        (LimitSettings(calls_per_document=0, usd_per_run=Decimal("0.0035")), 1),
     ],
     ids=["document", "run", "three", "tokens", "tokens of a run", "dollars", "dollars of a run"],
 )
-def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: SpendingLimits, calls: int) -> None:
+def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: LimitSettings, calls: int) -> None:
     """Calls that are under way together count for each other."""
     with GeminiServer(right, delay=0.1) as server:
         outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))

@@ -14,7 +14,7 @@ from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
-from evalkit.store.temp_files import generate_process_temp_name
+from evalkit.store.local_folder import generate_process_temp_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
@@ -90,7 +90,7 @@ def _leave_traces(output: Path) -> None:
         index.call_journal.add_call(
             ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")
         )
-    index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
+    index.deferrals.save(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
     index.close()
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create_json_if_absent(

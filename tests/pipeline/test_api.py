@@ -18,7 +18,7 @@ from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.expected_decisions import describe_wrong_decisions
+from evalkit.samples.__main__ import describe_wrong_decisions
 from evalkit.settings import Settings
 
 

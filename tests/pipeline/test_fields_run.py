@@ -148,3 +148,102 @@ def test_pages_that_are_no_forms_are_reports(tmp_path: Path) -> None:
     assert made.extractions[0].end_page == 1
     ids = [issue.issue_id for one in made.extractions for issue in one.issues]
     assert len(ids) == len(set(ids))
+
+
+def draw_report(path: Path, *lines: str) -> Path:
+    """A report of one page."""
+    document = pymupdf.open()
+    page = document.new_page()
+    for number, line in enumerate(lines):
+        page.insert_text((72, 80 + 32 * number), line)
+    document.save(path)
+    return path
+
+
+PATHOLOGY_LINES = (
+    "SURGICAL PATHOLOGY REPORT", "Patient: Jane Roe   DOB: 03/04/1961", "Accession: S24-1001",
+    "Final Pathologic Diagnosis", "Colon, sigmoid, resection: Invasive adenocarcinoma, grade 2.", "Margins: negative.",
+    "Gross Description", "Received in formalin is a segment of colon, 12 cm in length.",
+    "Microscopic Description", "Sections show invasive adenocarcinoma of the colon.",
+)  # fmt: skip
+
+
+def test_a_molecular_block_is_extracted_as_a_part(tmp_path: Path) -> None:
+    block = ("Molecular Studies", "KRAS c.35G>A (p.Gly12Asp) detected, pathogenic.")
+    path = draw_report(tmp_path / "composite.pdf", *PATHOLOGY_LINES, *block)
+    (found,) = extract([path], output=tmp_path / "out", settings=SETTINGS).documents
+    assert [(one.template, one.start_page) for one in found.extractions] == [("pathology", 1), ("genomics", 1)]
+    values = [value.value for name, value in found.extractions[1].fields.items() if name.startswith("mutations.")]
+    assert len(values) == 1
+    assert "c.35G>A" in str(values)
+
+
+def change_classification(output: Path, doc_id: str, **changes: object) -> None:
+    """Change the first segment of a stored result."""
+    path = output / "results" / f"{doc_id}.json"
+    stored = json.loads(path.read_text())
+    stored["classification"]["segments"][0] |= changes
+    path.write_text(json.dumps(stored))
+
+
+def test_embedded_reports_are_extracted_by_their_own_template(tmp_path: Path) -> None:
+    path = draw_report(tmp_path / "one.pdf", *PATHOLOGY_LINES, "Impression: 3 cm mass of the left lung.")
+    run([path], output=tmp_path / "out", settings=SETTINGS)
+    stored = json.loads((tmp_path / "out" / "results" / "one.json").read_text())
+    composition = stored["classification"]["segments"][0]["segment_composition"]
+    for presence in composition:
+        if presence["document_type"] in ("Radiology Report", "Clinical Note"):
+            presence["presence_level"] = "EMBEDDED_RAW"
+    change_classification(tmp_path / "out", "one", segment_composition=composition)
+    (found,) = extract([path], output=tmp_path / "out", settings=SETTINGS).documents
+    assert [one.template for one in found.extractions] == ["pathology", "radiology"], "a note has no fields to judge"
+
+
+def test_a_segment_without_a_type_waits_for_it(tmp_path: Path) -> None:
+    path = draw_report(tmp_path / "one.pdf", *PATHOLOGY_LINES)
+    output = tmp_path / "out"
+    run([path], output=output, settings=SETTINGS)
+    change_classification(output, "one", dominant_type=None)
+    (waiting,) = extract([path], output=output, settings=SETTINGS).documents
+    assert [(one.decision, one.stopped_reason, one.fields) for one in waiting.extractions] == [(None, "no_type", {})]
+    assert not (output / "sme_packets" / "sme_packet_one.extraction.json").exists()
+    assert not (output / "ground_truth" / "gt_one.extraction.json").exists()
+
+
+def test_an_experts_type_is_used_for_the_fields(tmp_path: Path) -> None:
+    path = draw_report(tmp_path / "one.pdf", *PATHOLOGY_LINES)
+    output = tmp_path / "out"
+    run([path], output=output, settings=SETTINGS)
+    truth_path = output / "ground_truth" / "gt_one.json"
+    truth = json.loads(truth_path.read_text())
+    truth["ground_truth_source"] = "SME_CORRECTED"
+    truth["ground_truth_classification"]["segments"][0]["dominant_type"] = "Radiology Report"
+    truth_path.write_text(json.dumps(truth))
+    (found,) = extract([path], output=output, settings=SETTINGS).documents
+    assert [one.template for one in found.extractions] == ["radiology"]
+
+
+def test_extract_alone_doubts_types_that_the_verifiers_doubt(tmp_path: Path) -> None:
+    sure = draw_report(tmp_path / "sure.pdf", *PATHOLOGY_LINES)
+    lines = ("Toronto Cancer Hospital", "MOLECULAR GENETICS LABORATORY RESULTS", "Report Date: 2025-05-19",
+             "Two variants were detected in the sample.", "Variant 1 of 2", "Gene NACA", "Variant c.17OOC>T", "Pathogenic",
+             "METHODOLOGY", "Next Generation Sequencing of 14 genes.")  # fmt: skip
+    doubtful = draw_report(tmp_path / "odd.pdf", *lines)
+    found = extract([sure, doubtful], output=tmp_path / "out", settings=SETTINGS).documents
+    doubts = {one.doc_id: [issue.code for form in one.extractions for issue in form.issues] for one in found}
+    assert "EXTRACTION-TYPE" in doubts["odd"]
+    assert "EXTRACTION-TYPE" not in doubts["sure"]
+
+
+def test_a_report_without_fields_to_judge_is_no_case(tmp_path: Path) -> None:
+    lines = ("PROGRESS NOTE", "Patient: Jane Roe   DOB: 03/04/1961", "Chief Complaint: cough for two weeks.",
+             "History of Present Illness: She denies fever.", "Assessment and Plan: Viral bronchitis. Return in a week.",
+             "Physical Exam: Lungs clear.")  # fmt: skip
+    path = draw_report(tmp_path / "note.pdf", *lines)
+    run([path], output=tmp_path / "out", settings=SETTINGS, extract=True)
+    stored = json.loads((tmp_path / "out" / "extractions" / "note.json").read_text())["extractions"]
+    assert [(one["template"], one["decision"], one["stopped_reason"]) for one in stored] == [
+        ("clinical-notes", None, "no_fields")
+    ]
+    assert not (tmp_path / "out" / "sme_packets" / "sme_packet_note.extraction.json").exists()
+    assert not (tmp_path / "out" / "ground_truth" / "gt_note.extraction.json").exists()

@@ -175,7 +175,7 @@ def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) ->
     assert (record.sha256, record.purged_at) == (sha256, LATER)
     assert [(one.draw, one.probability, one.was_drawn) for one in record.draws] == [(2, 0.5, True)]
     index = open_index(output)
-    assert {one.case_id for one in index.view_log.list_views()} == {
+    assert {one.case_id for one in index.view_log.list_all()} == {
         f"{sha256}{end}" for end in ("", ".second", ".adjudication")
     }
     index.close()
@@ -275,7 +275,7 @@ def killed_at(number: int, output: Path) -> bool:
         os.unlink, os.rename = counted(os.unlink), counted(os.rename)
         os.replace, os.link, os.rmdir = counted(os.replace), counted(os.link), counted(os.rmdir)
         index = open_index(output)
-        kind = type(index.document_erasure)
+        kind = type(index)
         kind.delete_document_rows, kind.vacuum = counted(kind.delete_document_rows), counted(kind.vacuum)
         purge(open_folder(output), [DOC], purged_at=LATER)
         os._exit(0)
@@ -365,7 +365,7 @@ def test_template_drafts_are_purged_with_their_statement(tmp_path: Path, is_with
     output, one = tmp_path / "output", spoil_template(tmp_path, "first_patient", template_id="bank")
     files, index = open_folder(output), open_index(output)
     publish_template_case(files, index, one)
-    index.drafts.save_draft(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
+    index.drafts.save(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
     assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab")
     if is_withdrawn:
         assert withdraw_packet_unless_frozen(files, index, one.case_id)
@@ -659,7 +659,7 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
     import sqlite3
 
     index = open_index(output)
-    index.drafts.save_draft(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
+    index.drafts.save(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
     backup = tmp_path / "backup"
     backup.mkdir(mode=0o700)
     with sqlite3.connect(output / "evalkit.sqlite") as source, sqlite3.connect(backup / "evalkit.sqlite") as copy:
@@ -743,7 +743,7 @@ def put_into(bucket: str, made: Path, s3: S3Server) -> None:
         client.put_object(Bucket="hospital", Key=f"{prefix}/{key}", Body=content)
     reindex(open_folder(bucket))
     index = open_index(bucket)
-    index.drafts.save_draft(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
+    index.drafts.save(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
     index.close()
 
 
@@ -792,7 +792,7 @@ import os, signal, sys
 from evalkit.pipeline.purge import purge
 from evalkit.store import open_output_folder
 from evalkit.store.bucket import BucketOutputFolder
-from evalkit.store.document_erasure import DocumentRowEraser
+from evalkit.store import OutputIndex
 
 steps = iter(range(int(sys.argv[2])))
 
@@ -800,11 +800,11 @@ def step():
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-request, erase, vacuum = BucketOutputFolder._call_client_on_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
+request, erase, vacuum = BucketOutputFolder._call_client_on_object, OutputIndex.delete_document_rows, OutputIndex.vacuum
 BucketOutputFolder._call_client_on_object = lambda *args, **given: (
     step() if args[2] in ("_pipe_file", "_rm_file") else None, request(*args, **given))[1]
-DocumentRowEraser.delete_document_rows = lambda *args: (step(), erase(*args))[1]
-DocumentRowEraser.vacuum = lambda *args: (step(), vacuum(*args))[1]
+OutputIndex.delete_document_rows = lambda *args: (step(), erase(*args))[1]
+OutputIndex.vacuum = lambda *args: (step(), vacuum(*args))[1]
 purge(open_output_folder(sys.argv[1], os.environ["EVALKIT_DATABASE"]), [{DOC!r}], purged_at={LATER!r})
 """
 """A purge in a process that kills itself at that change of an object or of rows."""

@@ -60,14 +60,14 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
 
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 9)  # in this process
-    noted = desk.index.review_heads.list_heads()
+    noted = desk.index.review_heads.list_all()
     assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
-    desk.index.review_heads.save_head(ReviewChainHead(CASES[0], 0, "of the review before"))
+    desk.index.review_heads.save(ReviewChainHead(CASES[0], 0, "of the review before"))
     rebuilding.reindex(open_folder(desk.root))
-    assert desk.index.review_heads.list_heads() == noted
+    assert desk.index.review_heads.list_all() == noted
     (desk.root / f"reviews/{CASES[0]}/0001.json").unlink()
     rebuilding.reindex(open_folder(desk.root))
-    assert desk.index.review_heads.list_heads() == noted
+    assert desk.index.review_heads.list_all() == noted
     assert f"reviews/{CASES[0]}/0001.json" in [one.file for one in verify_integrity(open_folder(desk.root)).faults]
 
 
@@ -109,7 +109,7 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Workspace, monkeypatch:
     def reading(read: Callable[..., Any]) -> Callable[..., Any]:
         def also_writing(*given: Any) -> Any:
             other = open_index(desk.root)
-            other.drafts.save_draft(
+            other.drafts.save(
                 StoredDraft(CASES[1], "dr_lee", "tab", "0" * 64, f"{len(written)}", "2025-01-02T00:00:00")
             )
             other.close()

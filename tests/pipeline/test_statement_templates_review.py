@@ -40,9 +40,9 @@ from evalkit.pipeline.purge import find_expired_documents, find_restored_purged_
 from evalkit.pipeline.statement_templates import build_review_loop_config
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.review_cycles import ReviewCycle
+from evalkit.statements.reviewer_report import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
 from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 from evalkit.statements.template_review_loop import ReviewLoopConfig
 from evalkit.store import CaseClaim, template_review_file_name

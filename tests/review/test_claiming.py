@@ -508,7 +508,7 @@ def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
         connection.execute("DROP TABLE drafts")
     draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
     with pytest.raises(EvalkitError) as refused:
-        index.drafts.save_draft(draft)
+        index.drafts.save(draft)
     assert "John Doe" not in f"{refused.value} {refused.value.__cause__}"
     index.close()
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.review.issue_answers import IssueAnswers, get_issue_answers
-from evalkit.review.plain_sentences import load_plain_sentences, load_rows_by_code
+from evalkit.review.plain_sentences import IssueAnswers, get_issue_answers, load_plain_sentences, load_rows_by_code
 
 
 def issue(code: str, **fields: Any) -> Issue:

@@ -688,7 +688,7 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, work
         drafts = [
             one.open_and_claim_case(case_id, take_over=True).draft.set_segment_type(0, GENOMIC) for one in (lee, kim)
         ]
-        workspace.index.claims.remove_claim(case_id)
+        workspace.index.claims.remove(case_id)
         is_asking = (True, turn % 2 == 0)
         outcomes = run_together(
             *(

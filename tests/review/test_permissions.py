@@ -126,7 +126,7 @@ def test_an_analyst_sees_cases_and_decides_nothing(
     assert (
         workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"
     )  # not taken over
-    assert [view.reviewer for view in workspace.index.view_log.list_views()] == ["dr_lee", "dr_roe"]
+    assert [view.reviewer for view in workspace.index.view_log.list_all()] == ["dr_lee", "dr_roe"]
     lee = open_tab("dr_lee")
     lee.submit_review(BASE, answered(lee.open_and_claim_case(BASE), GENOMIC))
     with pytest.raises(ReviewRefused, match="your role is analyst"):

@@ -67,7 +67,7 @@ from evalkit.extraction.reliability_loop import (
     _build_unsure_issue,
     _collect_field_facts,
 )
-from evalkit.extraction.report_extraction import ReportPageRange, _build_unreadable_issue
+from evalkit.extraction.report_extraction import ReportPageRange, _build_type_issue, _build_unreadable_issue
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
@@ -296,6 +296,7 @@ def iter_reader_issues() -> Iterator[Issue]:
         yield from collect_reader_issues(bundle)
     report = ReportPageRange(1, 2, "Genomic Report")
     yield _build_unreadable_issue([page(1, "", status="image")], report, "it is blurred")
+    yield _build_type_issue(report)
 
 
 def iter_field_issues() -> Iterator[Issue]:
@@ -307,7 +308,9 @@ def iter_field_issues() -> Iterator[Issue]:
             yield from [issue] if issue else []
     for field in template.fields:
         readings = {"reading": "5.2", "second_reading": "5.7"}
-        for code, doubt in (("EXTRACTION-MISSING", {}), ("EXTRACTION-VALUE", {}), ("EXTRACTION-VALUE", readings)):
+        pages = {"reading_page": 1, "second_page": 2}
+        doubts = ({}, readings, readings | pages)
+        for code, doubt in (("EXTRACTION-MISSING", {}), *(("EXTRACTION-VALUE", facts) for facts in doubts)):
             facts = _collect_field_facts(field.name, template) | doubt
             yield Issue.create("evaluator", code, IssueSeverity.MAJOR, "A sentence.", location=field.name, facts=facts)
         value = FieldValue(status=FieldStatus.FOUND, value="x", raw="x", page=1, quote="x", confidence=0.4)

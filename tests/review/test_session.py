@@ -235,7 +235,7 @@ def test_a_draft_that_cannot_be_read_does_not_lock_the_case(
     stored = StoredDraft(
         "doc2_6", "dr_lee", "tab of dr_lee", compute_packet_digest(two), '{"notes": "John Doe"}', "2025"
     )
-    workspace.index.drafts.save_draft(stored)
+    workspace.index.drafts.save(stored)
     with caplog.at_level(logging.DEBUG):
         assert open_tab("dr_lee").open_and_claim_case("doc2_6").draft == Draft.from_packet(two)
     assert "draft" in caplog.text

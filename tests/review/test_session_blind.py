@@ -312,7 +312,7 @@ def test_a_draft_that_cannot_be_read_does_not_uncover_the_agent(audit: Any, work
     lee = open_tab("dr_lee")
     lee.save_draft_and_get_time("doc2_6", lee.open_and_claim_case("doc2_6").draft)
     stored = workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee")
-    workspace.index.drafts.save_draft(type(stored)(**{**vars(stored), "draft": "{}"}))
+    workspace.index.drafts.save(type(stored)(**{**vars(stored), "draft": "{}"}))
     assert lee.open_and_claim_case("doc2_6").draft == Draft.create_blank(8)
 
 

@@ -47,7 +47,7 @@ def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, workspace: A
     assert put_off(lee, case, f" {WHY}\n") == AT
     assert status(workspace) == "deferred"
     assert workspace.index.claims.map_live_claims_by_case_id(AT) == {}
-    assert workspace.index.deferrals.list_deferrals() == {case: Deferral(case, "dr_lee", WHY, AT)}
+    assert workspace.index.deferrals.list_all() == [Deferral(case, "dr_lee", WHY, AT)]
     assert find_newest_revision(workspace.files, case) == 0
     found = kim.open_and_claim_case(case)
     assert found.deferral == Deferral(case, "dr_lee", WHY, AT)
@@ -64,23 +64,23 @@ def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, workspace: A
 def test_putting_off_needs_a_reason(case: str, workspace: Any, open_tab: Any, reason: str) -> None:
     with pytest.raises(ReviewRefused, match="without a reason"):
         put_off(open_tab("dr_lee"), case, reason)
-    assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("in_review", {})
+    assert (status(workspace), workspace.index.deferrals.list_all()) == ("in_review", [])
 
 
 def test_it_lasts_until_the_next_review(case: str, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     put_off(lee, case)
     put_off(open_tab("dr_kim"), case, "so it is")
-    assert workspace.index.deferrals.find_deferral(case).reviewer == "dr_kim"
+    assert workspace.index.deferrals.find(case).reviewer == "dr_kim"
     found = lee.open_and_claim_case(case)
     lee.submit_review(case, found.draft, undeterminable_reason="illegible")
-    assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("completed", {})
+    assert (status(workspace), workspace.index.deferrals.list_all()) == ("completed", [])
     assert lee.open_and_claim_case(case).deferral is None
     workspace.helper().reopen(case, "it can be read")
     assert status(workspace) == "pending"
     put_off(lee, case)
     workspace.helper("dr_kim").save_review(case, corrected_dominant_type="Clinical Note")
-    assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("completed", {})
+    assert (status(workspace), workspace.index.deferrals.list_all()) == ("completed", [])
 
 
 def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, workspace: Any, open_tab: Any) -> None:
@@ -97,7 +97,7 @@ def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, workspace: Any
     kim.open_and_claim_case(case)
     with pytest.raises(ReviewRefused, match="is closed"):
         kim.defer_case_and_get_time(case, draft, WHY)
-    assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("completed", {})
+    assert (status(workspace), workspace.index.deferrals.list_all()) == ("completed", [])
 
 
 def test_a_claim_that_ran_out_leaves_it_put_off(case: str, workspace: Any, open_tab: Any, clock: Any) -> None:
@@ -114,7 +114,7 @@ def test_a_claim_that_ran_out_leaves_it_put_off(case: str, workspace: Any, open_
 def test_a_rebuilt_index_still_says_so(case: str, workspace: Any, open_tab: Any) -> None:
     put_off(open_tab("dr_lee"), case)
     reindex(open_folder(workspace.root))
-    assert (status(workspace), workspace.index.deferrals.find_deferral(case).reason) == ("deferred", WHY)
+    assert (status(workspace), workspace.index.deferrals.find(case).reason) == ("deferred", WHY)
 
 
 def test_a_new_run_leaves_it_put_off_or_forgets_it(
@@ -128,7 +128,7 @@ def test_a_new_run_leaves_it_put_off_or_forgets_it(
         assert status(workspace) == "deferred"
         assert read_packet(workspace.files, case).decision_rule == newer.decision_rule
     assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is True
-    assert workspace.index.deferrals.list_deferrals() == {}
+    assert workspace.index.deferrals.list_all() == []
     publish_packet_unless_frozen(workspace.files, workspace.index, fresh, clock=clock)
     assert status(workspace) == "pending"
 
@@ -143,7 +143,7 @@ def test_a_withdrawn_second_opinion_is_nobodys(build: Any, workspace: Any, open_
     assert status(workspace, "doc2_6.second") == "deferred"
     reindex(open_folder(workspace.root))
     assert status(workspace, "doc2_6.second") == "deferred"
-    workspace.index.deferrals.remove_deferral("doc2_6.second")
+    workspace.index.deferrals.remove("doc2_6.second")
     workspace.helper("dr_lee").reopen("doc2_6", "hm")
     with pytest.raises(NotFound):
         kim.open_and_claim_case("doc2_6.second")
@@ -154,7 +154,7 @@ def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, wor
     for turn in range(40):
         case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
         drafts = [one.open_and_claim_case(case_id, take_over=True).draft.set_notes("mine") for one in (lee, kim)]
-        workspace.index.claims.remove_claim(case_id)
+        workspace.index.claims.remove(case_id)
         outcomes = run_together(
             partial(lee.defer_case_and_get_time, case_id, drafts[0], WHY),
             partial(kim.submit_review, case_id, drafts[1], undeterminable_reason="illegible"),
@@ -164,5 +164,5 @@ def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, wor
         assert submitted
         assert find_newest_revision(workspace.files, case_id) == 1
         assert deferred or isinstance(outcomes[0], CaseTaken | ReviewConflict)
-    assert workspace.index.deferrals.list_deferrals() == {}
+    assert workspace.index.deferrals.list_all() == []
     assert {row["review_status"] for row in workspace.index.list_cases_worst_first()} == {"completed"}

@@ -493,7 +493,7 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open
     case, draft = opened(lee, bank.case_id)
     assert case.describe_unmet_sums(draft)
     at = names(case.agent_template).index("debit")
-    draft = case.rename_column_with_dependents(draft, at, "credit")
+    draft = case.edit_template(draft, rename_column_with_dependents, at, "credit")
     assert not case.describe_unmet_sums(draft)
     assert any("debit (money out) → credit (money in)" in one for one in case.describe_changes(draft))
     lee.submit_review(bank.case_id, draft)

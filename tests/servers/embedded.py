@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.classification.verifiers import MergedVerifier
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.model import Question
 from evalkit.llm.prompts import fence_document

@@ -24,8 +24,7 @@ from evalkit.serving.handlers import is_well_formed_message
 from evalkit.serving.identity import ReviewerIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import build_server_environment
-from evalkit.serving.login_sessions import LOGIN_HOURS, LoginSessions
-from evalkit.serving.login_throttle import MAX_FAILURES, WINDOW_SECONDS, LoginThrottle
+from evalkit.serving.login_sessions import LOGIN_HOURS, MAX_FAILURES, WINDOW_SECONDS, LoginSessions, LoginThrottle
 from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, send_kernel_log_to_server
 from evalkit.serving.server_log import RedactingFormatter
 from evalkit.settings import ReviewServerSettings

@@ -46,7 +46,7 @@ from evalkit.errors import DocumentError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import MemoryJournal
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
-from evalkit.statements import llm_proposal, rule_based_review
+from evalkit.statements import rule_based_review, template_builder
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.arbitration import ArbitratorAnswer
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
@@ -636,7 +636,7 @@ def test_a_models_regular_expression_is_taken_for_words() -> None:
     """One that backtracks for ever would hold up the whole process."""
     text = review_without_model(SOUND, BUNDLE).cycles[0].template
     evil = r"(\w+\s?)+(\w+\s?)+(\w+\s?)+!"
-    made = llm_proposal.parse_proposed_template(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
+    made = template_builder.parse_proposed_template(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
     assert made is not None
     assert made.rows.ends == (build_pattern_with_any_numbers(evil),)
     assert made.rows.furniture == SOUND.rows.furniture  # which the measured one has as expressions
@@ -654,9 +654,9 @@ def test_fewer_sums_that_are_met_read_less(tmp_path: Path) -> None:
     assert [
         one for checks in rule_based_review.CHECKS_BY_REVIEWER.values() for check in checks for one in check(other)
     ] == []
-    assert not llm_proposal.is_at_least_as_good(other, measured)
-    assert llm_proposal.is_at_least_as_good(measured, other)
-    assert llm_proposal.is_at_least_as_good(measured, measured)
+    assert not template_builder.is_at_least_as_good(other, measured)
+    assert template_builder.is_at_least_as_good(measured, other)
+    assert template_builder.is_at_least_as_good(measured, measured)
 
 
 @pytest.mark.parametrize("fault", [gemini.HANG, gemini.NOT_JSON, gemini.FORBIDDEN], ids=repr)
@@ -678,7 +678,7 @@ def test_without_another_template_a_person_decides(monkeypatch: pytest.MonkeyPat
     def blind(*_: Any, **__: Any) -> Any:
         raise DocumentError("no dates and amounts", code="STATEMENT-NO-TABLE", remedy="")
 
-    monkeypatch.setattr(llm_proposal, "build_draft_template", blind)
+    monkeypatch.setattr(template_builder, "build_draft_template", blind)
     done = checked(review_without_model(break_template(BUNDLE, wrong_dates), BUNDLE))
     assert reasons(done) == ("max_retries_exceeded", 1)
     assert done.cycles[-1].times["builder"]["failure"] == "DocumentError"

@@ -42,7 +42,7 @@ from evalkit.store import (
     review_file_name,
     sample_draw_file_name,
 )
-from evalkit.store.temp_files import generate_process_temp_name
+from evalkit.store.local_folder import generate_process_temp_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 

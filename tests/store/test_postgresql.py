@@ -258,31 +258,31 @@ def test_what_is_missing_is_said_with_what_mends_it(
 
 def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer, tmp_path: Path) -> None:
     index = open_index(tmp_path, own.url)
-    index.drafts.save_draft(draft())
+    index.drafts.save(draft())
     own.stop()
     with pytest.raises(StoreError, match="could not be read or written") as refused:
-        index.drafts.save_draft(draft("b"))
+        index.drafts.save(draft("b"))
     assert PATIENT not in told(refused.value)
     own.start()
-    index.drafts.save_draft(draft("b"))
+    index.drafts.save(draft("b"))
     assert index.drafts.find_newest_draft("a", "dr_lee", "tab") == draft()
     own.stop()
     own.start()
-    index.drafts.save_draft(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
+    index.drafts.save(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
     index.close()
 
 
 def test_connection_lost_in_a_transaction_saves_nothing(index: OutputIndex, postgresql: PostgreSQLServer) -> None:
     def lost() -> None:
         with index.batch_into_one_transaction():
-            index.drafts.save_draft(draft())
+            index.drafts.save(draft())
             postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
-            index.drafts.save_draft(draft("b"))
+            index.drafts.save(draft("b"))
 
     with pytest.raises(StoreError, match="could not be read or written"):
         lost()
     assert index.drafts.find_newest_draft("a", "dr_lee", "tab") is None
-    index.drafts.save_draft(draft())
+    index.drafts.save(draft())
 
 
 def test_another_s_lock_is_not_waited_for_for_ever(
@@ -318,7 +318,7 @@ def test_a_row_that_is_refused_is_not_quoted(index: OutputIndex, postgresql: Pos
     name = schema(tmp_path / "output")
     postgresql.execute(f"ALTER TABLE {name}.drafts ADD CHECK (case_id <> 'a')", "evalkit")
     with pytest.raises(EvalkitError, match="CheckViolation") as refused:
-        index.drafts.save_draft(draft())
+        index.drafts.save(draft())
     assert PATIENT not in told(refused.value)
 
 
@@ -460,7 +460,7 @@ def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: 
 def test_nothing_of_the_address_is_logged(url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         index = open_index(tmp_path)
-        index.drafts.save_draft(draft())
+        index.drafts.save(draft())
         index.close()
     assert not any(text in caplog.text for text in (*SECRETS, PATIENT))
 

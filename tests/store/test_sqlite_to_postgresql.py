@@ -31,14 +31,14 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
         {"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True}
     )
     workspace.index.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
-    workspace.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
-    workspace.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
-    workspace.index.reviewer_records.save_place(QueuePlace("dr_lee", "{}", "a"))
-    workspace.index.reviewer_records.save_reply(ColleagueReply("a", "dr_kim", "dr_lee", "because", NOW))
+    workspace.index.drafts.save(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
+    workspace.index.deferrals.save(Deferral("a", "dr_kim", "why", NOW))
+    workspace.index.queue_places.save(QueuePlace("dr_lee", "{}", "a"))
+    workspace.index.replies.save(ColleagueReply("a", "dr_kim", "dr_lee", "because", NOW))
     for _ in range(3):
         workspace.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):
-        workspace.index.view_log.add_view(CaseView(case_id, "dr_lee", NOW))
+        workspace.index.view_log.save(CaseView(case_id, "dr_lee", NOW))
     workspace.index.call_journal.get_or_mark_last_call_before_run()
     workspace.index.close()
     return workspace.root
@@ -51,13 +51,13 @@ def everything(index: OutputIndex) -> Any:
         index.count_closed_cases(reviewer="dr_lee"),
         index.claims.map_live_claims_by_case_id(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
-        index.deferrals.list_deferrals(),
-        index.reviewer_records.find_place("dr_lee"),
-        index.reviewer_records.list_replies("dr_kim"),
+        index.deferrals.list_all(),
+        index.queue_places.find("dr_lee"),
+        index.replies.list_replies("dr_kim"),
         index.call_journal.find_calls("q"),
         index.call_journal.get_or_mark_last_call_before_run(),
-        index.review_heads.list_heads(),
-        index.view_log.list_views(),
+        index.review_heads.list_all(),
+        index.view_log.list_all(),
     )
 
 
@@ -83,8 +83,8 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     index = open_index(worked_on, postgresql.url)
     index.call_journal.add_call(CALL)  # its number is the next one
     assert len(index.call_journal.find_calls("q", after_call_number=3)) == 1
-    index.view_log.add_view(CaseView("a", "dr_kim", LATER))
-    assert [one.opened_at for one in index.view_log.list_views()] == [NOW, NOW, LATER]
+    index.view_log.save(CaseView("a", "dr_kim", LATER))
+    assert [one.opened_at for one in index.view_log.list_all()] == [NOW, NOW, LATER]
     index.close()
 
 
@@ -97,7 +97,7 @@ def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postg
         len(index.call_journal.find_calls("q", after_call_number=0)),
         len(index.call_journal.find_calls("q", after_call_number=1)),
     ) == (1, 0)
-    index.view_log.add_view(CaseView("a", "dr_kim", NOW))
+    index.view_log.save(CaseView("a", "dr_kim", NOW))
     index.close()
 
 

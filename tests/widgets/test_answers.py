@@ -13,7 +13,7 @@ from evalkit.issue import Issue, IssueSeverity
 from evalkit.review import publish_packet_unless_frozen
 from evalkit.review.case_files import read_packet
 from evalkit.review.draft import Draft
-from evalkit.review.issue_answers import get_issue_answers
+from evalkit.review.plain_sentences import get_issue_answers
 from widgets.kinds.classification import ClassificationController
 from widgets.workbench import Workbench
 

@@ -219,3 +219,57 @@ def test_why_it_ended_is_said_in_words(reason: str, words: str) -> None:
 def test_what_a_grader_writes_for_programs_is_left_out() -> None:
     assert _strip_grader_tag("[ERROR:wrong_year:2020:2019] Document is for 2019") == "Document is for 2019"
     assert _strip_grader_tag("Nothing in [brackets] first") == "Nothing in [brackets] first"
+
+
+MARGINS = "1.margins"
+
+
+@pytest.fixture
+def contradicted(tmp_path: Path) -> Workbench:
+    """A pathology report whose margins are negative in one place and positive in another, opened."""
+    document = pymupdf.open()
+    page = document.new_page()
+    lines = ("SURGICAL PATHOLOGY REPORT", "Patient: Jane Roe   DOB: 03/04/1961", "Final Pathologic Diagnosis",
+             "Pancreas: Invasive ductal adenocarcinoma, grade 2.", "Pancreatic neck margin: Negative",
+             "SMA margin: Positive (tumor at inked margin)", "Gross Description", "Received in formalin.")  # fmt: skip
+    for number, line in enumerate(lines):
+        page.insert_text((72, 80 + 32 * number), line)
+    document.save(tmp_path / "margins.pdf")
+    extract([tmp_path / "margins.pdf"], output=tmp_path / "output", settings=Settings(ocr="none", workers=1))
+    workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch_message({"action": "next"})
+    return workbench
+
+
+def find_item(screen: Workbench, name: str) -> dict[str, Any]:
+    return next(
+        one for form in screen.panels["extraction"].case["forms"] for one in form["items"] if one["name"] == name
+    )
+
+
+def test_a_field_shows_all_its_places(contradicted: Workbench) -> None:
+    item = find_item(contradicted, MARGINS)
+    assert [(place["value"], place["page"]) for place in item["places"]] == [("positive", 1), ("negative", 1)]
+    assert "SMA margin" in item["places"][0]["quote"]
+    assert "neck margin" in item["places"][1]["quote"]
+    assert contradicted.panels["extraction"].selected == MARGINS
+    assert item["issues"][0]["message"].endswith("“positive” on page 1, “negative” on page 1. Which is right?")
+
+
+def test_a_place_is_shown_on_its_page(contradicted: Workbench) -> None:
+    first = contradicted.page_pane.marks
+    press(contradicted, "field_place", field=MARGINS, place=1)
+    assert contradicted.page_pane.marks
+    assert contradicted.page_pane.marks != first
+    press(contradicted, "field_place", field=MARGINS, place=0)
+    assert contradicted.page_pane.marks == first
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "positive"), (1, "negative")])
+def test_a_reading_is_taken_as_the_answer(contradicted: Workbench, number: int, words: str) -> None:
+    press(contradicted, "field_reading", field=MARGINS, reading=number)
+    value = contradicted.panels["extraction"].values[MARGINS]
+    assert (value["value"], value["status"], value["is_yours"]) == (words, "found", True)
+    answer = contradicted.draft.fields[MARGINS]
+    assert bool(answer.boxes) == (number == 1), "the first is where the program read it"

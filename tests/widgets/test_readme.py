@@ -11,11 +11,10 @@ from traitlets import TraitType
 
 import widgets.workbench
 from widgets.case_panel import CasePanel
-from widgets.fault_panel import FaultPanel
 from widgets.field_panel import FieldPanel
 from widgets.kinds import CONTROLLER_BY_KIND
 from widgets.page_pane import PagePane
-from widgets.queue_panel import QueuePanel
+from widgets.queue_panel import FaultPanel, QueuePanel
 from widgets.screen_widget import CasePanelWidget, PressCounter, ScreenWidget
 from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import TemplatePanel

@@ -146,11 +146,26 @@ class FieldsController(CaseController):
         new_value = None if status == "not_present" else current_value.value or read_value.value
         return self.case.set_field_answer(draft, field_key, {"status": status, "value": new_value})
 
+    def show_field_place(self, message: Message) -> None:
+        """Show one of the places that speak of a field on its page."""
+        field_key = str(message["field"])
+        place = self.case.list_places(field_key)[int(message["place"])]
+        self.screen.show_place(HighlightedPlace(place.page, place.boxes, "found"), field_key)
+        self.panel.place = f"Highlighted on page {place.page}: {place.value}."
+
+    def take_field_reading(self, message: Message) -> Draft:
+        """Answer a field with one of the readings that the program offers."""
+        field_key = str(message["field"])
+        reading = self.case.get_agent_value(field_key).candidates[int(message["reading"])]
+        return self.case.take_reading(self.draft, field_key, reading)
+
     actions: ClassVar[dict[str, Action[FieldsController]]] = {
         "field_edit": Action(mark_edit_begun_or_ended),
         "field_check": Action(show_typed_value_check, clears_problem=False),
         "field_value": Action(set_field_value, is_change=True),
         "field_status": Action(set_field_status, is_change=True),
+        "field_place": Action(show_field_place),
+        "field_reading": Action(take_field_reading, is_change=True),
         "entry_rename": Action(rename_entry, is_change=True),
         "entry_remove": Action(remove_entry, is_change=True),
     }

@@ -9,6 +9,7 @@ from typing_extensions import override
 from evalkit.review.case import HighlightedPlace
 from evalkit.review.draft import Draft
 from evalkit.review.kinds.statement_template import TemplateReviewCase
+from evalkit.review.template_editing import add_region_for_page_kind, apply_choice, rename_column_with_dependents
 from evalkit.statements.statement_template import StatementTemplate
 from widgets.kinds.controller import Action, CaseController, Message
 from widgets.template_panel import (
@@ -119,20 +120,23 @@ class TemplateController(CaseController):
             is_change=True,
         ),
         "box": Action(
-            lambda controller, message: controller.case.add_region_for_page_kind(
-                controller.draft, int(message["page"])
+            lambda controller, message: controller.case.edit_template(
+                controller.draft,
+                add_region_for_page_kind,
+                int(message["page"]),
+                controller.case.packet.total_pages,
             ),
             is_change=True,
         ),
         "column": Action(
-            lambda controller, message: controller.case.rename_column_with_dependents(
-                controller.draft, int(message["column"]), str(message["name"])
+            lambda controller, message: controller.case.edit_template(
+                controller.draft, rename_column_with_dependents, int(message["column"]), str(message["name"])
             ),
             is_change=True,
         ),
         "choice": Action(
-            lambda controller, message: controller.case.apply_choice(
-                controller.draft, str(message["what"]), str(message["value"])
+            lambda controller, message: controller.case.edit_template(
+                controller.draft, apply_choice, str(message["what"]), str(message["value"])
             ),
             is_change=True,
         ),

@@ -16,9 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from evalkit.classification.offline.model_weights import load_embedded_weights, parse_weights_json
-from evalkit.classification.training.calibration import compute_probabilities
+from evalkit.classification.training.fitting import (
+    compute_probabilities,
+    format_weights_json,
+    train_model_with_held_out_sums,
+)
 from evalkit.classification.training.labelled_texts import read_labelled_texts
-from evalkit.classification.training.weights_file import format_weights_json, train_model_with_held_out_sums
 from evalkit.errors import UsageError
 
 

@@ -279,9 +279,9 @@ def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
         start += 1
 
 
-def _is_label_like(word: str) -> bool:
-    """Return True if a word behind a name is a misread label: "DOS" for "DOB", "MRNT"."""
-    return bool(re.fullmatch(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]", word))
+#: A misread label behind a name: "DOS" for "DOB", "MRNT".
+_MISREAD_LABEL = re.compile(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]")
+_NUMBER_BEHIND = re.compile(r"[ ]?[:#]?[ ]?\d")
 
 
 class LabelSearch:
@@ -745,20 +745,17 @@ class LabelSearch:
                 is_name = (
                     word in family_names
                     and (count > 0 or match.group().endswith(",") or is_family)
-                    and not self._is_followed_by_number(start + match.end())
+                    and not _NUMBER_BEHIND.match(self._text, start + match.end())
                 )
                 if not is_name:
                     break
             before = start + match.start() - 1
             if count and self._text[before] == " " and self._is_wide_gap(before):
                 break
-            if count >= 2 and _is_label_like(word):
+            if count >= 2 and _MISREAD_LABEL.fullmatch(word):
                 break
             value_end = start + match.end()
         return start + len(self._text[start:value_end].rstrip(" ,"))
-
-    def _is_followed_by_number(self, position: int) -> bool:
-        return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
 
     def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
         """Note a family or given name with its own label; add the name if both are known."""

@@ -10,13 +10,13 @@ from typing import Any
 from lxml import etree, html
 
 from evalkit.documents.charsets import decode_text
-from evalkit.documents.conversion import (
+from evalkit.documents.html_layout import convert_html_to_pdf
+from evalkit.documents.input_format import (
     ConvertedFile,
     build_damaged_error,
     build_empty_error,
     define_converted_format,
 )
-from evalkit.documents.html_layout import convert_html_to_pdf
 from evalkit.documents.mupdf import has_pdf_signature
 from evalkit.documents.readers.images import convert_picture
 from evalkit.documents.readers.text import convert_text
@@ -31,11 +31,6 @@ _ROOT = re.compile(
 )
 #: HTML elements for the elements of a narrative that HTML does not have.
 _HTML_TAGS = {"paragraph": "p", "content": "span", "list": "ul", "item": "li", "title": "h2", "text": "div"}
-
-
-def is_clinical_document(content: bytes) -> bool:
-    """Return True if the content is XML whose root is a ClinicalDocument."""
-    return bool(_ROOT.match(decode_xml(content[:_DETECTION_BYTES])))
 
 
 def convert_clinical_document(content: bytes, name: str) -> ConvertedFile:
@@ -65,7 +60,11 @@ def convert_clinical_document(content: bytes, name: str) -> ConvertedFile:
 
 
 FORMAT = define_converted_format(
-    "C-CDA", (".xml", ".cda", ".ccda"), is_clinical_document, convert_clinical_document, "cda 1"
+    "C-CDA",
+    (".xml", ".cda", ".ccda"),
+    lambda content: bool(_ROOT.match(decode_xml(content[:_DETECTION_BYTES]))),
+    convert_clinical_document,
+    "cda 1",
 )
 
 

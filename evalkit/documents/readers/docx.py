@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from evalkit.documents.conversion import (
+from evalkit.documents.html_layout import convert_html_to_pdf
+from evalkit.documents.input_format import (
     ConvertedFile,
     build_damaged_error,
     build_too_large_error,
     define_converted_format,
 )
-from evalkit.documents.html_layout import convert_html_to_pdf
 from evalkit.documents.safe_xml import parse_xml
 from evalkit.errors import DocumentError
 
@@ -147,14 +147,10 @@ class _Part:
             return ""
         if tag in _SHORT_TEXTS:
             return _SHORT_TEXTS[tag]
-        render = _RENDERERS.get(tag, _Part.render_children)
-        return render(self, element)
+        return _RENDERERS.get(tag, _Part.render_children)(self, element)
 
     def render_children(self, element: Any) -> str:
         return "".join(map(self.render, element))
-
-    def render_text(self, element: Any) -> str:
-        return escape(element.text or "")
 
     def render_run(self, element: Any) -> str:
         if _is_on(element, "rPr/vanish"):
@@ -176,46 +172,16 @@ class _Part:
         page_break = ' class="page-break"' if _is_on(element, "pPr/pageBreakBefore") else ""
         return f"<{tag}{page_break}>{bullet}{self.render_children(element)}</{tag}>"
 
-    def render_break(self, element: Any) -> str:
-        return '<div class="page-break"></div>' if element.get("type") == "page" else "<br>"
-
     def render_symbol(self, element: Any) -> str:
         font, code = element.get("font", ""), element.get("char", "").upper()[-2:]
         if font == "Symbol" and re.fullmatch("[23][0-9A-F]", code):
             return escape(chr(int(code, 16)))  # digits and punctuation have their usual codes
         return _SIGNS_BY_FONT.get(font, _SIGNS_BY_FONT["Wingdings"]).get(code, "\ufffd" if font == "Symbol" else "•")
 
-    def render_tick_box(self, element: Any) -> str:
-        switch = "checked" if element.find("checked") is not None else "default"
-        return "☒ " if _is_on(element, switch) else "☐ "
-
-    def render_fraction(self, element: Any) -> str:
-        return f" {self.render_children(element.find('num'))}/{self.render_children(element.find('den'))} "
-
-    def render_power(self, element: Any) -> str:
-        return f"{self.render_children(element.find('e'))}^{self.render_children(element.find('sup'))}"
-
     def render_chunk(self, _element: Any) -> str:
         """Note a file of another format within the text, and that it is not read."""
         self.file.is_damaged = True
         return f"<p>{_CHUNK_NOTE}</p>"
-
-    def render_table(self, element: Any) -> str:
-        return f"<table>{self.render_children(element)}</table>"
-
-    def render_row(self, element: Any) -> str:
-        return "" if element.find("trPr/del") is not None else f"<tr>{self.render_children(element)}</tr>"
-
-    def render_cell(self, element: Any) -> str:
-        span = _read(element.find("tcPr/gridSpan"), "val") or "1"
-        return f'<td colspan="{escape(span)}">{self.render_children(element)}</td>'
-
-    def render_alternatives(self, element: Any) -> str:
-        """Return the HTML of the first alternative that shows something."""
-        return next(filter(None, map(self.render_children, element)), "")
-
-    def render_text_box(self, element: Any) -> str:
-        return f"<div>{self.render_children(element)}</div>"
 
     def render_note_reference(self, element: Any) -> str:
         references = self.file.note_references[element.tag.removesuffix("Reference")]
@@ -239,20 +205,31 @@ class _Part:
 
 
 _RENDERERS: Mapping[str, Callable[[_Part, Any], str]] = {
-    "t": _Part.render_text,
+    "t": lambda _part, element: escape(element.text or ""),
     "r": _Part.render_run,
     "p": _Part.render_paragraph,
-    "br": _Part.render_break,
+    "br": lambda _part, element: '<div class="page-break"></div>' if element.get("type") == "page" else "<br>",
     "sym": _Part.render_symbol,
-    "checkBox": _Part.render_tick_box,
-    "f": _Part.render_fraction,
-    "sSup": _Part.render_power,
+    "checkBox": lambda _part, element: (
+        "☒ " if _is_on(element, "default" if element.find("checked") is None else "checked") else "☐ "
+    ),
+    "f": lambda part, element: (
+        f" {part.render_children(element.find('num'))}/{part.render_children(element.find('den'))} "
+    ),
+    "sSup": lambda part, element: (
+        f"{part.render_children(element.find('e'))}^{part.render_children(element.find('sup'))}"
+    ),
     "altChunk": _Part.render_chunk,
-    "tbl": _Part.render_table,
-    "tr": _Part.render_row,
-    "tc": _Part.render_cell,
-    "AlternateContent": _Part.render_alternatives,
-    "txbxContent": _Part.render_text_box,
+    "tbl": lambda part, element: f"<table>{part.render_children(element)}</table>",
+    "tr": lambda part, element: (
+        "" if element.find("trPr/del") is not None else f"<tr>{part.render_children(element)}</tr>"
+    ),
+    "tc": lambda part, element: (
+        f'<td colspan="{escape(_read(element.find("tcPr/gridSpan"), "val") or "1")}">{part.render_children(element)}</td>'
+    ),
+    # The first alternative that shows something.
+    "AlternateContent": lambda part, element: next(filter(None, map(part.render_children, element)), ""),
+    "txbxContent": lambda part, element: f"<div>{part.render_children(element)}</div>",
     "footnoteReference": _Part.render_note_reference,
     "endnoteReference": _Part.render_note_reference,
     "drawing": _Part.render_drawing,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from evalkit.documents.charsets import decode_text
-from evalkit.documents.conversion import ConvertedFile, define_converted_format
 from evalkit.documents.html_layout import convert_html_to_pdf
+from evalkit.documents.input_format import ConvertedFile, define_converted_format
 
 _DETECTION_BYTES = 4096
 _BEGINNING = re.compile(
@@ -14,11 +14,6 @@ _BEGINNING = re.compile(
     r"table|br|span|center|font|ul|ol|b|i|a|img|pre|section|article|main|header|form)(?:\s[^<]*)?/?>)"
 )
 _DECLARED_CHARSET = re.compile(rb"(?i)<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{1,40})")
-
-
-def has_html_signature(content: bytes) -> bool:
-    """Return True if a file begins with an element of HTML."""
-    return bool(_BEGINNING.match(decode_text(content[:_DETECTION_BYTES])))
 
 
 def convert_html_file(content: bytes, name: str) -> ConvertedFile:
@@ -31,5 +26,10 @@ def convert_html_file(content: bytes, name: str) -> ConvertedFile:
 
 
 FORMAT = define_converted_format(
-    "HTML", (".html", ".htm", ".xhtml"), has_html_signature, convert_html_file, "html 1", has_weak_signature=True
+    "HTML",
+    (".html", ".htm", ".xhtml"),
+    lambda content: bool(_BEGINNING.match(decode_text(content[:_DETECTION_BYTES]))),
+    convert_html_file,
+    "html 1",
+    has_weak_signature=True,
 )

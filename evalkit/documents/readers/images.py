@@ -8,7 +8,7 @@ import warnings
 from PIL import Image
 from PIL import __version__ as pillow_version
 
-from evalkit.documents.conversion import (
+from evalkit.documents.input_format import (
     ConvertedFile,
     build_damaged_error,
     build_too_large_error,
@@ -47,8 +47,7 @@ def convert_picture(content: bytes, name: str) -> ConvertedFile:
             is_plain_jpeg = picture.format in ("JPEG", "MPO") and picture.mode in ("L", "RGB") and not is_damaged
             add_picture_page(document, picture, content if is_plain_jpeg else None)
         except _DIRECTORY_ERRORS:
-            page = document.new_page()
-            page.insert_text((72, 72), _LOST_PAGE_NOTE)
+            document.new_page().insert_text((72, 72), _LOST_PAGE_NOTE)
             lost_pages.add(document.page_count)
     if document.page_count == len(lost_pages):
         raise build_damaged_error(name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 
 from evalkit.documents.attachments import MAIL_SUFFIXES, has_mail_signature, parse_mail
-from evalkit.documents.conversion import ConvertedFile, build_empty_error, define_converted_format
 from evalkit.documents.html_layout import convert_html_to_pdf
+from evalkit.documents.input_format import ConvertedFile, build_empty_error, define_converted_format
 
 
 def convert_mail(content: bytes, name: str) -> ConvertedFile:

@@ -13,7 +13,7 @@ from evalkit.core.gc_pause import pause_gc
 from evalkit.documents.attachments import has_mail_signature
 from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
-from evalkit.documents.input_format import InputFormat, PagesRead, Reader, ReaderOptions
+from evalkit.documents.input_format import InputFormat, PagesRead
 from evalkit.documents.layout import (
     LayoutBlock,
     PrevailingTypography,
@@ -84,16 +84,13 @@ class LocalPdfReader:
             return PagesRead(pages, is_page_tree_repaired or bool(document.is_repaired))
 
 
-def _create_reader(options: ReaderOptions) -> Reader:
-    return options.pdf_reader or LocalPdfReader(options.ocr_settings)
-
-
-def _is_pdf(content: bytes) -> bool:
+FORMAT = InputFormat(
+    "PDF",
+    (".pdf",),
     # The bytes before a PDF may be a mail's, to which it is attached.
-    return has_pdf_signature(content) and not has_mail_signature(content)
-
-
-FORMAT = InputFormat("PDF", (".pdf",), _is_pdf, _create_reader)
+    lambda content: has_pdf_signature(content) and not has_mail_signature(content),
+    lambda options: options.pdf_reader or LocalPdfReader(options.ocr_settings),
+)
 
 
 def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> tuple[Page, ...]:

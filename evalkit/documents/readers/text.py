@@ -8,13 +8,13 @@ import textwrap
 import lxml.html
 
 from evalkit.documents.charsets import decode_text
-from evalkit.documents.conversion import (
+from evalkit.documents.html_layout import lay_out_html
+from evalkit.documents.input_format import (
     ConvertedFile,
     build_empty_error,
     build_too_large_error,
     define_converted_format,
 )
-from evalkit.documents.html_layout import lay_out_html
 
 #: The longest text in characters: some 600 full pages.
 _MAX_CHARACTERS = 3_000_000

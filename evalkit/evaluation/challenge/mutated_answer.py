@@ -232,8 +232,7 @@ def add_block(
     page = bundle.page(page_number)
     block = Block(type="paragraph", text=text, box=(0.1, 0.0 if is_first else 0.97, 0.9, 0.02 if is_first else 0.99))
     block = block.model_copy(update={"furniture": is_furniture, "hidden": is_hidden})
-    blocks = (block, *page.blocks) if is_first else (*page.blocks, block)
-    changes: Json = {"blocks": blocks}
+    changes: Json = {"blocks": ((block, *page.blocks) if is_first else (*page.blocks, block))}
     if not is_hidden:
         paragraphs = (text, *page.paragraphs) if is_first else (*page.paragraphs, text)
         offset = len(text) + 1 if is_first else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalkit.core.grouping import group_by
-from evalkit.evaluation.challenge.fault_table import FAULT_BY_ID
+from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID
 from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
     MutationOperator,

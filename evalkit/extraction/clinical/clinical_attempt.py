@@ -11,7 +11,7 @@ from evalkit.extraction.clinical.clinical_rules import FieldValues, get_base_fie
 from evalkit.extraction.clinical.labelled_values import LocatedClinicalValue
 from evalkit.extraction.clinical.report_structure import ClinicalReport
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
-from evalkit.extraction.field_template import FieldTemplate, TemplateField
+from evalkit.extraction.field_template import FieldTemplate
 from evalkit.issue import Issue
 
 
@@ -60,25 +60,6 @@ def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> Fi
 
 #: Formats whose values have names: stains and laboratory tests.
 _NAMED_FORMATS = ("marker", "lab")
-
-
-def list_missing_items(
-    field: TemplateField, fields: FieldValues, readings: Sequence[LocatedClinicalValue]
-) -> tuple[str, ...]:
-    """List items of a multi-value field that the report has and the extraction lacks.
-
-    ``readings``: the values that the offline reader finds. Stains are compared by name, other items by value, because
-    their names vary.
-    """
-    held_values = [
-        (name.partition(".")[2].lower(), value.value) for name, value in get_found_values(fields, field.name).items()
-    ]
-    if field.format == "marker":
-        return tuple(
-            reading.item for reading in readings if reading.item.lower() not in {item for item, _ in held_values}
-        )
-    values = {value for _, value in held_values}
-    return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
 
 
 def find_fields_absent_from_document(

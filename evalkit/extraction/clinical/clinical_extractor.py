@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -22,7 +23,7 @@ from evalkit.extraction.clinical.clinical_attempt import (
     find_mentioned_fields,
     split_pages_by_size,
 )
-from evalkit.extraction.clinical.clinical_reader import find_field_values
+from evalkit.extraction.clinical.clinical_reader import find_field_values, find_values_near_mentions
 from evalkit.extraction.clinical.clinical_rules import get_base_field_name
 from evalkit.extraction.clinical.field_contradictions import settle_contradictions
 from evalkit.extraction.clinical.labelled_values import SURE_CONFIDENCE
@@ -90,6 +91,29 @@ class RetryContext:
     target_score: float = 0.95
 
 
+class Look(NamedTuple):
+    """The way in which an attempt reads the report."""
+
+    reasoning: str
+    """The offline reader's way."""
+    instruction: str = ""
+    """The language model's way, as a retry prompt ends with it."""
+
+
+#: The way of each attempt, so that none repeats the attempt before; the last row is that of all further attempts.
+LOOKS = (
+    Look("Read by labels, tables and the words of findings."),
+    Look(
+        "Read again for the doubted fields: less usual labels, lines next to a label, and words anywhere in the report.",
+        "Read the report from its last page to its first, tables and addenda included, for the priority fields.",
+    ),
+    Look(
+        "Read the lines that mention a field without a value, history and method included.",
+        "List for yourself every line that mentions a priority field, then answer from these lines alone.",
+    ),
+)
+
+
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
     """The question to the extractor: which values do these pages give for the fields?"""
 
@@ -132,6 +156,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             _map_plain_values(retry.previous_fields, self._template),
             retry.iteration,
             target=retry.target_score,
+            instruction=LOOKS[min(retry.iteration, len(LOOKS) - 1)].instruction,
         )
 
     def offline(self) -> ClaimedFields:
@@ -146,6 +171,8 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             if field.reader == "whole_text":
                 continue
             readings = find_field_values(field, self._report, include_second_pass=field.name in focus_fields)
+            if not readings and retry and retry.iteration > 1:
+                readings = list(islice(find_values_near_mentions(field, self._report), 1))
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
                 PlacedField(
@@ -160,7 +187,8 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             ]
             if not readings:
                 claims.append(ClaimedField(field=field.name, status="not_present"))
-        return ClaimedFields(reasoning="Read by labels, tables and the words of findings.", fields=tuple(claims))
+        look = LOOKS[min(retry.iteration if retry else 0, len(LOOKS) - 1)]
+        return ClaimedFields(reasoning=look.reasoning, fields=tuple(claims))
 
 
 def render_field_list(template: FieldTemplate) -> str:

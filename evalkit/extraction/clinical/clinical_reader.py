@@ -8,17 +8,16 @@ value is a place on a page; whether the value is true is not checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, islice, pairwise
 
 from evalkit.extraction.clinical.labelled_values import (
+    DATE_PATTERN,
     GUESSED_CONFIDENCE,
     LIKELY_CONFIDENCE,
     SENTENCE_END,
-    SPECIMEN_BEFORE,
     SURE_CONFIDENCE,
     FieldReader,
     LocatedClinicalValue,
@@ -28,13 +27,8 @@ from evalkit.extraction.clinical.labelled_values import (
     find_labelled_text,
     read_labelled_values,
 )
-from evalkit.extraction.clinical.named_values import (
-    read_all_sizes,
-    read_genes,
-    read_lab_results,
-    read_markers,
-    read_variants,
-)
+from evalkit.extraction.clinical.lesion_sizes import read_all_sizes
+from evalkit.extraction.clinical.named_values import read_lab_results, read_markers
 from evalkit.extraction.clinical.pathology_values import (
     find_grade_spans,
     find_margin_spans,
@@ -44,26 +38,27 @@ from evalkit.extraction.clinical.pathology_values import (
 )
 from evalkit.extraction.clinical.report_passages import find_statement_role
 from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine, load_clinical_lexicon
-from evalkit.extraction.clinical_formats import (
-    normalise_msi,
-    normalise_tmb,
-)
+from evalkit.extraction.clinical.variants import is_own_finding, read_genes, read_variants
 from evalkit.extraction.field_template import TemplateField
 from evalkit.grounding.critical_terms import DifferenceKind
 from evalkit.grounding.omitted_context import find_omitted_context
 
+_MAX_MENTIONS_PER_LINE = 3
 #: Values of one field beyond this number are ignored, so that a hostile file cannot cost unlimited time.
 MAX_VALUES_PER_FIELD = 200
 
-_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
-_MSI_STATUS = re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b")
-_MSI_WORD = re.compile(r"(?i)\bmicrosatellite\b|(?-i:\bMSI\b)")
+_MSI_STATUS = re.compile(
+    r"(?i)\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
+    r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
+)
+_MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\n\t]{0,200}")
+_REPAIR_DEFECT = re.compile(r"\bdMMR\b|(?i:\bmismatch repair[- ]defici\w+)")
 _PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
 _TMB_WITH_NAME = re.compile(
-    rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
+    rf"(?i)\b(?:TMB|mutation(?:al)?\s+(?:burden|load))\b[^.;\n\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
 )
 _TMB_WITHOUT_NAME = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
-_BIRTH_WORD = re.compile(r"(?i)\b(?:birth|dob|born)\b")
+_NAME_BEFORE_TUMOR = re.compile(r"[\s:.\t-]*(?P<name>(?:[A-Za-z][\w-]*[ ,]+){0,5})")
 
 
 def find_field_values(
@@ -104,7 +99,7 @@ def _rank_by_role(
         return tuple(readings)
     placed_readings = (
         replace(reading, role=find_statement_role(report, reading.page, reading.start, reading.end))
-        for reading in readings
+        for reading in islice(readings, MAX_VALUES_PER_FIELD)
     )
     stated_readings = [reading for reading in placed_readings if reading.role is not StatementRole.ASIDE]
     roles = list(StatementRole)
@@ -163,66 +158,26 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
     return None
 
 
-class _WordingPattern(NamedTuple):
-    """A pattern of a finding; the value is its group ``size``, or else the match.
+def find_values_near_mentions(field: TemplateField, report: ClinicalReport) -> Iterator[LocatedClinicalValue]:
+    """Find values in the field's format on the lines that mention it, and on the next.
 
-    ``is_whole_clause``: the value is the clause around the match.
+    This third pass searches the whole report, history and method included, so that a person gets a suggestion. It skips
+    fields without a format of their own, and repeated fields.
     """
-
-    pattern: re.Pattern[str]
-    is_whole_clause: bool = False
-
-    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Find values in a text: start and end of each."""
-        for match in self.pattern.finditer(text):
-            start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
-            if "size" in self.pattern.groupindex and SPECIMEN_BEFORE.search(text, max(start - 50, 0), start):
-                continue
-            yield _find_clause_bounds(text, start, end) if self.is_whole_clause else (start, end)
-
-
-def _find_clause_bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return start and end of the clause or table cell around ``start..end``."""
-    clause_start = max(
-        (
-            position + len(delimiter)
-            for delimiter in (". ", "; ", "\n", "\t")
-            if (position := text.rfind(delimiter, 0, start)) >= 0
-        ),
-        default=0,
+    if field.mentions is None or field.many or field.format in ("text", "pattern"):
+        return
+    pattern = re.compile(field.mentions)
+    mentions = (
+        (line, next_line, mention)
+        for line, next_line in pairwise((*report.body_lines, None))
+        if line
+        for mention in islice(pattern.finditer(line.text), _MAX_MENTIONS_PER_LINE)
     )
-    end_match = _CLAUSE_END.search(text, end)
-    return clause_start, end_match.start() if end_match else len(text)
-
-
-def _make_wording_reader(
-    first_wording: _WordingPattern, *other_wordings: _WordingPattern, normalise: Callable[[str], str | None]
-) -> FieldReader:
-    """Build a reader that finds values at labels, then by patterns.
-
-    The first pass uses only ``first_wording``. ``normalise``: a text counts if this does not return None.
-    """
-
-    def read_wording(
-        field: TemplateField, report: ClinicalReport, is_second_pass: bool
-    ) -> Iterator[LocatedClinicalValue]:
-        yield from read_labelled_values(field, report, is_second_pass)
-        for wording in (first_wording, *other_wordings) if is_second_pass else (first_wording,):
-            for line in report.body_lines if is_second_pass else report.finding_lines:
-                if line.group == "history":
-                    continue
-                for start, end in wording.find_spans(line.text):
-                    text = line.text[start:end].strip(" .,;:")
-                    if text and normalise(text) is not None:
-                        position = line.start + line.text.index(text, start)
-                        yield LocatedClinicalValue(
-                            line.page,
-                            position,
-                            position + len(text),
-                            GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE,
-                        )
-
-    return read_wording
+    for line, next_line, mention in islice(mentions, MAX_VALUES_PER_FIELD):
+        starts = [(line, line.start + mention.start()), (line, line.start + mention.end())]
+        for near_line, start in (*starts, *([(next_line, next_line.start)] if next_line else [])):
+            if span := find_formatted_span(field, near_line.page, start, near_line.end):
+                yield LocatedClinicalValue(near_line.page, *span, GUESSED_CONFIDENCE)
 
 
 def _read_histology(
@@ -233,17 +188,24 @@ def _read_histology(
     The second pass reads all findings, and a benign diagnosis if there is no tumor.
     """
     for line, start, end in find_labelled_text(field, report, is_second_pass):
-        yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
+        for reading in _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE)):
+            # At its label, the name is taken whole.
+            is_name = _NAME_BEFORE_TUMOR.fullmatch(line.page.text, start, reading.start)
+            yield replace(reading, start=is_name.start("name")) if is_name else reading
     lines = sorted(report.finding_lines, key=lambda line: "diagnos" not in line.section)
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
+    confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+    line_readings = (
+        _sort_by_word_count(_find_affirmed_tumors(line, line.start, line.end, confidence)) for line in lines
+    )
+    readings = list(islice(chain.from_iterable(line_readings), MAX_VALUES_PER_FIELD))
+    names = {reading.text.lower() for reading in readings}
+    names = {name for name in names if not name.startswith("metastatic")}
+    # "Carcinoma" alone is a short form of the report's longer name.
     readings = [
         reading
-        for line in lines
-        for reading in _sort_by_word_count(
-            _find_affirmed_tumors(
-                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
-            )
-        )
+        for reading in readings
+        if not any(reading.text.lower() in name and reading.text.lower() != name for name in names)
     ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_pass and not readings:
@@ -261,7 +223,7 @@ def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: fl
         context = find_omitted_context(line.page.text, *match.span())
         # A diagnosis in somebody's opinion may contradict the report's.
         is_stated = context is None or context.kind is DifferenceKind.MODAL
-        if is_stated and not re.match(r"(?i)metasta", match.group()):
+        if is_stated:
             yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
@@ -276,7 +238,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     qualifiers, nouns = (
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
-    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
+    return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[ \n,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
 def _read_measurements(
@@ -286,19 +248,61 @@ def _read_measurements(
     yield from reader(field, report, is_second_pass)
 
 
+def _make_biomarker_reader(pattern: re.Pattern[str], second_pattern: re.Pattern[str]) -> FieldReader:
+    """Build a reader of a biomarker at its labels, then by a pattern.
+
+    The value is the pattern's group ``size``, or the match. The second pass also uses ``second_pattern``, and sentences
+    about medicine in general.
+    """
+
+    def read_biomarker(
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
+    ) -> Iterator[LocatedClinicalValue]:
+        yield from read_labelled_values(field, report, is_second_pass)
+        confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+        for line in report.finding_lines:
+            for match in (second_pattern if is_second_pass else pattern).finditer(line.page.text, line.start, line.end):
+                span = match.span("size" if "size" in match.re.groupindex else 0)
+                if field.normalise(line.page.text[slice(*span)]) is not None and is_own_finding(
+                    line.page, *span, include_general=is_second_pass
+                ):
+                    yield LocatedClinicalValue(line.page, *span, confidence)
+
+    return read_biomarker
+
+
+_read_msi_status = _make_biomarker_reader(_MSI_STATUS, _MSI_CLAUSE)
+
+
+def _read_msi(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read the microsatellite status; a defect of mismatch repair only if it contradicts one."""
+    readings = list(_read_msi_status(field, report, is_second_pass))
+    yield from readings
+    for line in report.finding_lines if readings else ():
+        for match in _REPAIR_DEFECT.finditer(line.page.text, line.start, line.end):
+            if is_own_finding(line.page, *match.span()):
+                yield LocatedClinicalValue(line.page, *match.span(), LIKELY_CONFIDENCE)
+
+
 def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     for label in (*field.labels, *field.more_labels) if is_second_pass else field.labels:
         for section in report.sections:
             if section.name == label:
                 (page, start, end), *further_spans = section.spans
-                if page.text[start:end].strip():
+                text = page.text[start:end].strip()
+                is_sure = label in field.labels and not _UNFINISHED_SECTION.fullmatch(text)
+                if text:
                     yield LocatedClinicalValue(
                         page,
                         start,
                         end,
-                        SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
+                        SURE_CONFIDENCE if is_sure else GUESSED_CONFIDENCE,
                         continued_spans=tuple(further_spans),
                     )
+
+
+#: A section that announces its text.
+_UNFINISHED_SECTION = re.compile(r"(?i).{0,60}\b(?:pending|preliminary|to follow|not available)\b.{0,60}")
 
 
 def _read_whole_text(
@@ -312,52 +316,98 @@ def _read_whole_text(
 def _read_institution(
     field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
-    """Read the institution's name at a label, then in the letterhead.
+    """Read the institution that wrote the report.
 
-    The second pass searches all lines.
+    The performing laboratory comes first, then the letterhead, then other labels, which may name the sender. The second
+    pass searches all lines.
     """
+    yield from _read_labelled_institutions(field.labels, field, report)
+    for line in (*(report.body_lines if is_second_pass else report.body_lines[:5]), *report.furniture_lines):
+        if line.group not in ("history", "method"):
+            yield from _find_institution_names(line)
+    yield from _read_labelled_institutions(field.more_labels, field, report)
+
+
+def _read_labelled_institutions(
+    labels: Sequence[str], field: TemplateField, report: ClinicalReport
+) -> Iterator[LocatedClinicalValue]:
     excluded_pattern = compile_lexicon_pattern("institution", "never")
-    for line, start, end in find_labelled_text(field, report, False):
-        if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
+    for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
+        if line.page.text[line.start : start].strip(" :-•\t").lower() not in labels and line.kind != "row":
             continue  # not a label, but the same word within a sentence
-        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
+        words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0]
+        words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
-    institution_pattern = compile_lexicon_pattern("institution", "words")
-    for line in (*(report.body_lines if is_second_pass else report.body_lines[:4]), *report.furniture_lines):
-        text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
+
+
+def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
+    """Find names of institutions in a line of a letterhead, without title and address."""
+    for match in re.finditer(r"[^\s|\t](?:(?!\s[-–|]\s|\s{3}|[|\t]).)*", line.text):
+        name = match.group().strip()
         if (
-            line.kind != "row"
-            and 4 <= len(text) <= 70
-            and institution_pattern.search(text)
-            and not excluded_pattern.search(text)
-            and not text.endswith(".")
+            4 <= len(name) <= 70
+            and (not name.endswith(".") or name.lower().endswith("inc."))
+            and compile_lexicon_pattern("institution", "words").search(name)
+            and not compile_lexicon_pattern("institution", "never").search(name)
         ):
-            position = line.start + line.text.index(text)
-            yield LocatedClinicalValue(line.page, position, position + len(text), LIKELY_CONFIDENCE)
+            position = line.start + match.start()
+            yield LocatedClinicalValue(line.page, position, position + len(name), LIKELY_CONFIDENCE)
 
 
 def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
-    """Read dates at labels, sorted by the order of the field's labels."""
+    """Read dates with a label of the field, sorted by the order of the labels; last, a date of the letterhead.
+
+    A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by". A
+    date whose day and month cannot be told apart is left out if other dates of the report have the day first.
+    """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
+    is_day_first = any(_DAY_FIRST.search(page.text) for page in report.pages)
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
-    for line, start, end in find_labelled_text(field, report, is_second_pass):
-        candidate = find_formatted_span(field, line.page, start, min(end, start + 40))
-        if candidate and not _BIRTH_WORD.search(line.page.text, max(candidate[0] - 40, line.start), candidate[0]):
-            text_before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
-            rank = next(
-                (label_rank for label_rank, label in enumerate(labels) if text_before.endswith(label)), len(labels)
-            )
-            ranked_readings.append(
-                (
-                    rank,
-                    LocatedClinicalValue(
-                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
-                    ),
-                )
-            )
-    yield from (candidate for _, candidate in sorted(ranked_readings, key=lambda pair: pair[0]))
+    letterhead = [*report.body_lines[:8]]
+    for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
+        label_start = line.start
+        for match in DATE_PATTERN.finditer(line.page.text, line.start, line.end):
+            label = _find_date_label(line, label_start, match.start())
+            label_start = match.end()
+            rank = next((rank for rank, name in enumerate(labels) if _is_date_label(label, name)), None)
+            if rank is None and line in letterhead and not _OTHER_DATE_WORD.search(f"{label} "):
+                rank = len(labels)
+            is_unclear = is_day_first and _EITHER_ORDER.fullmatch(match.group())
+            if rank is not None and field.normalise(match.group()) and not is_unclear:
+                confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
+                ranked_readings.append((rank, LocatedClinicalValue(line.page, *match.span(), confidence)))
+    yield from (reading for _, reading in sorted(ranked_readings, key=lambda pair: pair[0]))
+
+
+def _find_date_label(line: ReportLine, start: int, end: int) -> str:
+    """Return the text before a date in small letters, or its column's header."""
+    header = next((cell.column_header for cell in line.cells if cell.start <= end < cell.end), "")
+    text = header or _LABEL_BREAK.split(line.page.text[max(start, end - 80) : end].rstrip())[-1]
+    return text.strip(" :.-–()").lower().replace("/time", "").replace(" and time", "")
+
+
+#: What ends the text before a label: another column, or a number.
+_LABEL_BREAK = re.compile(r"\s{2,}(?=\w)|(?<=\d)\s+(?=[A-Za-z])|[|\t;]")
+_OTHER_DATE_WORD = re.compile(
+    r"\b(?:birth|born|dob|collect\w*|receiv\w*|taken|order\w*|print\w*|specimen|sample|biops\w*|accession\w*|procedure|surgery|prior|previous\w*|expir\w*|service|admi\w+|discharge\w*|visit|draw\w*|since|until|on|of|from) (?:date)?$|[:.]"
+)
+_DAY_FIRST = re.compile(r"(?<![\d/.-])(?:1[3-9]|2\d|3[01])[/.-]\d{1,2}[/.-]\d{4}")
+_EITHER_ORDER = re.compile(r"(?P<first>0?[1-9]|1[0-2])[/.-](?!(?P=first)\b)(?:0?[1-9]|1[0-2])[/.-]\d{2,4}")
+
+
+def _is_date_label(text: str, label: str) -> bool:
+    """Return True if a text is the label, or the label with words behind it or another label's value before it.
+
+    >>> [_is_date_label(text, "reported") for text in ("reported", "reported by a. venkat, md on", "previously reported")]
+    [True, True, False]
+    >>> [_is_date_label(text, "date") for text in ("name: lee, jo date", "name: lee, jo collection date", "date seen")]
+    [True, False, False]
+    """
+    if text == label or (text.startswith(f"{label} ") and (" " in label or label.endswith("ed"))):
+        return True
+    return ":" in text and text.endswith(f" {label}") and not _OTHER_DATE_WORD.search(text.rpartition(":")[2])
 
 
 def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:
@@ -380,12 +430,8 @@ _READERS_BY_FORMAT: Mapping[str, FieldReader] = {
     "margin": make_passage_reader(find_margin_spans),
     "stage": read_stages,
     "measurement": _read_measurements,
-    "msi": _make_wording_reader(
-        _WordingPattern(_MSI_STATUS), _WordingPattern(_MSI_WORD, is_whole_clause=True), normalise=normalise_msi
-    ),
-    "tmb": _make_wording_reader(
-        _WordingPattern(_TMB_WITH_NAME), _WordingPattern(_TMB_WITHOUT_NAME), normalise=normalise_tmb
-    ),
+    "msi": _read_msi,
+    "tmb": _make_biomarker_reader(_TMB_WITH_NAME, _TMB_WITHOUT_NAME),
     "marker": read_markers,
     "variant": read_variants,
     "gene": read_genes,

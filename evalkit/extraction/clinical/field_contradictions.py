@@ -17,7 +17,6 @@ from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical.clinical_reader import MAX_VALUES_PER_FIELD, list_first_pass_values
 from evalkit.extraction.clinical.labelled_values import (
     LIKELY_CONFIDENCE,
-    SURE_CONFIDENCE,
     LocatedClinicalValue,
     StatementRole,
 )
@@ -28,75 +27,72 @@ from evalkit.extraction.value_grounding import extract_passage
 
 _MAX_PLACES = 20
 _HYBRIDISATION = re.compile(r"(?i)\b(?:[FCSD]?ISH|in situ hybridi[sz]ation)\b|amplif")
-_DIFFERENTIATION_GRADES = {"well": "1", "moderately": "2", "poorly": "3"}
+_GRADE_LEVELS = {"well": "1", "moderately": "2", "poorly": "3", "low": "1", "high": "2"}
 _GLEASON_GROUPS = {"3+3": "1", "3+4": "2", "4+3": "3", "4+4": "4", "3+5": "4", "5+3": "4"}
+#: States and results from harmless to grave.
+_MARGIN_STATES = ("negative", "close", "indeterminate", "positive")
+_MARKER_RESULTS = ("negative", "wild type", "retained", "equivocal", "positive", "lost", "aberrant")
 
 
-class Meaning(NamedTuple):
-    """The meaning of a value: two values of one aspect contradict each other if they share no reading."""
-
-    readings_by_aspect: Mapping[str, frozenset[str]]
-    """For example ``{"T": {"2"}, "N": {"1a"}}``; aspects that only one of two values has are not compared."""
+class _Meaning(NamedTuple):
+    readings: Mapping[str, frozenset[str]]
+    """By aspect, all that the value may mean: ``{"T": {"2"}, "N": {"1a"}}``. Empty if it is not compared."""
     gravity: float = 0.0
 
-    def contradicts(self, other: Meaning) -> bool:
-        """Return True if the two values cannot both be right."""
+    def contradicts(self, other: _Meaning) -> bool:
+        """Return True if the two values share no reading of an aspect that both have."""
         return any(
-            readings.isdisjoint(other.readings_by_aspect[aspect])
-            for aspect, readings in self.readings_by_aspect.items()
-            if aspect in other.readings_by_aspect
+            self.readings[aspect].isdisjoint(other.readings[aspect]) for aspect in self.readings.keys() & other.readings
         )
 
 
-def _interpret_grade(value: str) -> Meaning:
-    if gleason := re.search(r"(\d\+\d)", value):
-        group = _GLEASON_GROUPS.get(gleason[1], "5")
-        return Meaning({"grade group": frozenset(group)}, float(group))
-    if value.startswith("Grade Group"):
-        return Meaning({"grade group": frozenset(value[-1])}, float(value[-1]))
-    grades = frozenset(
-        _DIFFERENTIATION_GRADES.get(word, word) for word in re.findall(r"\d|well|moderately|poorly", value)
+def _interpret_grade(value: str) -> _Meaning:
+    if gleason := re.search(r"\d\+\d", value):
+        value = f"Grade Group {_GLEASON_GROUPS.get(gleason.group(), '5')}"
+    system = re.match(r"Grade Group|(?:high|low) grade", value)
+    levels = frozenset(
+        _GRADE_LEVELS.get(word, word) for word in re.findall(r"\d|well|moderately|poorly|high|low", value)
     )
-    return Meaning({"grade": grades}, float(max(grades, default="0")))
+    return _Meaning({system.group()[-5:] if system else "grade of 3": levels}, float(max(levels, default="0")))
 
 
-def _interpret_margin(value: str) -> Meaning:
+def _interpret_margin(value: str) -> _Meaning:
     state = value.partition(",")[0]
-    gravity = ("negative", "close", "indeterminate", "positive")
-    if state not in gravity:
-        return Meaning({})
-    return Meaning({"margin": frozenset({"negative" if state == "close" else state})}, gravity.index(state))
+    if state not in _MARGIN_STATES:  # only a distance
+        return _Meaning({})
+    return _Meaning({"state": frozenset({state.replace("close", "negative")})}, _MARGIN_STATES.index(state))
 
 
-def _interpret_stage(value: str) -> Meaning:
+def _interpret_stage(value: str) -> _Meaning:
     categories = {kind: frozenset({category}) for kind, category in re.findall(r"([TNM])([\dXi]\w*)", value)}
     tumor = re.search(r"T(\d)", value)
-    return Meaning(categories or {"group": frozenset({value})}, float(tumor[1]) if tumor else 0.0)
+    return _Meaning(categories or {"group": frozenset({value})}, float(tumor[1]) if tumor else 0.0)
 
 
-def _interpret_marker(value: str) -> Meaning:
-    polarity, score, share = (
-        re.search(pattern, value) for pattern in (r"positive|negative|equivocal", r"[0-3]\+|score 0", r"^[\d.]+(?=%)")
-    )
-    scored_word = {"3+": "positive", "2+": "equivocal"}.get(score.group(), "negative") if score else ""
-    word = polarity.group() if polarity else scored_word
+def _interpret_marker(value: str) -> _Meaning:
+    scores = {"3+": "positive", "2+": "equivocal", "1+": "negative", "0+": "negative", "score 0": "negative"}
+    word = re.search("|".join(_MARKER_RESULTS), value) or re.search(r"[0-3]\+|score 0", value)
     if word:
-        return Meaning({"result": frozenset({word})}, ("negative", "equivocal", "positive").index(word))
-    return Meaning({"share": frozenset({share.group()})}, float(share.group())) if share else Meaning({})
+        result = scores.get(word.group(), word.group())
+        return _Meaning({"result": frozenset({result})}, _MARKER_RESULTS.index(result))
+    share = re.match(r"(\d+(?:\.\d+)?)%", value)
+    return _Meaning({"share": frozenset({share[1]})}, float(share[1])) if share else _Meaning({})
 
 
-def _interpret_size(value: str) -> Meaning:
+def _interpret_size(value: str) -> _Meaning:
     largest = max((float(size) for size in re.findall(r"\d+(?:\.\d+)?", value)), default=0.0)
     millimetres = largest if value.endswith("mm") else largest * 10
-    return Meaning({"size": frozenset({f"{millimetres:.1f}"})}, millimetres)
+    return _Meaning({"size": frozenset({f"{millimetres:.1f}"})}, millimetres)
 
 
-def _interpret_tumor_name(value: str) -> Meaning:
-    """Collect the kinds of tumor that a name allows: an adenocarcinoma may be any glandular kind."""
+def _interpret_tumor_name(value: str) -> _Meaning:
+    words = load_clinical_lexicon()["histology"]
+    if any(term in value.lower() for term in words["beside"]):
+        return _Meaning({})
     kinds = {kind for kind, pattern in _compile_tumor_kinds() if pattern.search(value)}
-    glandular_kinds = set(load_clinical_lexicon()["histology"]["glandular"])
-    kinds = kinds | glandular_kinds if kinds == {"adenocarcinoma"} else kinds - {"adenocarcinoma"}
-    return Meaning({"kinds": frozenset(kinds)} if kinds else {})
+    # An adenocarcinoma may be any of the glandular kinds.
+    kinds = kinds | set(words["glandular"]) if kinds == {"adenocarcinoma"} else kinds - {"adenocarcinoma"}
+    return _Meaning({"kind": frozenset(kinds)} if kinds else {})
 
 
 @cache
@@ -105,38 +101,48 @@ def _compile_tumor_kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in kinds.items())
 
 
-def _interpret_exactly(value: str) -> Meaning:
-    return Meaning({"value": frozenset({value})})
+def _interpret_first_word(value: str) -> _Meaning:
+    # A repeated laboratory result may lack flag, unit and range.
+    return _Meaning({"result": frozenset({value.partition(" ")[0]})})
 
 
-#: By field format: the meaning of a value in normal form.
-_INTERPRETERS: Mapping[str, Callable[[str], Meaning]] = {
+#: By the field's reader or format: the meaning of a value in normal form.
+_INTERPRETERS: Mapping[str, Callable[[str], _Meaning]] = {
+    "histology": _interpret_tumor_name,
     "grade": _interpret_grade,
     "margin": _interpret_margin,
     "stage": _interpret_stage,
     "marker": _interpret_marker,
-    "msi": _interpret_exactly,
-    "tmb": _interpret_exactly,
-    "lab": _interpret_exactly,
+    "measurement": _interpret_size,
+    "msi": _interpret_first_word,
+    "tmb": _interpret_first_word,
+    "lab": _interpret_first_word,
 }
 
 
-def interpret_value(field: TemplateField, value: str) -> Meaning:
-    """Return the meaning of a value in normal form; without aspects if values of the field are not compared."""
-    if field.reader == "histology":
-        return _interpret_tumor_name(value)
-    if field.format == "measurement" and not field.many:
-        return _interpret_size(value)
-    interpreter = _INTERPRETERS.get(field.format)
-    return interpreter(value) if interpreter else Meaning({})
-
-
 class _Statement(NamedTuple):
-    reading: LocatedClinicalValue
     value: str
-    meaning: Meaning
+    meaning: _Meaning
+    reading: LocatedClinicalValue | FieldPlace
+    """The place: of the extracted value itself, a FieldPlace."""
+
+    def contradicts(self, other: _Statement) -> bool:
+        """Return True if both cannot be right; of long texts, if neither contains the other."""
+        if self.meaning.readings or other.meaning.readings:
+            return self.meaning.contradicts(other.meaning)
+        return self.value not in other.value and other.value not in self.value
+
+    def has_role(self, role: StatementRole) -> bool:
+        return isinstance(self.reading, LocatedClinicalValue) and self.reading.role is role
+
+    def is_hybridisation(self) -> bool:
+        """Return True for the result of in situ hybridisation, which decides an equivocal stain."""
+        place = self.build_place()
+        return _HYBRIDISATION.search(place.quote[: place.quote.find(place.raw) + len(place.raw)]) is not None
 
     def build_place(self) -> FieldPlace:
+        if isinstance(self.reading, FieldPlace):
+            return self.reading
         page, start, end = self.reading.spans[0]
         return FieldPlace(
             value=self.value,
@@ -159,69 +165,55 @@ def settle_contradictions(
     for name, value in fields.items():
         base_name, _, item = name.partition(".")
         field = template.get_field(base_name)
-        if field and value.is_found:
+        if field and value.is_found and value.value:
             settled_fields[name] = _settle_value(field, value, _list_statements(field, item, report))
     return settled_fields
 
 
+def _interpret(field: TemplateField, value: str) -> _Meaning:
+    is_compared = field.format != "measurement" or not field.many
+    interpreter = _INTERPRETERS.get(field.reader) or _INTERPRETERS.get(field.format)
+    return interpreter(value) if interpreter and is_compared else _Meaning({})
+
+
 def _list_statements(field: TemplateField, item: str, report: ClinicalReport) -> list[_Statement]:
     is_section = field.reader == "section" and field.need is FieldNeed.REQUIRED
-    # Reports explain at length which statuses exist; the patient's own status is next to the label.
-    min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
-    statements = []
-    for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
-        normal_value = field.normalise(reading.text)
-        if normal_value and reading.confidence >= min_confidence and reading.item.lower() == item.lower():
-            meaning = interpret_value(field, normal_value)
-            if meaning.readings_by_aspect or is_section:
-                statements.append(_Statement(reading, normal_value, meaning))
-    decided = [statement for statement in statements if _is_hybridisation(statement)]
-    return (
-        [statement for statement in statements if not decided or not statement.value.startswith("equivocal")]
-        if field.format == "marker"
-        else statements
-    )
-
-
-def _is_hybridisation(statement: _Statement) -> bool:
-    """Return True for the result of in situ hybridisation, which decides an equivocal stain."""
-    page, start, end = statement.reading.spans[0]
-    line_start = max(page.text.rfind("\n", 0, start), start - 40, 0)
-    return _HYBRIDISATION.search(page.text, line_start, end) is not None
+    statements = [
+        _Statement(normal_value, _interpret(field, normal_value), reading)
+        for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD)
+        if reading.item.lower() == item.lower()
+        and reading.confidence >= LIKELY_CONFIDENCE
+        and (normal_value := field.normalise(reading.text))
+    ]
+    statements = [statement for statement in statements if is_section or statement.meaning.readings]
+    decided = [statement for statement in statements if not statement.value.startswith("equivocal")]
+    is_decided = len(decided) < len(statements) and any(statement.is_hybridisation() for statement in decided)
+    return decided if is_decided else statements
 
 
 def _settle_value(field: TemplateField, value: FieldValue, statements: Sequence[_Statement]) -> FieldValue:
     stored_value = value.value or ""
-    meaning = interpret_value(field, stored_value)
-
-    def is_contradiction(statement: _Statement) -> bool:
-        if field.reader == "section":
-            return statement.value not in stored_value and stored_value not in statement.value
-        return statement.meaning.contradicts(meaning)
-
-    corrected = [statement for statement in statements if statement.reading.role is StatementRole.CORRECTED]
-    current = [statement for statement in statements if statement.reading.role is not StatementRole.SUPERSEDED]
-    contradictions = [statement for statement in corrected or current if is_contradiction(statement)]
-    other_places = [statement.build_place() for statement in statements if is_contradiction(statement)][:_MAX_PLACES]
-    if not contradictions:
-        return value.model_copy(update={"places": tuple(sorted(other_places, key=lambda place: place.page))})
-    gravest = max(contradictions, key=lambda statement: statement.meaning.gravity)
-    is_value_kept = not corrected and meaning.gravity >= gravest.meaning.gravity
     own_place = FieldPlace(
         value=stored_value, raw=value.raw or "", page=value.page or 1, quote=value.quote or "", boxes=value.boxes
     )
-    chosen = own_place if is_value_kept else gravest.build_place()
-    places = [place for place in (own_place, *other_places) if place.value != chosen.value]
+    own_statement = _Statement(stored_value, _interpret(field, stored_value), own_place)
+    corrected = [statement for statement in statements if statement.has_role(StatementRole.CORRECTED)]
+    current = corrected or [statement for statement in statements if not statement.has_role(StatementRole.SUPERSEDED)]
+    contradictions = [statement for statement in current if statement.contradicts(own_statement)]
+    rivals = contradictions if corrected else [own_statement, *contradictions]
+    chosen = max(rivals, key=lambda statement: statement.meaning.gravity) if contradictions else own_statement
+    other_places = [
+        statement.build_place() for statement in (own_statement, *statements) if statement.contradicts(chosen)
+    ]
+    places = tuple({(place.value, place.page, place.quote): place for place in other_places}.values())[:_MAX_PLACES]
+    if not contradictions:
+        return value.model_copy(update={"places": places})
     candidates = dict.fromkeys((chosen.value, *(place.value for place in places)))
     return value.model_copy(
         update={
+            **dict(chosen.build_place()),
             "status": FieldStatus.AMBIGUOUS,
-            "value": chosen.value,
-            "raw": chosen.raw,
-            "page": chosen.page,
-            "quote": chosen.quote,
-            "boxes": chosen.boxes,
             "candidates": () if field.reader == "section" else tuple(candidates),
-            "places": tuple(places),
+            "places": places,
         }
     )

@@ -11,6 +11,7 @@ from functools import cache
 from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical.report_structure import ClinicalReport, PageTextSpan, ReportLine, load_clinical_lexicon
 from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.formats import SIZE_PATTERN
 
 #: Confidence of values found at a label, by a wording, and only by the second pass. These rank values; they are not
 #: measured probabilities.
@@ -18,14 +19,27 @@ SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
 
 SENTENCE_END = re.compile(r"[.;](?=\s|$)|\n")
 _NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
-SIZE_WITH_UNIT = re.compile(
-    r"(?<![\d.,-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
-    re.IGNORECASE,
-)
-_DATE = re.compile(
-    r"(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})|[A-Z][a-z]{2,8}\.? \d{1,2},? \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})(?!\d)"
+_MONTH_NAME = r"[A-Z][A-Za-z]{2,8}\.?"
+#: A date as reports write it.
+DATE_PATTERN = re.compile(
+    rf"(?<!\d)(?:\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}|\d{{1,2}}[/.-]\d{{1,2}}[/.-](?:\d{{4}}|\d{{2}})"
+    rf"|{_MONTH_NAME} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?[ -]{_MONTH_NAME},?[ -]\d{{4}})(?!\d)"
 )
 SPECIMEN_BEFORE = re.compile(r"(?i)\bspecimen\b[^.;]*$")
+
+
+_SENTENCE_BREAK = re.compile(r"[.;](?=\s)|\n(?![a-z(])|\t")
+
+
+def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) -> tuple[str, str]:
+    """Return the words of a sentence or table cell before and after ``text[start:end]``.
+
+    ``reach``: most characters of each. A line break before a small letter ends no sentence.
+    """
+    first, last = max(start - reach, 0), end + reach
+    first = max((match.end() for match in _SENTENCE_BREAK.finditer(text, first, start)), default=first)
+    end_match = _SENTENCE_BREAK.search(text, end, last)
+    return text[first:start], text[end : end_match.start() if end_match else last]
 
 
 class StatementRole(StrEnum):
@@ -143,7 +157,7 @@ def _find_text_in_adjacent_lines(
 @cache
 def _compile_label_pattern(labels: tuple[str, ...], is_loose: bool) -> re.Pattern[str]:
     words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    separator = r"(?:\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
+    separator = r"(?:\s*\.{2,}[:\s]*|\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
     qualifier = r"(?:\s*\([^()]{1,30}\))?"
     label_only, label_start = rf"^\W*(?:{words}){qualifier}\s*$", rf"(?<![\w-])(?<!nuclear )(?:{words})"
     return re.compile(
@@ -182,7 +196,7 @@ def find_formatted_span(field: TemplateField, page: Page, start: int, end: int) 
 
 
 #: Patterns of formats that may be anywhere in the text at a label; other formats begin at the label.
-_EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": _DATE, "measurement": SIZE_WITH_UNIT}
+_EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": DATE_PATTERN, "measurement": SIZE_PATTERN}
 _MAX_VALUE_LENGTHS: Mapping[str, int] = {"margin": 160, "grade": 60, "msi": 80, "tmb": 80, "stage": 60}
 #: Function that yields a field's values in a report; the third argument is True in the second pass.
 FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[LocatedClinicalValue]]

@@ -22,15 +22,17 @@ PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
 
 _MARGIN_WORD = re.compile(
     r"(?i)\bmargins?\b|\bink(?:ed)?\b|\bresection (?:status|edges?|lines?)\b|\bresidual tumou?r\b|\bR[012]\b|"
-    r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b"
+    r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b|\bexcision (?:is|appears) (?:in)?complete|"
+    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|superior|inferior|anterior|posterior|resection|excision|specimen)\s+edges?\b"
 )
 _MARGIN_TOPIC = re.compile(r"\bmargins?\b|\bresection status\b|\br status\b")
 _GRADE = re.compile(
     r"(?i)(?<!nuclear )(?<!architectural )(?<!regression )(?<!cytologic )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|isup|who/isup|fuhrman|sbr|"
     r"bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:(?:is|of|reads|was|now|be|read|to|should|changed|corrected|revised|upgraded|downgraded|from\s+[1-3])\s+){0,4}(?:[1-4]|i{1,3}|iv)(?:\s?(?:/|of)\s?[34])?(?!\w|\.\d)"
     r"|\b(?:well|moderately|poorly)(?:[\s-]+to[\s-]+(?:moderately|poorly))?[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
-    r"|\bgleason\s+(?:score\s+|grade\s+|pattern\s+)?(?:of\s+|is\s+)?:?\s*[3-5]\s*\+\s*[3-5](?:\s*=\s*\d+)?|\bgrade group\s*:?\s*[1-5]"
-    r"|\b[1-3]\s*\+\s*[1-3]\s*\+\s*[1-3](?:\s*=\s*[3-9])?|(?:\btotal|\bscore)\s*:?\s*(?:of\s+)?[3-9]\s?(?:/|of)\s?9\b"
+    r"|\bgleason\s+(?:(?:score|grade|pattern|sum)\s*)?(?:of\s+|is\s+)?:?\s*[3-5]\s*\+\s*[3-5](?:\s*=\s*\d+)?|\bgrade group\s*:?\s*[1-5]"
+    r"|\b(?:high|low)[- ]grade(?= (?:\w+ ){0,3}(?:carcinoma|sarcoma)\b(?! in situ))|(?<=carcinoma, )(?:high|low)[- ]grade\b"
+    r"|\b[1-3]\s*\+\s*[1-3]\s*\+\s*[1-3](?:\s*=\s*[3-9])?|\btub\w*\D{1,30}[1-3]\W{1,3}(?:nucle|pleo)\D{1,30}[1-3]\W{1,3}mito\D{1,30}[1-3]|(?:\btotal|\bscore)\s*:?\s*(?:of\s+)?[3-9]\s?(?:/|of)\s?9\b"
 )
 #: Lesions with a grade of their own, before a grade in its clause.
 _OTHER_LESION = re.compile(r"(?i)\b(?:DCIS|LCIS|in situ|dysplasia|PanIN|metastas[ie]s|node)\b[^.;]*$")
@@ -41,10 +43,12 @@ _FURTHER_CATEGORY = re.compile(
 _CATEGORY_AFTER = re.compile(
     r"(?:[\s,;.]*\b[ycra]{0,2}p?N[0-3X][a-c]?(?:mi)?(?:\s*\((?:sn|i[+-]|mol[+-])\))?)?(?:[\s,;.]*\b[cp]?M[01X][a-c]?\b)?"
 )
-_STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?:IV|III|II|I)[A-C]?\b")
+_STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?:IV|III|II|I)[A-C]?\d?\b")
 _TUMOR_SIZE = re.compile(
     r"(?i)\b(?:mass|tumou?r|lesion|carcinoma)(?: (?:focus|nodule))?\s+(?:(?:size|of|is|measur(?:es|ing|ed)|was|with a diameter of)\s*:?\s*)+(?:about |approximately |up to )?"
     r"(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b"
+    r"|(?<!metastatic )\b\w*(?:carcinoma|sarcoma|melanoma)\b(?:(?!\b(?:nodes?|metasta\w+|margins?|invad\w+|depth|stage)\b)[^.;]){0,80}?,\s*"
+    r"(?P<named>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b(?!\s*(?:deep|from|to|clear|thick|in depth|in (?:greatest|maximum)))"
     r"|(?<!metastasis: )(?P<greatest>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
     r"|\b(?:greatest|maximum|largest) (?:dimension|diameter)\s*:?\s*(?P<labelled>\d+(?:\.\d+)?\s*(?:mm|cm))\b"
 )
@@ -90,17 +94,18 @@ def find_grade_spans(passage: ReportPassage) -> Iterator[tuple[int, int]]:
 def read_stages(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     """Read pathologic categories, also on several lines; then labelled stages and stage groups."""
     passages = get_passages(report)
+    readings = []
     for number, passage in enumerate(passages):
         for match in _TUMOR_CATEGORY.finditer(passage.text):
             end = _CATEGORY_AFTER.match(passage.text, match.end()).end()  # type: ignore[union-attr]
             further_spans = _find_further_categories(passages[number : number + 4]) if end == match.end() else ()
-            yield LocatedClinicalValue(
-                passage.page,
-                passage.start + match.start(),
-                passage.start + end,
-                LIKELY_CONFIDENCE,
-                continued_spans=further_spans,
+            start_on_page, end_on_page = passage.start + match.start(), passage.start + end
+            readings.append(
+                LocatedClinicalValue(
+                    passage.page, start_on_page, end_on_page, LIKELY_CONFIDENCE, continued_spans=further_spans
+                )
             )
+    yield from sorted(readings, key=lambda reading: "N" not in reading.text)
     yield from make_passage_reader(_find_stage_groups)(field, report, is_second_pass)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical.labelled_values import StatementRole, compile_lexicon_pattern
@@ -22,10 +22,14 @@ _LABEL = re.compile(r"\W*(?P<label>[A-Za-z][A-Za-z ,/()&'-]{1,60}):(?=\s|$)")
 #: A label at the end of a line: its list is on the following lines.
 _LAST_LABEL = re.compile(r"(?P<label>[A-Za-z][A-Za-z /()-]{2,40}):\s*$")
 _INLINE_ADDENDUM = re.compile(r"\s(?=(?:ADDENDUM|AMENDED|AMENDMENT|CORRECTED|CORRECTION|REVISED|SUPPLEMENTAL)\b)")
+_DOT_LEADER = re.compile(r" ?\.{2,}[. ]*")
+#: Characters of a passage, to bound the time of pattern searches.
+_MAX_PASSAGE_LENGTH = 1_000
 _BULLET = re.compile(r"\s*[-•*–]\s")
 
 
-class ReportPassage(NamedTuple):
+@dataclass(frozen=True)
+class ReportPassage:
     """Lines of a report that belong together: a paragraph, a list line or a table row."""
 
     page: Page
@@ -37,10 +41,11 @@ class ReportPassage(NamedTuple):
     role: StatementRole
     """The role of statements in the passage, if their own sentence does not say otherwise."""
 
-    @property
+    @cached_property
     def text(self) -> str:
-        """Text of the passage in one line, of the same length as on the page."""
-        return self.page.text[self.start : self.end].replace("\n", " ")
+        """Text of the passage in one line, with colons for rows of dots, of the same length as on the page."""
+        text = self.page.text[self.start : self.end].replace("\n", " ")
+        return _DOT_LEADER.sub(lambda dots: f":{' ' * (len(dots.group()) - 1)}", text)
 
     def iter_clauses(self) -> Iterator[tuple[int, int]]:
         """Iterate over start and end of each clause in ``text``; a table row is one clause."""
@@ -64,7 +69,7 @@ def _iter_passages(report: ClinicalReport) -> Iterator[ReportPassage]:
     pending: ReportPassage | None = None
     for line in _iter_lines_split_at_addenda(report):
         if pending and _continues(pending, line):
-            pending = pending._replace(end=line.end)
+            pending = replace(pending, end=line.end)
             continue
         if pending:
             yield pending
@@ -96,6 +101,7 @@ def _continues(passage: ReportPassage, line: ReportLine) -> bool:
     return (
         line.kind == "text"
         and passage.page is line.page
+        and line.end - passage.start < _MAX_PASSAGE_LENGTH
         and "\t" not in passage.text
         and passage.text.rstrip()[-1:] not in ".:"
         and not compile_lexicon_pattern("statements", "addendum_line").match(line.text)
@@ -122,7 +128,7 @@ def _mark_corrections(passages: Sequence[ReportPassage]) -> tuple[ReportPassage,
     if not is_correction:
         return tuple(passages)
     return tuple(
-        passage._replace(role=StatementRole.CORRECTED) if passage.role is StatementRole.ADDED else passage
+        replace(passage, role=StatementRole.CORRECTED) if passage.role is StatementRole.ADDED else passage
         for passage in passages
     )
 
@@ -133,8 +139,9 @@ def find_statement_role(report: ClinicalReport, page: Page, start: int, end: int
     Text outside the report's body, as in a page's header, is STATED.
     """
     passages = get_passages(report)
-    order = [(passage.page.page_num, passage.start) for passage in passages]
-    number = bisect_right(order, (page.page_num, start)) - 1
+    number = (
+        bisect_right(passages, (page.page_num, start), key=lambda passage: (passage.page.page_num, passage.start)) - 1
+    )
     if number < 0 or passages[number].page is not page or start >= passages[number].end:
         return StatementRole.STATED
     passage = passages[number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
@@ -18,8 +19,13 @@ SectionGroup = Literal["history", "method", "other", ""]
 #: Characters of a line; longer lines are cut between sentences.
 _MAX_LINE_LENGTH = 1_000
 _CONTINUED_SUFFIX = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
+#: A line that ends the last section: signature, dictation, end of report.
 _SIGNATURE_LINE = re.compile(
-    r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
+    r"(?i)^(?:\W*(?:page \d+|end of (?:the )?(?:report|document)|this (?:report|document|test|study) (?:was|has|is)\b).*"
+    r"|\W*(?:(?:electronically|digitally) )?(?:signed|dictated|transcribed|verified|read|reported|interpreted|authenticated|approved|finali[sz]ed)(?: (?:out|off))?(?: (?:by|and|on)\b|:).*"
+    r"|\W*(?:reporting|attending|interpreting|reading|consultant|signing) (?:physician|radiologist|pathologist|doctor|geneticist|director)\b.*"
+    r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|radiologist:|pathologist:|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
+    r"|(?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,80})|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
 
@@ -149,6 +155,20 @@ def _compile_heading_pattern() -> re.Pattern[str]:
 
 
 @cache
+def _compile_capital_heading_pattern() -> re.Pattern[str]:
+    """Compile the pattern of a line in capitals with a main heading among other words."""
+    main_names = "|".join(name.upper() for name in load_clinical_lexicon()["sections"]["inside"])
+    return re.compile(
+        rf"^\W*(?:[A-Z/-]+ ){{0,2}}(?P<name>{main_names})(?:\s*(?:/|AND|&)\s*[A-Z ]{{3,25}})?\s*[:.]?\s*$"
+    )
+
+
+def _match_heading(text: str) -> re.Match[str] | None:
+    """Match a line that is only a heading."""
+    return _compile_heading_pattern().match(text) or _compile_capital_heading_pattern().match(text)
+
+
+@cache
 def _compile_leading_heading_pattern() -> re.Pattern[str]:
     """Compile the pattern of a known heading at the beginning of a line of text."""
     return re.compile(
@@ -158,18 +178,29 @@ def _compile_leading_heading_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_embedded_heading_pattern() -> re.Pattern[str]:
-    """Compile the pattern of a known heading in capitals within a paragraph."""
+    """Compile the pattern of a heading within a paragraph: in capitals, or a main one."""
+    main_names = "|".join(name.capitalize() for name in load_clinical_lexicon()["sections"]["inside"])
     return re.compile(
-        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?:(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])|(?:{main_names}):\s)"
     )
 
 
 def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
     tracker = _SectionTracker()
     for page in pages:
+        printed_starts = list(_iter_printed_line_starts(page))
         for block, start in _iter_blocks_with_starts(page):
             if not block.furniture:
-                yield from tracker.split_block_into_lines(page, block, start)
+                yield from tracker.split_block_into_lines(page, block, start, printed_starts)
+
+
+def _iter_printed_line_starts(page: Page) -> Iterator[int]:
+    """Find where each line, as it is printed, begins in ``Page.text``."""
+    last_left = last_middle = float("inf")
+    for start, _, left, top, _, bottom in page.words:
+        if left < last_left or top > last_middle:
+            yield start
+        last_left, last_middle = left, (top + bottom) / 2
 
 
 def _iter_blocks_with_starts(page: Page) -> Iterator[tuple[Block, int]]:
@@ -184,10 +215,13 @@ class _SectionTracker:
         self._section = ""
         self._group: SectionGroup = ""
 
-    def split_block_into_lines(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
+    def split_block_into_lines(
+        self, page: Page, block: Block, start: int, printed_starts: Sequence[int]
+    ) -> Iterator[ReportLine]:
         """Split a block into lines, and track the current section.
 
-        ``start``: position of the block's text in ``Page.text``.
+        ``start``: position of the block's text in ``Page.text``. ``printed_starts``: where each line, as it is printed,
+        begins there.
         """
         if block.type == "table":
             yield from _iter_table_rows(page, block.text, start, self._section, self._group)
@@ -195,11 +229,11 @@ class _SectionTracker:
             self._track_heading(block.text)
             yield self._build_line(page, start, start + len(block.text), "heading")
         else:
-            for first, last in _split_at_headings(block.text):
+            for first, last in _split_at_headings(page, block.text, start, printed_starts):
                 yield from self._split_paragraph(page, start + first, start + last)
 
     def _track_heading(self, text: str) -> None:
-        if heading_match := _compile_heading_pattern().match(text):
+        if heading_match := _match_heading(text):
             self._enter_section(heading_match["name"])
         elif self._group in ("history", "method"):  # an unknown heading ends the section
             self._section, self._group = "", ""
@@ -210,7 +244,7 @@ class _SectionTracker:
 
     def _split_paragraph(self, page: Page, start: int, end: int) -> Iterator[ReportLine]:
         text = page.text[start:end]
-        if heading_match := _compile_heading_pattern().match(text):
+        if heading_match := _match_heading(text):
             self._enter_section(heading_match["name"])
             yield self._build_line(page, start, end, "heading")
             return
@@ -227,15 +261,40 @@ class _SectionTracker:
         return ReportLine(page, start, end, kind, self._section, self._group)
 
 
-def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
-    """Split a text at line breaks and before headings; yield start and end."""
+def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Split a text at line breaks and headings; yield start and end.
+
+    ``start``: position of the text in ``Page.text``. A line that is printed alone and is a heading counts as one, even
+    if the reader joined it to the line before.
+    """
     position = 0
     for line in text.split("\n"):
-        cuts = [0, *(match.start() for match in _compile_embedded_heading_pattern().finditer(line)), len(line)]
+        line_start, line_end = start + position, start + position + len(line)
+        starts = [
+            *printed_starts[bisect_left(printed_starts, line_start) : bisect_left(printed_starts, line_end)],
+            line_end,
+        ]
+        printed_lines = [(first - line_start, page.text[first:last]) for first, last in pairwise(starts)]
+        heading_cuts = {
+            cut
+            for first, printed_line in printed_lines
+            if printed_line[0].isupper()
+            for cut in _list_cuts_around_heading(first, printed_line, line[:first].rstrip()[-1:] in ".:;")
+        }
+        embedded_cuts = {match.start() for match in _compile_embedded_heading_pattern().finditer(line)}
+        cuts = sorted({0, len(line)} | heading_cuts | embedded_cuts)
         for first, last in pairwise(cuts):
             if line[first:last].strip():
                 yield from _split_long_line(line, position, first, last)
         position += len(line) + 1
+
+
+def _list_cuts_around_heading(start: int, printed_line: str, is_after_sentence: bool) -> tuple[int, ...]:
+    """Return where a heading or signature begins, and where it ends if it is the whole line."""
+    if _match_heading(printed_line):
+        return start, start + len(printed_line)
+    is_signature = is_after_sentence and _SIGNATURE_LINE.match(printed_line.rstrip())
+    return (start,) if is_signature or _compile_leading_heading_pattern().match(printed_line) else ()
 
 
 def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -265,5 +324,8 @@ def _iter_table_rows(page: Page, text: str, start: int, section: str, group: Sec
 
 def _is_header_row(cells: Sequence[str]) -> bool:
     """Return True if a table's first row has a known column title and no value."""
-    has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
+    has_value = any(
+        re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)|[A-Z][a-z]{2,8}\.? \d{1,2},? (?:19|20)\d\d", cell)
+        for cell in cells
+    )
     return not has_value and any(cell.lower() in load_clinical_lexicon()["tables"]["header"] for cell in cells)

@@ -17,7 +17,7 @@ from rapidfuzz import fuzz
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.formats import correct_misread_digits, normalise_currency
+from evalkit.extraction.formats import correct_misread_digits, normalise_currency, normalise_value
 from evalkit.extraction.forms.form_labels import FormLabel
 from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
 
@@ -25,11 +25,18 @@ from evalkit.extraction.forms.form_sheet import FormSheet, FormWord, group_into_
 _MAX_ENTRY_DEPTH = 12.0
 #: Farthest distance of a block of several lines, such as an address, below its label, in heights of the label's line.
 _MAX_BLOCK_DEPTH = 18.0
+#: Labels of the next column count up to this distance above or below a label, in heights of the label's line.
+_MAX_COLUMN_DISTANCE = 10.0
+#: A value below its label, as in a box, is this near, in heights of the label's line; a value on the label's line, as in
+#: a list, may be farther away.
+_MAX_BOX_GAP = 2.5
 #: A pair of values on a label's line ends within this many page widths after the label's start: forms with such pairs
 #: are half a page wide.
 _VALUE_PAIR_WIDTH = 0.45
 #: Widest gap within an entry, in heights of its words.
 _MAX_WORD_GAP = 2.2
+#: Widest space between words of a sentence, in heights of a word.
+_MAX_SPACE = 0.6
 #: Widest gap between a code and its amount, two columns of one box, in heights of a word.
 _MAX_CODE_GAP = 7.0
 #: An entry is doubtful if OCR read a word with less confidence, or an amount of more digits without separators.
@@ -38,9 +45,15 @@ _DOUBTFUL_CONFIDENCE, _MAX_DIGITS_WITHOUT_POINT = 0.3, 5
 _SPECK_CONFIDENCE = 0.5
 #: A row is the rest of a label if a larger share of its letters is in words printed on the form.
 _LABEL_REMNANT_SHARE = 0.55
+#: Lines of an address are this near, in heights of a word; a name with address has at most so many.
+_MAX_LINE_STEP, _MAX_ADDRESS_LINES = 1.9, 5
 #: Printed words with at least this many letters are a passage that ends an entry.
 _MIN_PASSAGE_LETTERS = 20
 _MAX_RUN_WORDS = 6
+#: Values of ``TemplateField.stands`` for one of several values on the label's line.
+_VALUE_NUMBERS = ("first", "second")
+#: Farthest distance of a tick from its label, in heights of the label's line.
+_MAX_TICK_DISTANCE = 5.0
 _DIGIT = re.compile(r"\d")
 _DOLLAR_SIGN = re.compile(r"^[$S§8]$")
 _STREET_LINE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
@@ -86,7 +99,17 @@ class EntryArea:
     foreign_cells: frozenset[int] = frozenset()
     """Numbers of ruled cells that contain other labels."""
     printed_words: frozenset[str] = frozenset()
-    """Match keys of the words printed on the form, which are no entries."""
+    """Match keys of the words and box numbers printed on the form, which are no entries."""
+    line_x1: float = 1.0
+    """Start of the next label on the label's line, or the sheet's edge."""
+
+    def list_label_line_words(self, sheet: FormSheet, taken_word_indices: set[int]) -> list[FormWord]:
+        """List the words after the label on its line, from left to right."""
+        height = self.label.line_height
+        words = sheet.get_words_within(
+            self.label.x1 - 0.2 * height, self.label.y0 - 0.1 * height, self.line_x1, self.label.y1 + 0.1 * height
+        )
+        return sorted((word for word in words if word.index not in taken_word_indices), key=lambda word: word.x0)
 
     def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
         """Yield rows of words that may be the entry: in the ruled cell, then in the area.
@@ -106,7 +129,7 @@ class EntryArea:
                 if word.ruled_cell_number == self.ruled_cell
                 and word.index not in taken_word_indices
                 and word.center_y >= limit_y
-                and (not self.is_cell_shared or (word.center_y <= self.y1 and word.center_x < self.x1))
+                and (not self.is_cell_shared or (word.center_y <= self.y1 and self.x0 < word.center_x < self.x1))
             )
         limit_y = self.label.y1 + 1.6 * _MAX_ENTRY_DEPTH * self.label.line_height
         yield group_into_rows(
@@ -147,6 +170,10 @@ def locate_entry_area(
         for other in bounding_labels
     )
     column_end = _find_next_column_start(label, bounding_labels, sheet_edge)
+    line_x1 = min(
+        (other.x0 for other in others if other.x0 >= label.x1 and other.y0 < label.y1 and other.y1 > label.y0),
+        default=sheet_edge,
+    )
     lower_edges = [
         other.y0
         for other in others
@@ -162,7 +189,7 @@ def locate_entry_area(
         (
             other.x0
             for other in bounding_labels
-            if other.x0 > label.x0 + label_height and other.y1 > label.y0 and (other.y0 + other.y1) / 2 < bottom_edge
+            if other.x0 > label.x0 + label_height and label.y0 < (other.y0 + other.y1) / 2 < bottom_edge
         ),
         default=sheet_edge,
     )
@@ -189,6 +216,7 @@ def locate_entry_area(
         is_cell_shared,
         foreign_cells,
         printed_words,
+        line_x1,
     )
 
 
@@ -197,7 +225,15 @@ def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabe
 
     ``sheet_edge``: the result if there is no label on the right.
     """
-    right_starts = [(abs(other.y0 - label.y0), other.x0) for other in bounding_labels if other.x0 > label.x1]
+    max_distance = _MAX_COLUMN_DISTANCE * label.line_height
+    right_starts = [
+        (distance, other.x0)
+        for other in bounding_labels
+        if other.form_box
+        and other.form_box.fields[0].format != "checkbox"
+        and other.x0 > label.x1
+        and (distance := abs(other.y0 - label.y0)) < max_distance
+    ]
     if not right_starts:
         return sheet_edge
     smallest_distance = min(right_starts)[0]
@@ -211,12 +247,14 @@ def read_entry(
 
     On an OCR page, letters in amounts and numbers are replaced by the digits that they resemble.
     """
-    if field.stands:
+    if field.stands in _VALUE_NUMBERS:
         return _read_entry_on_label_line(field, area, sheet, taken_word_indices)
     best: FormEntry | None = None
     for rows in area.iter_candidate_rows(sheet, taken_word_indices):
         form_entry = (
-            _read_text_entry(field, area, rows)
+            _read_text_entry(
+                field, area, [row for row in rows if not _is_cut_from_sentence(row, sheet, taken_word_indices)]
+            )
             if field.format == "text"
             else _read_formatted_entry(field, area, rows, sheet, taken_word_indices)
         )
@@ -229,26 +267,53 @@ def read_entry(
 def _read_entry_on_label_line(
     field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
-    """Read the mark before the label, or the first or second value after it."""
+    """Read the first or second value after the label."""
     label = area.label
-    if field.stands == "before":
-        mark = sheet.get_word_left_of(label.words[0])
-        is_near = (
-            mark is not None
-            and label.x0 - mark.x1 < _MAX_WORD_GAP * label.line_height
-            and mark.index not in taken_word_indices
-        )
-        value = _parse_run(field, (mark,), is_ocr_corrected=False) if mark and is_near else None
-        return FormEntry(((mark,),), value, is_valid=True) if mark and value else None
     words_after = sheet.get_words_within(
         label.x1, label.y0 - 0.3 * label.line_height, label.x0 + _VALUE_PAIR_WIDTH, label.y1 + 0.3 * label.line_height
     )
     row = sorted((word for word in words_after if word.index not in taken_word_indices), key=lambda word: word.x0)
     runs = list(_iter_value_runs(field, row, is_ocr_corrected=False))
-    run_index = ("first", "second").index(field.stands)
+    run_index = _VALUE_NUMBERS.index(field.stands)
     if len(runs) <= run_index:
         return None
     return FormEntry((runs[run_index][0],), runs[run_index][1], is_valid=True, is_ambiguous=len(runs) != 2)
+
+
+def find_ticks(
+    labels: Sequence[FormLabel], sheet: FormSheet, taken_word_indices: set[int]
+) -> Iterator[tuple[TemplateField, FormEntry, FormLabel]]:
+    """Yield the ticked fields among the labels: each tick belongs to the nearest label."""
+    checkboxes = [
+        (label, field)
+        for label in labels
+        for field in (label.form_box.fields if label.form_box else ())
+        if field.format == "checkbox"
+    ]
+    for mark in sheet.words:
+        text = mark.text.strip("[]()")
+        if (
+            mark.index in taken_word_indices
+            or len(text) != 1
+            or text.isdigit()
+            or normalise_value(text, "checkbox") is None
+        ):
+            continue
+        nearest = min(checkboxes, key=lambda checkbox: _measure_tick_distance(mark, *checkbox), default=None)
+        if nearest and _measure_tick_distance(mark, *nearest) < _MAX_TICK_DISTANCE * nearest[0].line_height:
+            yield nearest[1], FormEntry(((mark,),), text, is_valid=True), nearest[0]
+
+
+def _measure_tick_distance(mark: FormWord, label: FormLabel, field: TemplateField) -> float:
+    """Return the distance between a tick and a label in page widths.
+
+    Infinite if the tick must stand before the label and does not.
+    """
+    if field.stands == "before" and (
+        mark.x1 > label.x0 + label.line_height or mark.y1 < label.y0 or mark.y0 > label.y1
+    ):
+        return float("inf")
+    return max(label.x0 - mark.x1, mark.x0 - label.x1, 0.0) + max(label.y0 - mark.y1, mark.y0 - label.y1, 0.0)
 
 
 # Entries in a format
@@ -262,31 +327,62 @@ def _read_formatted_entry(
     taken_word_indices: set[int],
 ) -> FormEntry | None:
     label = area.label
-    # The label's line is read last: an entry is seldom there, often the rest of a label.
+    # The rest of the label's line is read last: an entry is seldom there, often the rest of a label.
     rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
     label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
     for is_ocr_corrected in (False, True) if sheet.is_ocr_text else (False,):
+        line_candidate = _find_value_after_label(field, area, sheet, taken_word_indices, is_ocr_corrected)
         for row in (*rows_below, *label_line_rows):
-            runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
+            plain_words = [word for word in row if len(word.match_key) > 2 and word.match_key.isalpha()]
             candidates = [
-                candidate for candidate in runs if not _is_within_sentence(candidate[0], sheet, taken_word_indices)
+                candidate
+                for candidate in _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
+                if not _is_within_sentence(candidate[0], sheet, taken_word_indices)
+                and not _is_printed_number(field, candidate[0], area)
+                and (field.format != "currency" or sum(word.x1 <= candidate[0][0].x0 for word in plain_words) < 2)
             ]
+            if line_candidate and (
+                not candidates or _compute_center_y(row) - label.y1 > _MAX_BOX_GAP * label.line_height
+            ):
+                break
             if candidates:
                 best = min(candidates, key=lambda candidate: _measure_horizontal_gap(candidate[0], label))
-                rivals = [
-                    candidate
-                    for candidate in candidates
-                    if not {w.index for w in candidate[0]} & {w.index for w in best[0]}
-                ]
-                is_doubtful = bool(rivals) or _is_doubtful_reading(field, best[0], best[1])
-                entry_words = tuple(word for word in best[0] if word.text != "$")  # the box has a printed $
-                return FormEntry(
-                    (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful
-                )
-            plain_words = [word for word in row if len(word.match_key) > 2 and word.match_key.isalpha()]
+                has_rival = any(not {w.index for w in run} & {w.index for w in best[0]} for run, _ in candidates)
+                return _build_formatted_entry(field, best, is_ocr_corrected, has_rival)
             if field.format == "currency" and row in rows_below and len(plain_words) >= 2:
                 return None  # words between label and amount: the amount may belong to another field
+        if line_candidate:
+            return _build_formatted_entry(field, line_candidate, is_ocr_corrected, has_rival=False)
     return _read_misformatted_entry(field, rows_below)
+
+
+def _build_formatted_entry(
+    field: TemplateField, candidate: tuple[tuple[FormWord, ...], str], is_ocr_corrected: bool, has_rival: bool
+) -> FormEntry:
+    run, value = candidate
+    entry_words = tuple(word for word in run if word.text != "$")  # the box has a printed $
+    is_doubtful = has_rival or _is_doubtful_reading(field, run, value)
+    return FormEntry((entry_words,), value, is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful)
+
+
+def _find_value_after_label(
+    field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int], is_ocr_corrected: bool
+) -> tuple[tuple[FormWord, ...], str] | None:
+    """Return the value that follows the label on its line, as in a list, or None.
+
+    Between label and value there may be dots, but no words. A currency value needs its cents or a dollar sign.
+    """
+    words = area.list_label_line_words(sheet, taken_word_indices)
+    first = next((index for index, word in enumerate(words) if word.match_key), len(words))
+    run, value = next(_iter_value_runs(field, words[first:], is_ocr_corrected=is_ocr_corrected), ((), ""))
+    text = "".join(word.text for word in words[max(first - 1, 0) : first + len(run)])
+    is_sure = bool(run) and run[0] is words[first] and (field.format != "currency" or bool(set(text) & set(".,$")))
+    return (run, value) if is_sure and not _is_within_sentence(run, sheet, taken_word_indices) else None
+
+
+def _is_printed_number(field: TemplateField, run: Sequence[FormWord], area: EntryArea) -> bool:
+    """Return True if a value may be the printed number of a box whose label was not found."""
+    return field.format in ("currency", "pattern") and len(run) == 1 and run[0].text in area.printed_words
 
 
 def _iter_value_runs(
@@ -296,6 +392,8 @@ def _iter_value_runs(
 
     Runs do not overlap, and each is as long as possible.
     """
+    if field.format == "pattern":
+        row = [word for word in row if word.match_key]  # without lines between code and amount
     start = 0
     while start < len(row):
         for size in range(min(_MAX_RUN_WORDS, len(row) - start), 0, -1):
@@ -314,8 +412,6 @@ def _iter_value_runs(
 def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_corrected: bool) -> str | None:
     """Return the run's text if it is in the field's format; None otherwise."""
     text = " ".join(word.text for word in run if not _DOLLAR_SIGN.match(word.text) or len(run) == 1).strip(" .,;:'")
-    if field.format == "checkbox":
-        return field.normalise(text) if len(run) == 1 else None
     if field.format == "currency" and not _is_single_amount(run):
         return None
     if is_ocr_corrected:
@@ -356,6 +452,17 @@ def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_in
     ]
     # "7075 2nd Street": plain digits next to a word are not an amount.
     return any(neighbour_flags) if all(word.text.isdigit() for word in run) else all(neighbour_flags)
+
+
+def _is_cut_from_sentence(row: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
+    """Return True if words adjoin a row on either side: it is a piece of a longer line."""
+    before, after = sheet.get_word_left_of(row[0]), sheet.get_next_two_words(row[-1])[:1]
+    gaps = [(before, row[0].x0 - before.x1)] if before else []
+    gaps += [(word, word.x0 - row[-1].x1) for word in after]
+    return any(
+        _is_prose_word(word) and word.index not in taken_word_indices and gap < _MAX_SPACE * word.height
+        for word, gap in gaps
+    )
 
 
 def _is_prose_word(word: FormWord) -> bool:
@@ -425,13 +532,19 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
             break
         if words and not (not rows_below and _is_label_remnant(words, area)):
             (label_line_rows if is_on_label_line else rows_below).append(words)
-    candidate_rows = rows_below or label_line_rows
-    if any(row[0].x0 < label.x1 for row in candidate_rows):
-        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others belong to other labels
+    rows_under_label = [row for row in rows_below or label_line_rows if row[0].x0 < label.x1]
+    candidate_rows = rows_under_label or (rows_below if area.is_right_bounded else [])
+    if label_line_rows and not rows_under_label:
+        # As in a list: the entry begins on the label's line, and its further lines begin below its first word.
+        entry_x0 = label_line_rows[0][0].x0
+        aligned_rows = [row for row in rows_below if abs(row[0].x0 - entry_x0) < label.line_height]
+        candidate_rows = [*label_line_rows, *aligned_rows]
     entry_rows = _select_connected_rows(candidate_rows, area)
     # No rows, or only specks of dirt.
     if all(len(word.match_key) < 3 and word.confidence < 0.8 for row in entry_rows for word in row):
         return None
+    if label.form_box and any(other.row > 1 for other in label.form_box.fields):
+        entry_rows = entry_rows[field.row - 1 : field.row]
     lines = [" ".join(word.text for word in row) for row in entry_rows]
     if field.part in ("name", "address"):
         address_start = _find_address_line_index(lines)
@@ -477,15 +590,14 @@ def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
 def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Sequence[FormWord]:
     """Select the words up to the first wide gap.
 
-    If the area is limited on the right, a gap before letters does not count; otherwise, a row that begins to the right
-    of the label is dropped.
+    If the area is limited on the right, a gap before letters does not count.
     """
     for gap_index, (before, after) in enumerate(pairwise(row), 1):
         # First and last name may be in two columns; an amount after a gap belongs to another box.
         if after.x0 - before.x1 > 3 * before.height and not (area.is_right_bounded and after.match_key.isalpha()):
             row = row[:gap_index]
             break
-    return row if area.is_right_bounded or (row and row[0].x0 < area.label.x1) else ()
+    return row
 
 
 def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:
@@ -506,6 +618,37 @@ def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea
         or _compute_center_y(connected_rows[0]) - area.label.y1 < _MAX_BLOCK_DEPTH * area.label.line_height
     )
     return connected_rows if is_near_label else []
+
+
+def find_address_blocks(sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
+    """Yield the lines of names with addresses that no label announces, from the top.
+
+    A block ends with a line of city, state and ZIP code, or with a telephone number below it.
+    """
+    free_words = [word for word in sheet.words if word.index not in taken_word_indices]
+    lines = [
+        piece
+        for row in group_into_rows(free_words)
+        for piece in split_into_runs(row, lambda run, word: word.x0 - run[-1].x1 < _MAX_WORD_GAP * word.height)
+    ]
+    for number, last_line in enumerate(lines):
+        block = [last_line] if _CITY_LINE.search(" ".join(word.text for word in last_line)) else []
+        for line in reversed(lines[:number]) if block else ():
+            top, height = block[0][0], block[0][0].height
+            if abs(line[0].x0 - top.x0) < height and 0 < top.center_y - line[0].center_y < _MAX_LINE_STEP * height:
+                block.insert(0, line)
+        if 1 < len(block) <= _MAX_ADDRESS_LINES:
+            yield block
+
+
+def split_address(rows: Sequence[Sequence[FormWord]]) -> tuple[Sequence[Sequence[FormWord]], ...]:
+    """Split the lines of a name with address into name, street and city lines."""
+    start = _find_address_line_index([" ".join(word.text for word in row) for row in rows])
+    end = next(
+        (number for number, row in enumerate(rows) if _CITY_LINE.search(" ".join(word.text for word in row))),
+        len(rows),
+    )
+    return rows[:start], rows[start:end], rows[end : end + 1]
 
 
 def _find_address_line_index(lines: Sequence[str]) -> int:

@@ -23,6 +23,8 @@ _CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")
 _BOX_NUMBER = re.compile(r"\d{1,2}[a-f]?|[a-f]")
 #: Widest gap between a label's words, in heights of a word.
 _MAX_WORD_GAP = 3.0
+#: Widest gap between a box's number and its label, in heights of a word: a list may have a column of numbers.
+_MAX_NUMBER_GAP = 6.0
 #: Largest distance between a label's lines, in heights of a word.
 _MAX_LINE_DISTANCE = 1.9
 #: Words this many times higher than the median are a title, not a label.
@@ -129,12 +131,14 @@ def _match_boxes_by_number(
     taken_indices = collect_word_indices(labels)
     matched_boxes = {label.form_box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
+    top = min((label.y0 for label in labels if label.has_box_number), default=0.0)
     for form_box in group_fields_by_box(template):
         if form_box in matched_boxes or not form_box.number[:1].isdigit():
             continue
         for word in sheet.words:
             if (
                 word.index not in taken_indices
+                and word.y0 > top - word.height  # above all boxes it is the number of a house
                 and word.text.strip(".") == form_box.number
                 and sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges) >= 2
             ):
@@ -200,10 +204,12 @@ def _attach_box_number(
     """
     first_word = words[0]
     number_word = sheet.get_word_left_of(first_word) if box_number and not has_joined_number else None
-    if number_word is None or first_word.x0 - number_word.x1 >= _MAX_WORD_GAP * first_word.height:
+    if number_word is None or first_word.x0 - number_word.x1 >= _MAX_NUMBER_GAP * first_word.height:
         return words, has_joined_number
-    if number_word.match_key.translate(_CONFUSED_CHARACTERS) == box_number.translate(_CONFUSED_CHARACTERS):
-        return (number_word, *words), True
+    numbers = {make_match_key(number).translate(_CONFUSED_CHARACTERS) for number in number_word.text.split("/")}
+    if box_number.translate(_CONFUSED_CHARACTERS) in numbers:
+        word_before = sheet.get_word_left_of(number_word)
+        return (*((word_before,) if word_before and word_before.match_key == "box" else ()), number_word, *words), True
     if sheet.is_ocr_text and len(number_word.text) <= 3:
         return (number_word, *words), False  # a misread number, which is no entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
@@ -272,7 +278,8 @@ def _match_label_from_word(
     ``start_letters``: letters of the label that this word matches.
     """
     best: tuple[float, tuple[FormWord, ...]] = (0.0, ())
-    stack: list[tuple[int, float, tuple[FormWord, ...]]] = [(start_letters, float(start_letters), (word,))]
+    first_penalty = 0.0 if word.match_key.endswith(text_key[:start_letters]) else 0.1
+    stack: list[tuple[int, float, tuple[FormWord, ...]]] = [(start_letters, start_letters - first_penalty, (word,))]
     for _ in range(_MAX_BRANCHES):
         if not stack:
             break
@@ -334,8 +341,12 @@ def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[
         x1 + last_word.height,
         last_word.center_y + line_reach,
     )
-    for number, word in enumerate(sorted(words_below, key=lambda word: word.x0)[:4]):
+    next_line_y = words_below[0].center_y + 0.5 * last_word.height if words_below else 0.0
+    in_reading_order = sorted(words_below, key=lambda word: (word.center_y > next_line_y, word.x0))
+    for number, word in enumerate(in_reading_order[:4]):
         yield word, number
+        if len(word.match_key) > 2 and word.x0 > x0 - 0.5 * word.height and not sheet.is_ocr_text:
+            break
 
 
 def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[FormLabel]:
@@ -360,7 +371,7 @@ def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate)
     """
     word_keys = [key for key in map(make_match_key, text.split()) if key]
     if field.box and "".join(word_keys) == make_match_key(field.box):
-        return field.format != "checkbox"
+        return field.format not in ("checkbox", "pattern")
     return field.format == "text" and bool(word_keys) and collect_printed_words(template).issuperset(word_keys)
 
 

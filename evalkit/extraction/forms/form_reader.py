@@ -8,18 +8,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
-from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
+from evalkit.extraction.field_template import (
+    FieldNeed,
+    FieldTemplate,
+    TemplateField,
+    get_field_template,
+    list_field_templates,
+)
 from evalkit.extraction.formats import FieldFormat, normalise_value
-from evalkit.extraction.forms.box_entries import FormEntry, locate_entry_area, read_entry
+from evalkit.extraction.forms.box_entries import (
+    EntryArea,
+    FormEntry,
+    find_address_blocks,
+    find_ticks,
+    locate_entry_area,
+    read_entry,
+    split_address,
+)
 from evalkit.extraction.forms.form_labels import (
     FormLabel,
+    TemplateBox,
     collect_printed_words,
     collect_word_indices,
     find_best_text_occurrence,
@@ -35,14 +51,21 @@ PRINTED_FIELDS = frozenset(("tax_year", "document_title"))
 
 #: A template with less evidence on the sheet (0..1, see ``_measure_evidence``) is not detected.
 _MIN_EVIDENCE = 0.3
-#: A template with a smaller share of its labels on the sheet is not detected, even if its title is there.
-_MIN_LABEL_SHARE = 0.2
+#: A template with a smaller share of its labels on the sheet is not detected, even if its title is there; so many labels
+#: are enough.
+_MIN_LABEL_SHARE, _MIN_LABELS = 0.2, 4
 #: Share of labels that is enough to detect a form without its title.
 _MIN_UNTITLED_LABEL_SHARE = 0.6
 #: The tax year of an official form is more than this many times higher than the median word.
 _LARGE_PRINT_FACTOR = 1.3
+#: Farthest distance of a second line of entries below the first, in heights of a word.
+_MAX_ROW_DISTANCE = 2.6
 #: Confidence of an amount that was assigned to a box only because no other box has it.
 _LEFT_OVER_CONFIDENCE = 0.6
+#: Confidence of a name or an address without a label of its own.
+_UNLABELLED_CONFIDENCE = 0.92
+#: Widest space between words of a sentence, in heights of a word.
+_MAX_SPACE = 0.6
 #: Evidence from which the confidence in the form's type is 1.
 _CERTAIN_EVIDENCE = 0.6
 _FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
@@ -113,36 +136,145 @@ def read_form(
     """
     found_labels = find_labels(sheet, template, allow_misspellings=allow_misspellings)
     taken_indices = collect_word_indices(found_labels)
-    labels = [*_select_best_labels(found_labels), *(label for label in found_labels if label.form_box is None)]
-    printed_words = collect_printed_words(template)
+    best_labels = list(_select_best_labels(found_labels))
+    second_labels = _find_second_labels(found_labels, best_labels, template)
+    labels = [*best_labels, *second_labels.values(), *(label for label in found_labels if label.form_box is None)]
+    found_numbers = {label.form_box.number for label in best_labels if label.form_box and label.has_box_number}
+    printed_words = collect_printed_words(template) | {
+        form_box.number for form_box in group_fields_by_box(template) if form_box.number not in found_numbers
+    }
     readings: dict[str, FormFieldReading] = {}
+    name_blocks: list[tuple[TemplateField, FormEntry]] = []
     year_reading = (
         _read_tax_year(sheet, template, taken_indices, allow_misspellings=allow_misspellings)
         if template.get_field("tax_year")
         else None
     )
     taken_indices |= {word.index for word in year_reading.entry.words} if year_reading else set()
-    for label in labels:
-        if label.form_box is None:
-            continue
-        is_block = any(field.part for field in label.form_box.fields) or label.form_box.fields[0].format == "text"
-        area = locate_entry_area(
-            label,
-            labels,
-            sheet,
+    for field, tick, label in find_ticks(best_labels, sheet, taken_indices):
+        readings.setdefault(field.name, FormFieldReading(tick, _compute_confidence(tick, label)))
+    for label in best_labels:
+        form_box = label.form_box
+        is_block = form_box is not None and (
+            any(field.part for field in form_box.fields) or form_box.fields[0].format == "text"
+        )
+        area_of = partial(
+            locate_entry_area,
+            all_labels=labels,
+            sheet=sheet,
             is_multi_line=is_block,
             entry_height_factor=entry_height_factor,
             printed_words=printed_words,
         )
-        for field in label.form_box.fields:
-            if form_entry := read_entry(field, area, sheet, taken_indices):
-                readings[field.name] = FormFieldReading(form_entry, _compute_confidence(form_entry, label))
+        name_field = form_box.fields[0] if form_box and form_box.fields[0].part == "name" else None
+        block_field = name_field.model_copy(update={"part": "block"}) if name_field else None
+        if name_field and block_field and (block := read_entry(block_field, area_of(label), sheet, taken_indices)):
+            name_blocks.append((name_field, block))
+        for name, form_entry in _iter_box_entries(label, second_labels, area_of, sheet, taken_indices):
+            readings[name] = FormFieldReading(form_entry, _compute_confidence(form_entry, label))
     if year_reading:
         readings["tax_year"] = year_reading
+    for field, block in name_blocks:
+        readings |= _split_address_fields(field, block.rows, template, readings)
+    readings |= _read_addresses(sheet, template, readings, taken_indices)
     readings = _give_words_to_surest_field(readings)
     if allow_misspellings or sheet.is_ocr_text:
         readings |= _read_left_over_amount(sheet, template, readings, taken_indices)
     return readings
+
+
+def _find_second_labels(
+    found_labels: Sequence[FormLabel], best_labels: Sequence[FormLabel], template: FieldTemplate
+) -> dict[TemplateBox | None, FormLabel]:
+    """Return the further labels of boxes that may have two lines, such as two states.
+
+    Empty if the sheet may hold several copies of the form, which repeat all labels.
+    """
+    first_box = group_fields_by_box(template)[0]
+    if sum(label.form_box is first_box for label in found_labels) > 1:
+        return {}
+    return {
+        label.form_box: label
+        for label in reversed(found_labels)
+        if label.form_box and label.form_box.fields[-1].row > 1 and label not in best_labels
+    }
+
+
+def _iter_box_entries(
+    label: FormLabel,
+    second_labels: Mapping[TemplateBox | None, FormLabel],
+    area_of: Callable[[FormLabel], EntryArea],
+    sheet: FormSheet,
+    taken_word_indices: set[int],
+) -> Iterator[tuple[str, FormEntry]]:
+    """Yield the entries in a label's box, each with its field's name."""
+    first_row: FormEntry | None = None
+    for field in label.form_box.fields if label.form_box else ():
+        second_label = second_labels.get(label.form_box)
+        if field.format == "checkbox" or (field.row > 1 and not first_row):
+            continue
+        if field.row > 1 and second_label:
+            form_entry = read_entry(
+                field.model_copy(update={"row": 1}), area_of(second_label), sheet, taken_word_indices
+            )
+        elif first_row and field.row > 1 and field.format != "text":
+            words = {word.index for word in first_row.words}
+            form_entry = read_entry(field, area_of(label), sheet, taken_word_indices | words)
+            if form_entry and not _is_second_line(form_entry, first_row, field):
+                continue
+        else:
+            form_entry = read_entry(field, area_of(label), sheet, taken_word_indices)
+        first_row = first_row or form_entry
+        if form_entry:
+            yield field.name, form_entry
+
+
+def _is_second_line(form_entry: FormEntry, first_row: FormEntry, field: TemplateField) -> bool:
+    """Return True if an entry is just below another one, and surely an amount if it should be one."""
+    drop = form_entry.words[0].center_y - first_row.words[0].center_y
+    is_sure = field.format != "currency" or bool(set(form_entry.value) & set(".,$"))
+    return is_sure and 0.5 < drop / first_row.words[0].height < _MAX_ROW_DISTANCE
+
+
+def _read_addresses(
+    sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormFieldReading], taken_word_indices: set[int]
+) -> dict[str, FormFieldReading]:
+    """Read names that have no label of their own, and addresses below their names.
+
+    In a letter, the sender's address is first. Empty if there are not as many addresses as names are missing.
+    """
+    name_fields = [field for field in template.fields if field.part and field.name.endswith("_name")]
+    added: dict[str, FormFieldReading] = {}
+    used_indices = taken_word_indices | {word.index for reading in readings.values() for word in reading.entry.words}
+    blocks = list(find_address_blocks(sheet, used_indices))
+    missing_fields = [field for field in name_fields if field.name not in readings]
+    if not any(field.part == "block" for field in name_fields) or len(blocks) != len(missing_fields):
+        blocks = []
+    for field, block in zip(missing_fields, blocks, strict=False):
+        rows = block if field.part == "block" else split_address(block)[0]
+        added[field.name] = FormFieldReading(_build_rows_entry(rows), _UNLABELLED_CONFIDENCE)
+        added |= _split_address_fields(field, block, template, readings)
+    return added
+
+
+def _split_address_fields(
+    name_field: TemplateField,
+    rows: Sequence[Sequence[FormWord]],
+    template: FieldTemplate,
+    readings: Mapping[str, FormFieldReading],
+) -> dict[str, FormFieldReading]:
+    """Return street and city of a name's lines, for fields that have no entry."""
+    names = [name_field.name.removesuffix("name") + part for part in ("street", "city")]
+    return {
+        name: FormFieldReading(_build_rows_entry(lines), _UNLABELLED_CONFIDENCE)
+        for name, lines in zip(names, split_address(rows)[1:], strict=True)
+        if template.get_field(name) and name not in readings and lines
+    }
+
+
+def _build_rows_entry(rows: Sequence[Sequence[FormWord]]) -> FormEntry:
+    lines = [" ".join(word.text for word in row).strip(" ,;") for row in rows]
+    return FormEntry(tuple(map(tuple, rows)), ", ".join(lines), is_valid=True)
 
 
 def _read_left_over_amount(
@@ -297,8 +429,9 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
         for label in labels
         if label.form_box and (label.has_box_number or label.letter_count >= 8)
     }
-    label_share = sum(box.fields[0].name in found_names for box in boxes) / len(boxes)
-    if label_share < _MIN_LABEL_SHARE:
+    found_count = sum(box.fields[0].name in found_names for box in boxes)
+    label_share = found_count / len(boxes)
+    if found_count < min(_MIN_LABEL_SHARE * len(boxes), _MIN_LABELS):
         return 0.0
     sign_hits = [bool(find_best_text_occurrence(sheet, sign)) for sign in template.signs]
     if not sign_hits[0] and (label_share < _MIN_UNTITLED_LABEL_SHARE or _has_other_form_number(sheet, template)):
@@ -323,17 +456,24 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
     """Split a sheet with several forms into one sheet for each form.
 
-    Every form prints the label of its template's first field once, which marks its position.
+    Every form prints the label of a required field once, which marks its position.
     """
-    labels = [
-        label
+    labels_by_template = {
+        template: [
+            label
+            for label in find_labels(sheet, template, allow_misspellings=False)
+            if label.form_box and label.match_score > 0.9
+        ]
         for template in likely_templates
-        for label in find_labels(sheet, template, allow_misspellings=False)
-        if label.form_box and label.match_score > 0.9
+        if _measure_evidence(sheet, template) >= _MIN_EVIDENCE
+    }
+    labels = [label for template_labels in labels_by_template.values() for label in template_labels]
+    candidates = [
+        label for template, own in labels_by_template.items() for label in _select_anchor_labels(own, template)
     ]
-    anchors = _select_anchor_labels(labels, likely_templates)
+    anchors = select_disjoint(sorted(candidates, key=lambda label: (label.y0, label.x0)), lambda label: label.words)
     if len(anchors) < 2:
-        return [sheet]
+        return _split_sheet_by_title(sheet, likely_templates)
     line_height = sheet.line_height
     bands = split_into_runs(anchors, lambda band, anchor: anchor.y0 - band[0].y0 < 3 * line_height)
     cuts = [_find_lower_form_top(sheet, labels, above[0], below[0]) for above, below in pairwise(bands)]
@@ -354,15 +494,44 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
     return parts
 
 
-def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
-    """Select the labels of templates' first fields, one for each form, from the top."""
-    first_fields = {template.fields[0].name for template in likely_templates}
-    candidates = (
-        label
-        for label in sorted(labels, key=lambda label: (label.y0, label.x0))
-        if label.form_box and label.form_box.fields[0].name in first_fields and label.letter_count >= 8
+def _split_sheet_by_title(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
+    """Split a statement of several forms below one another, which have one common head.
+
+    Each part has the head and the words from its form's title to the next title.
+    """
+    titles = sorted(
+        (title_words[0].y0 - 0.3 * title_words[0].height, template.name)
+        for template in likely_templates
+        if (title_words := find_best_text_occurrence(sheet, template.signs[0]))
     )
-    return select_disjoint(candidates, lambda label: label.words)
+    tops = [top for top, _ in titles]
+    if len(tops) < 2:
+        return [sheet]
+    parts = [
+        sheet.copy_with_words(word for word in sheet.words if word.center_y < tops[0] or top <= word.center_y < bottom)
+        for top, bottom in pairwise([*tops, float("inf")])
+    ]
+    detected = [_detect_form(part, likely_templates) for part in parts]
+    return (
+        parts
+        if all(form and form.template_name == name for form, (_, name) in zip(detected, titles, strict=True))
+        else [sheet]
+    )
+
+
+def _select_anchor_labels(labels: Sequence[FormLabel], template: FieldTemplate) -> list[FormLabel]:
+    """Select the labels of a required field that every form of the template prints once.
+
+    This is the first field, unless OCR lost its label on some of the forms.
+    """
+    required_names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)]
+    labels_by_name = {name: [label for label in labels if _is_label_of(label, name)] for name in required_names}
+    usual_count = sorted(map(len, labels_by_name.values()))[-2]
+    return min(labels_by_name.values(), key=lambda group: abs(len(group) - usual_count))
+
+
+def _is_label_of(label: FormLabel, field_name: str) -> bool:
+    return label.form_box is not None and label.form_box.fields[0].name == field_name and label.letter_count >= 8
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
@@ -532,6 +701,8 @@ def _find_amounts(value_format: FieldFormat, sheet: FormSheet, *, require_cents:
             text = word.text.strip(";:") if word else ""
             if word is None or normalise_value(text, value_format) is None:
                 continue
+            if word_before and word_before.text.islower() and word.x0 - word_before.x1 < _MAX_SPACE * word.height:
+                continue  # "limited to $19,500"
             has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
             if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
                 yield _build_valid_entry((word,), text)

@@ -6,7 +6,6 @@ between neighbouring words.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -16,7 +15,10 @@ from functools import cached_property
 from statistics import median
 from typing import Any, TypeVar
 
+import numpy as np
+
 from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import Page, PageStatus
 
 T = TypeVar("T")
@@ -32,6 +34,8 @@ _WordBox = tuple[int, int, float, float, float, float, int]
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 #: A larger slope (about 8°) is taken for an error of the estimate, not for a skewed scan.
 _MAX_SKEW_SLOPE = 0.14
+#: The change of the slope down the page is measured if the words cover so many page widths.
+_MIN_SLOPE_RANGE = 0.3
 #: Words are in one row if their middles differ by less than this, in heights of the smaller word.
 _ROW_TOLERANCE = 0.55
 
@@ -180,12 +184,14 @@ def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[F
 
 
 def make_match_key(text: str) -> str:
-    """Reduce a text to lower-case letters and digits, to tolerate OCR errors.
+    """Reduce a text to lower-case letters and digits, with short words written out.
 
-    >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —")
-    ('payersnamestreet', '12a', '')
+    >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —"), make_match_key("Soc. sec.")
+    ('payersnamestreet', '12a', '', 'socialsecurity')
     """
-    return "".join(_LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold()))
+    full_words = load_package_table("evalkit.extraction.forms", "label_words.toml")["full_words"]
+    words = _LETTERS_OR_DIGITS.findall(unicodedata.normalize("NFKD", text).casefold())
+    return "".join(full_words.get(word, word) for word in words)
 
 
 def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
@@ -202,7 +208,7 @@ def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
         for word_index, (start, end, x0, y0, x1, y1) in enumerate(page.words)
     ]
     ruled_cells = _find_ruled_cells(page)
-    slope = _estimate_skew_slope(word_boxes) if page.status is PageStatus.OCR else 0.0
+    top_slope, slope_change = _estimate_skew(word_boxes) if page.status is PageStatus.OCR else (0.0, 0.0)
     confidences = page.confidences
     is_recognised = page.status is PageStatus.OCR
     pieces = (
@@ -213,10 +219,11 @@ def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
     for number, (start, end, x0, y0, x1, y1, word_index) in enumerate(pieces):
         text = page.text[start:end]
         center_x, center_y = (x0 + x1) / 2, (y0 + y1) / 2
+        slope = top_slope + slope_change * center_y
         # The box around a skewed word is higher than the word.
         half_height = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
-        deskewed_y = center_y - slope * center_x
-        deskewed_x = center_x + slope * center_y
+        deskewed_y = center_y - slope * (center_x - 0.5)
+        deskewed_x = center_x + (top_slope + slope_change * _PAGE_ASPECT_RATIO / 2) * center_y
         half_width = (x1 - x0) / 2
         confidence = confidences[word_index] / 100 if word_index < len(confidences) else 1.0
         ruled_cell = next((candidate for first, last, candidate in ruled_cells if first <= start < last), 0)
@@ -267,28 +274,33 @@ def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
     return cells
 
 
-def _estimate_skew_slope(word_boxes: Sequence[_WordBox]) -> float:
-    """Estimate the slope of the text rows; 0 if it cannot be estimated.
+def _estimate_skew(word_boxes: Sequence[_WordBox]) -> tuple[float, float]:
+    """Estimate the slope of the text rows at the top, and its change per page width down.
 
-    The first estimate uses near words, the second refines it with words farther apart.
+    The slope changes on photographs, which are taken at an angle. Both are 0 if they cannot be estimated. The first
+    estimate uses near words, the second refines it with words farther apart.
     """
     wide_boxes = [word_box for word_box in word_boxes if word_box[4] - word_box[2] > 0.02]
-    if len(wide_boxes) < 8:
-        return 0.0
-    slope = 0.0
-    for max_distance in (0.15, 0.5):
-        slopes = []
+    top_slope, change = 0.0, 0.0
+    for max_distance in (0.15, 0.3, 0.6):
+        places_and_slopes = []
         for index, word_box in enumerate(wide_boxes):
+            expected_slope = top_slope + change * word_box[3]
             for other_box in wide_boxes[index + 1 : index + 12]:
                 horizontal_distance = other_box[2] - word_box[2]
                 vertical_drop = (other_box[5] + other_box[3] - word_box[5] - word_box[3]) / 2
                 height = min(word_box[5] - word_box[3], other_box[5] - other_box[3])
                 if (
                     0.03 < horizontal_distance < max_distance
-                    and abs(vertical_drop - slope * horizontal_distance) < 0.7 * height
+                    and abs(vertical_drop - expected_slope * horizontal_distance) < 0.7 * height
                 ):
-                    slopes.append(vertical_drop / horizontal_distance)
-        if len(slopes) < 8:
+                    places_and_slopes.append((word_box[3], vertical_drop / horizontal_distance))
+        if len(places_and_slopes) < 8:
             break
-        slope = median(slopes)
-    return slope if abs(slope) < _MAX_SKEW_SLOPE and math.isfinite(slope) else 0.0
+        places, slopes = np.array(places_and_slopes).T
+        if float(np.ptp(places)) > _MIN_SLOPE_RANGE:
+            change, top_slope = map(float, np.polyfit(places, slopes, 1))
+        else:
+            change, top_slope = 0.0, float(np.median(slopes))
+    is_plausible = max(abs(top_slope), abs(top_slope + change * _PAGE_ASPECT_RATIO)) < _MAX_SKEW_SLOPE
+    return (top_slope, change) if is_plausible else (0.0, 0.0)

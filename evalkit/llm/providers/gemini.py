@@ -13,21 +13,21 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
-from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 from evalkit.llm.provider_family import (
     ModelCapabilities,
     ProviderFamily,
+    create_call_error,
     create_key_error,
+    get_failure_code_for_http_status,
     read_credential,
     require_confidential_base_url,
 )
@@ -35,8 +35,6 @@ from evalkit.llm.provider_family import (
 if TYPE_CHECKING:
     from google.genai import Client
     from httpx2 import AsyncClient, Response
-
-T = TypeVar("T")
 
 #: Loggers that quote URLs, response headers, or the bytes of a response that violates the protocol.
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
@@ -138,30 +136,25 @@ class GeminiProvider:
 
     async def send(self, request: Request) -> Reply:
         """Send the request once. ModelCallError if there is no complete reply."""
-        return _parse_reply(
-            await self._call_translating_errors(
-                lambda client: self._generate_content(client, request), request.timeout_seconds
-            )
-        )
+        try:
+            # Outside the time limit, because the first call of a process imports google-genai.
+            client = self._get_client_of_running_loop()
+            # The HTTP timeout applies to each step of a call: a server that sends byte by byte never reaches it.
+            async with asyncio.timeout(request.timeout_seconds):
+                body = await self._generate_content(client, request)
+            return _parse_reply(body)
+        except ModelCallError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an error of a library could quote the prompt
+            call_error = _translate_error(error)
+        # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
+        raise call_error
 
     async def close(self) -> None:
         """Close the connections; later requests open new ones."""
         connection, self._connection = self._connection, None
         if connection is not None and connection.event_loop is asyncio.get_running_loop():
             await connection.http_client.aclose()
-
-    async def _call_translating_errors(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
-        """Run ``operation`` with a time limit; ModelCallError for any of its errors."""
-        try:
-            # Outside the time limit, because the first call of a process imports google-genai.
-            client = self._get_client_of_running_loop()
-            # The HTTP timeout applies to each step of a call: a server that sends byte by byte never reaches it.
-            async with asyncio.timeout(timeout_seconds):
-                return await operation(client)
-        except Exception as error:  # noqa: BLE001 - an error of a library could quote the prompt
-            call_error = _translate_error(error)
-        # Raised outside the except block: the library's error, which may quote the prompt, must not become its context.
-        raise call_error
 
     def _get_client_of_running_loop(self) -> Client:
         """Return the running event loop's client; drop a client of another loop."""
@@ -362,13 +355,9 @@ class _GenerateContentResponse(_ResponseModel):
 def _parse_reply(body: str) -> Reply:
     """Parse a response body: text of the first candidate, and token counts.
 
-    ModelCallError if the text is missing, refused or cut off.
+    ModelCallError if the text is missing, refused or cut off; ValidationError if the body has another shape.
     """
-    response: _GenerateContentResponse | None = None
-    with suppress(ValidationError):  # an error raised in its place would quote the body
-        response = _GenerateContentResponse.model_validate_json(body)
-    if response is None:
-        raise _create_gemini_error("LLM-MALFORMED")
+    response = _GenerateContentResponse.model_validate_json(body)
     token_counts = response.usage_metadata
     usage = Usage(
         calls=1,

@@ -55,7 +55,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
     with OutputIndex(output_folder) as index:
         opened_events = [
             _create_event("opened", at=view.opened_at, who=view.reviewer, case_id=view.case_id)
-            for view in index.view_log.list_views()
+            for view in index.view_log.list_all()
         ]
     events = [
         *_iterate_decision_events(output_folder, problems),

@@ -128,7 +128,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
-        case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
+        case_ids_with_head = {head.case_id for head in index.review_heads.list_all()}
         if earlier_export_path is not None:
             faults += _check_against_export(output_folder, index, earlier_export_path)
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
@@ -447,10 +447,10 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
     """Check each case's newest review against its SHA-256 in the database."""
-    for case_id in [head.case_id for head in index.review_heads.list_heads()]:
+    for case_id in [head.case_id for head in index.review_heads.list_all()]:
         with hold_case_write_lock(output_folder, case_id):
             # Read again: a purge may have removed it since.
-            if head := index.review_heads.find_head(case_id):
+            if head := index.review_heads.find(case_id):
                 yield from list(
                     _run_check_as_faults(
                         review_file_name(case_id, head.revision), partial(_check_review_head, output_folder, head)
@@ -550,7 +550,7 @@ def _check_against_export(
     )
     if lost_count := (
         missing_views
-        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
+        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_all())
     ).total():
         yield IntegrityFault(
             "the view log", f"{lost_count} of the exported openings are missing", "Restore the database from a backup."

@@ -1,15 +1,17 @@
-"""Deletion of documents in steps, so that a killed purge can be finished."""
+"""Deletion of documents in steps, so that a killed purge can be finished.
+
+Production's labels and the draws list many documents: they are read once and written once for many purged documents.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from evalkit.errors import StoreError
 from evalkit.pipeline.purge.folder_contents import FolderContents
-from evalkit.pipeline.purge.labels_and_draws import ProductionLabelsAndDraws
 from evalkit.pipeline.purge.purge_record import (
     PurgedChain,
     PurgedDraw,
@@ -24,12 +26,15 @@ from evalkit.pipeline.purge.purge_record import (
 )
 from evalkit.pipeline.purge.remaining_traces import PurgedDocument, add_remaining_traces
 from evalkit.pipeline.purge.selection import assess_expiry
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
+from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.attention_checks import get_attention_check_file_name
 from evalkit.review.case_files import read_review
 from evalkit.review.ground_truth import hash_review_file, list_revisions
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,
+    PRODUCTION_LABELS_FILE,
     PURGE_INTENT_FILE,
     REVIEWS_FOLDER,
     LocalOutputFolder,
@@ -37,6 +42,7 @@ from evalkit.store import (
     OutputIndex,
     packet_file_name,
     purge_record_file_name,
+    sample_draw_file_name,
 )
 
 #: Seconds after which a temporary file counts as left behind by a killed process: nobody else writes meanwhile.
@@ -83,7 +89,7 @@ def purge(
             purged_documents = add_remaining_traces(contents, purged_documents)
             # Only now: if killed earlier, the next purge purges the last document again and reports its traces.
             save_intent(output_folder, PurgeIntent(doc_id=None))
-        if is_purge_unfinished(output_folder) and not index.document_erasure.vacuum():
+        if is_purge_unfinished(output_folder) and not index.vacuum():
             raise StoreError(
                 "the files are deleted, but the database was being read: its log may still contain the document's text",
                 code="PURGE-BUSY",
@@ -201,7 +207,7 @@ def _execute_purge(
         affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
         for affected_case in case_ids
     }
-    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.document_erasure.delete_document_rows(
+    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.delete_document_rows(
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
     if isinstance(output_folder, LocalOutputFolder):
@@ -271,3 +277,69 @@ def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterato
             role=review.role,
             seeded=review.seeded,
         )
+
+
+class ProductionLabelsAndDraws:
+    """Production's labels and the draws of an output folder, kept in memory.
+
+    The caller holds the run lock: nobody else writes these files.
+    """
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """Read the labels and the draws. StoreError if a file is damaged."""
+        self._output_folder = output_folder
+        self._label_by_doc_id = read_stored_production_labels(output_folder)
+        self._draws = read_all_draws(output_folder)
+
+    def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
+        """Yield each stratum that has the document, with its draw's number from 1."""
+        for number, draw in enumerate(self._draws, 1):
+            for stratum in draw.strata:
+                if doc_id in stratum.probability:
+                    yield number, stratum
+
+    def count_naming_files_by_kind(self, doc_id: str) -> dict[str, int]:
+        """Count the files that list the document, by kind; kinds without any are left out."""
+        count_by_kind = {
+            "production": int(doc_id in self._label_by_doc_id),
+            "draws": len({number for number, _ in self.iterate_draw_numbers_and_strata(doc_id)}),
+        }
+        return {kind: count for kind, count in count_by_kind.items() if count}
+
+    def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
+        """Remove these documents from the labels and draws, and save the changed files.
+
+        The other documents' probabilities do not change.
+        """
+        removed_ids = frozenset(doc_ids)
+        if removed_ids & self._label_by_doc_id.keys():
+            self._label_by_doc_id = {
+                doc_id: label for doc_id, label in self._label_by_doc_id.items() if doc_id not in removed_ids
+            }
+            self._output_folder.write_json(
+                PRODUCTION_LABELS_FILE,
+                {**self._output_folder.read_json(PRODUCTION_LABELS_FILE), "labels": self._label_by_doc_id},
+            )
+        for number, draw in enumerate(self._draws, 1):
+            if any(removed_ids & stratum.probability.keys() for stratum in draw.strata):
+                self._draws[number - 1] = _remove_from_draw(draw, removed_ids)
+                self._output_folder.write_json(
+                    sample_draw_file_name(number), self._draws[number - 1].model_dump(mode="json")
+                )
+
+
+def _remove_from_draw(draw: Draw, removed_ids: frozenset[str]) -> Draw:
+    strata = (
+        stratum.model_copy(
+            update={
+                "probability": {
+                    doc_id: probability
+                    for doc_id, probability in stratum.probability.items()
+                    if doc_id not in removed_ids
+                },
+                "drawn": tuple(doc_id for doc_id in stratum.drawn if doc_id not in removed_ids),
+            }
+        )
+        for stratum in draw.strata
+    )
+    return draw.model_copy(update={"strata": tuple(shortened for shortened in strata if shortened.probability)})

@@ -112,7 +112,7 @@ class FolderContents:
         """
         check_ids = {
             *self.check_case_ids_by_doc_id.get(doc_id, ()),
-            *self.index.document_erasure.list_case_ids_showing_document(doc_id),
+            *self.index.list_case_ids_showing_document(doc_id),
         }
         own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.case_ids_by_stem.get(name, ()))
         base_ids = {

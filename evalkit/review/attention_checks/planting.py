@@ -443,7 +443,7 @@ def _iterate_issues_unrelated_to_fault(
     """Yield the case's earlier issues that still hold and do not concern the fault."""
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_keys, answer_keys = (
-        {segment.segment_index: _get_segment_key(segment) for segment in segments}
+        {segment.segment_index: (segment.start_page, segment.end_page, segment.dominant_type) for segment in segments}
         for segments in (agent_segments, answer.segments)
     )
     for issue in packet.open_issues:
@@ -459,10 +459,6 @@ def _iterate_issues_unrelated_to_fault(
         is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure_issue(issue))
         if issue.agent == "reader" or is_seen or is_failure:
             yield issue
-
-
-def _get_segment_key(segment: Segment) -> tuple[int, int, DocumentType | None]:
-    return segment.start_page, segment.end_page, segment.dominant_type
 
 
 def _number_issues_by_agent(issues: Sequence[Issue]) -> Iterator[Issue]:

@@ -57,7 +57,6 @@ from evalkit.review.ground_truth import (
     ShownMachineAnswers,
     remove_mismatched_silver_fields,
 )
-from evalkit.review.issue_answers import get_issue_answers
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
     SECOND_SUFFIX,
@@ -65,7 +64,7 @@ from evalkit.review.packet import (
     SMEPacket,
     build_packet_fields,
 )
-from evalkit.review.plain_sentences import describe_issue
+from evalkit.review.plain_sentences import describe_issue, get_issue_answers
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error, parse_verdicts
 from evalkit.store import OutputFolder, bundle_file_name, result_file_name
 
@@ -736,7 +735,7 @@ class ClassificationKind(CaseKind[ClassificationPacket, ReviewedClassification])
             "repairs_applied": tuple(repairs),
             "vouched": answers.choose_vouched_parts(answer, after, vouched_parts),
             "refuted": answers.refuted,
-            "changes": answers.list_changes(after),
+            "changes": tuple(answers.iterate_changes(after)),
         }
 
     @override

@@ -17,7 +17,14 @@ from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, ReviewRefused
-from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, Extractions, FieldValue
+from evalkit.extraction.extraction_schema import (
+    NOT_PRESENT_VALUE,
+    Extraction,
+    Extractions,
+    FieldPlace,
+    FieldStatus,
+    FieldValue,
+)
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.field_template import TemplateField, list_field_templates
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
@@ -63,18 +70,19 @@ class ExtractionPacket(SMEPacket):
 
     kind: Literal["extraction"] = "extraction"
     extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
-    """The extraction of each report and form of the document, including the accepted ones."""
+    """The extraction of each report and form of the document, accepted ones included, those without a decision not."""
 
     @classmethod
     def create(cls, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> ExtractionPacket:
         """Build the packet about a document with a report or form that was not accepted."""
-        issues = [issue for extraction in extractions.extractions for issue in extraction.issues]
+        judged = tuple(extraction for extraction in extractions.extractions if extraction.decision)
+        issues = [issue for extraction in judged for issue in extraction.issues]
         return cls(
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
             decision_rule="fields",
-            decision_reason=explain_case_escalation(extractions.extractions),
+            decision_reason=explain_case_escalation(judged),
             created_at=created_at,
-            extractions=extractions.extractions,
+            extractions=judged,
             **build_packet_fields(bundle, issues),
         )
 
@@ -110,6 +118,7 @@ _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], 
     (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
     (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that the program gave is not on the page"),
     (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "none of the usual fields was found on it"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-TYPE"),            "the type of these pages is in doubt"),
     (lambda extraction: not extraction.met_threshold,                   "the program is not sure enough of its values"),
     (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it contradict each other"),
     (lambda extraction: True,                                    "some of its fields need a person to check them"),
@@ -229,8 +238,11 @@ class FieldReviewCase(ReviewCase):
         This is the target with the worst issue that the expert must see; if there is none, the first target.
         """
         required_targets = [target for target in self.targets if self._is_required_target(target)]
+        # Of equally grave ones, a field goes before an issue of the whole form, which only sums up.
         first_target = min(
-            required_targets, key=lambda required_target: required_target.issues[0].severity.rank, default=None
+            required_targets,
+            key=lambda target: (target.issues[0].severity.rank, not target.field_name),
+            default=None,
         )
         first_target = first_target or next(iter(self.targets), None)
         return first_target.target_id if first_target else None
@@ -241,6 +253,32 @@ class FieldReviewCase(ReviewCase):
         if not target.field_name:
             raise NotFound(f"{field_key!r} is an issue, not a field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
         return self.packet.extractions[target.extraction_index].fields.get(target.field_name, NOT_PRESENT_VALUE)
+
+    def list_places(self, field_key: str) -> tuple[FieldPlace, ...]:
+        """List the places of a field: that of its value, then those of other values.
+
+        Empty if no place states another value. NotFound if the case has no such field.
+        """
+        value = self.get_agent_value(field_key)
+        own_place = FieldPlace(
+            value=value.value or "",
+            raw=value.raw or "",
+            page=value.page or 1,
+            quote=value.quote or "",
+            boxes=value.boxes,
+        )
+        return (own_place, *value.places) if value.places else ()
+
+    def take_reading(self, draft: Draft, field_key: str, reading: str) -> Draft:
+        """Answer a field with one of its readings, at the place that states it.
+
+        ReviewRefused if the reading does not have the field's format; NotFound if there is no such field.
+        """
+        answer: dict[str, Any] = {"status": FieldStatus.FOUND, "value": reading}
+        place = next((place for place in self.get_agent_value(field_key).places if place.value == reading), None)
+        if place:
+            answer |= {"page": place.page, "boxes": [box for box in place.boxes if box[0] == place.page]}
+        return self.set_field_answer(draft, field_key, answer)
 
     def is_added_entry(self, target_id: str) -> bool:
         """Return True if the target is an entry that the agent does not have."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import override
 
-from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.core.records import SchemaByReference
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.errors import NotFound
 from evalkit.issue import Issue, IssueSeverity, PageBox
@@ -25,8 +25,6 @@ from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.packet import ReviewTask, SMEPacket, build_packet_fields
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.review.template_editing import (
-    add_region_for_page_kind,
-    apply_choice,
     build_approved_template,
     describe_template_changes,
     describe_unmet_sums,
@@ -35,13 +33,11 @@ from evalkit.review.template_editing import (
     move_template_edge,
     parse_corrected_template,
     read_stored_template,
-    rename_column_with_dependents,
 )
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.consensus import keep_worst_issues_per_category
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReportedIssue, TemplateCase
-from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueSeverity
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueSeverity, keep_worst_issues_per_category
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
 from evalkit.store import OutputFolder, template_file_name
 
@@ -188,35 +184,18 @@ class TemplateReviewCase(ReviewCase):
 
         ``page_fraction`` is the position as a fraction 0..1 of the page. ReviewRefused if there is no such edge.
         """
-        return self._set_template(
-            draft,
-            move_template_edge(self.get_template(draft), edge_name, page_fraction, opened_template=self.agent_template),
+        return self.edit_template(
+            draft, move_template_edge, edge_name, page_fraction, opened_template=self.agent_template
         )
 
-    def add_region_for_page_kind(self, draft: Draft, page: int) -> Draft:
-        """Add a region to a page without one; return the new draft.
+    def edit_template(
+        self, draft: Draft, edit: Callable[..., StatementTemplate], *arguments: Any, **options: Any
+    ) -> Draft:
+        """Apply an edit of ``template_editing`` to the draft's template; return the new draft.
 
-        See ``template_editing.add_region_for_page_kind``. ReviewRefused if the page has a region already.
+        The template comes before ``arguments``. ReviewRefused as the edit.
         """
-        return self._set_template(
-            draft, add_region_for_page_kind(self.get_template(draft), page, self.packet.total_pages)
-        )
-
-    def rename_column_with_dependents(self, draft: Draft, column_index: int, name: str) -> Draft:
-        """Give a column (counted from 0) another meaning; return the new draft.
-
-        ReviewRefused if the template could not read any row afterwards.
-        """
-        return self._set_template(draft, rename_column_with_dependents(self.get_template(draft), column_index, name))
-
-    def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
-        """Set a template property of ``TEMPLATE_CHOICES``; return the new draft.
-
-        ReviewRefused if the property does not have this option.
-        """
-        return self._set_template(draft, apply_choice(self.get_template(draft), choice_name, value))
-
-    def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
+        template = edit(self.get_template(draft), *arguments, **options)
         return draft.set_template(None if template == self.agent_template else template)
 
     # Places on the page

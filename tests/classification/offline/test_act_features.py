@@ -10,7 +10,7 @@ from builders import page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.offline.act_features import (
+from evalkit.classification.offline.acts import (
     compute_log_feature_rates,
     count_features,
     iter_feature_spans,

@@ -36,7 +36,6 @@ from classification.offline.test_second_opinion_types import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.offline.act_features import load_act_features
 from evalkit.classification.offline.acts import (
     ACT_DESCRIPTIONS,
     ACT_IN_OTHER_CODE,
@@ -45,6 +44,7 @@ from evalkit.classification.offline.acts import (
     ActReading,
     find_act_issues,
     find_contradicted_types,
+    load_act_features,
     load_act_weights,
     read_act_of_segment,
 )

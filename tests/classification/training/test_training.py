@@ -34,17 +34,21 @@ from evalkit.classification.offline.type_scoring import (
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training.__main__ import main
-from evalkit.classification.training.calibration import (
+from evalkit.classification.training.fitting import (
     CANDIDATE_THRESHOLDS,
     ActJudgements,
+    FittedWeights,
+    TrainingSet,
+    assign_folds_to_groups,
+    build_training_set,
     calibrate_probabilities,
     compute_probabilities,
-)
-from evalkit.classification.training.fitting import (
-    FittedWeights,
     find_proper_names,
     fit_weights,
+    list_source_parts_by_variant,
+    mark_independent_rows,
     predict_out_of_fold_sums,
+    train_model_with_held_out_sums,
 )
 from evalkit.classification.training.labelled_texts import (
     LabelledText,
@@ -53,14 +57,6 @@ from evalkit.classification.training.labelled_texts import (
     read_labelled_texts,
     simulate_ocr_errors,
 )
-from evalkit.classification.training.training_set import (
-    TrainingSet,
-    assign_folds_to_groups,
-    build_training_set,
-    list_source_parts_by_variant,
-    mark_independent_rows,
-)
-from evalkit.classification.training.weights_file import train_model_with_held_out_sums
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError

@@ -15,8 +15,7 @@ from evalkit.documents.source_file import MAX_FILE_BYTES
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor import reader_pool
 from evalkit.pipeline.executor.protocol import ReaderConfig
-from evalkit.pipeline.executor.reader_pool import ReaderPool
-from evalkit.pipeline.executor.resource_limits import limit_process_resources
+from evalkit.pipeline.executor.reader_pool import ReaderPool, limit_process_resources
 from evalkit.settings import Settings
 
 WORDS = b"BT /F 9 Tf 10 10 Td (hello there) Tj ET\n"

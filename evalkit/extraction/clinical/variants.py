@@ -1,0 +1,318 @@
+"""Offline reader of genetic variants: a gene with its changes, in tables, sentences and lists.
+
+A change belongs to the gene next to it, before or after, in its row or sentence. What is said of relatives, of earlier
+tests or of medicine in general is no finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from evalkit.documents.bundle import Page
+from evalkit.extraction.clinical.labelled_values import (
+    GUESSED_CONFIDENCE,
+    LIKELY_CONFIDENCE,
+    SENTENCE_END,
+    SURE_CONFIDENCE,
+    LocatedClinicalValue,
+    compile_lexicon_pattern,
+    extract_sentence_parts,
+)
+from evalkit.extraction.clinical.report_structure import ClinicalReport, ReportLine
+from evalkit.extraction.clinical_formats import (
+    ALTERATION_PATTERN,
+    GENE_FUSION_PATTERN,
+    HGVS_LIKE_PATTERN,
+    HGVS_PATTERN,
+    NO_VARIANT_PATTERN,
+    find_gene_spans,
+    normalise_variant,
+)
+from evalkit.extraction.field_template import TemplateField
+from evalkit.grounding.critical_terms import DifferenceKind
+from evalkit.grounding.omitted_context import find_omitted_context
+
+#: Most characters between the parts of one variant, such as c.35G>A and p.Gly12Asp.
+_MAX_GAP = 70
+#: Most characters between a gene and its change.
+_MAX_GENE_DISTANCE = 240
+#: Most characters of text that is searched at a time.
+_MAX_RUN_LENGTH = 4_000
+#: Words between a change and its gene: EGFR p.(L858R); c.5266dupC, a pathogenic variant in the BRCA1 gene.
+_GAP_TO_GENE = re.compile(r"(?:/[A-Z]\b)?(?:[\s:,(|*-]|\b(?:NM_[\d.]+|[Gg]ene|[Ee]xon \d+|[Vv]ariant|[Mm]utation)\b)*")
+_GAP_TO_GENE_AFTER = re.compile(r"[\s),\]]*(?:[\w-]+,?\s+){0,6}?(?:in|of|within|affecting)\s+(?:the\s+)?")
+_FOUND_SOMETHING = re.compile(
+    r"(?i)(?<!not )(?<!none )(?<!no )\b(?:fusion|mutation|variant|alteration)s? (?:(?:was|were) )?(?:detected|identified|found|present)\b|\bresults?\W+positive\b"
+)
+_NOT_FOUND = re.compile(r"(?i)\b(?:not (?:detected|identified|found)|wild[ -]?type)\b")
+_CHANGE_PATTERNS = (GENE_FUSION_PATTERN, HGVS_LIKE_PATTERN, ALTERATION_PATTERN)
+_Span = tuple[int, int]
+_THREE_LETTERS = "AlaArgAsnAspCysGlnGluGlyHisIleLeuLysMetPheProSerThrTrpTyrValTer"
+_ONE_LETTER_NAMES = dict(zip(re.findall("...", _THREE_LETTERS), "ARNDCQEGHILKMFPSTWYV*", strict=True))
+
+
+@dataclass(frozen=True)
+class _Variant:
+    page: Page
+    start: int
+    end: int
+    gene: str
+    confidence: float
+
+    @property
+    def text(self) -> str:
+        return self.page.text[self.start : self.end]
+
+    @cached_property
+    def changes(self) -> frozenset[str]:
+        """The changes in a form that is equal for p.Gly12Asp and G12D, c.5946delT and c.5946del."""
+        words = (normalise_variant(self.text) or "").removeprefix(self.gene).split(" ")
+        return frozenset(map(_shorten_change, words)) - {"?", "", self.gene}
+
+    def differs_from(self, other: _Variant) -> bool:
+        """Return True if both name the same amino acid with another change."""
+        residues, other_residues = (
+            {match.group() for change in mention.changes if (match := re.match(r"[A-Z]\d+(?=[A-Z*])", change))}
+            for mention in (self, other)
+        )
+        return not residues.isdisjoint(other_residues) and not self.changes & other.changes
+
+    def is_same_gene(self, other: _Variant) -> bool:
+        return not self.gene or not other.gene or self.gene == other.gene
+
+
+def _shorten_change(change: str) -> str:
+    if change.startswith("c."):
+        return re.sub(r"(del|dup)[ACGT]+$", r"\1", change)
+    letters = re.sub(
+        "|".join(_ONE_LETTER_NAMES), lambda match: _ONE_LETTER_NAMES[match.group()], change.removeprefix("p.")
+    )
+    return re.sub(r"^([A-Z]\d+).*fs.*", r"\1fs", letters.strip("()")).replace("X", "*")
+
+
+def read_variants(
+    _field: TemplateField, report: ClinicalReport, is_second_pass: bool
+) -> Iterator[LocatedClinicalValue]:
+    """Read each variant once, with its gene; or the statement that none was found.
+
+    The second pass also reads variants in sentences about medicine in general, if there is no other.
+    """
+    variants = _find_variants(report, is_second_pass)
+    for number, variant in enumerate(variants, 1):
+        yield LocatedClinicalValue(variant.page, variant.start, variant.end, variant.confidence, str(number))
+    statements = [] if variants else list(_find_statements_of_none(report))
+    # "Not detected" for one gene, where something else was detected, is no result of the whole report.
+    is_doubtful = any(_FOUND_SOMETHING.search(line.text) for line in report.finding_lines)
+    for line, match in statements[:1]:
+        confidence = GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE
+        yield LocatedClinicalValue(line.page, line.start + match.start(), line.start + match.end(), confidence, "1")
+
+
+def read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
+    """Read each gene that has a variant, once; both genes of a fusion."""
+    for variant in _find_variants(report, is_second_pass):
+        gene_spans = list(find_gene_spans(variant.text))
+        for start, end in gene_spans if GENE_FUSION_PATTERN.search(variant.text) else gene_spans[:1]:
+            yield LocatedClinicalValue(
+                variant.page,
+                variant.start + start,
+                variant.start + end,
+                variant.confidence,
+                variant.text[start:end],
+            )
+
+
+def _find_statements_of_none(report: ClinicalReport) -> Iterator[tuple[ReportLine, re.Match[str]]]:
+    """Find statements that no variant was found, in words or behind a gene."""
+    for line in report.finding_lines:
+        match = NO_VARIANT_PATTERN.search(line.text)
+        if not match and next(find_gene_spans(line.text), None):
+            match = _NOT_FOUND.search(line.text)
+        if match:
+            yield line, match
+
+
+def _find_variants(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
+    """Find all variants of the report, each once; a doubtful one has a low confidence."""
+    key = (_find_variants, is_second_pass)
+    if key not in report.reading_cache:
+        report.reading_cache[key] = _merge_mentions(report, is_second_pass)
+    variants: list[_Variant] = report.reading_cache[key]
+    return variants
+
+
+def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Variant]:
+    spans: list[_Variant] = []
+    for includes_general in (False, True) if is_second_pass else (False,):
+        spans = spans or [
+            variant
+            for page, start, end, is_row in _iter_text_runs(report.finding_lines)
+            for variant in _find_variants_in_text(page, start, end, is_row, includes_general)
+        ]
+    # A gene that is said to have no variant, and has one: a person decides.
+    denied_genes = {
+        gene for line, match in _find_statements_of_none(report) for gene in _list_denied_genes(line, match)
+    }
+    return [
+        replace(variant, confidence=GUESSED_CONFIDENCE) if variant.gene in denied_genes else variant
+        for variant in _merge_variants(spans)
+    ]
+
+
+def _list_denied_genes(line: ReportLine, match: re.Match[str]) -> list[str]:
+    """List genes without any variant by a statement; none if the statement is about one change."""
+    before, after = extract_sentence_parts(line.text, *match.span())
+    sentence = before + match.group() + after
+    if any(pattern.search(sentence) for pattern in _CHANGE_PATTERNS):
+        return []
+    return [sentence[start:end] for start, end in find_gene_spans(sentence)]
+
+
+def _merge_variants(variants: Iterable[_Variant]) -> list[_Variant]:
+    """Keep the fullest mention of each variant; two that differ in a part are both doubtful."""
+    merged: list[_Variant] = []
+    for variant in variants:
+        number = next(
+            (
+                number
+                for number, other in enumerate(merged)
+                if other.is_same_gene(variant) and (other.changes & variant.changes or other.differs_from(variant))
+            ),
+            None,
+        )
+        if number is None:
+            merged.append(variant)
+            continue
+        other = merged[number]
+        fuller = max(other, variant, key=lambda mention: (len(mention.changes), bool(mention.gene)))
+        if variant.changes <= other.changes or other.changes <= variant.changes:
+            merged[number] = replace(fuller, confidence=max(other.confidence, variant.confidence))
+        else:
+            merged[number] = replace(other, confidence=GUESSED_CONFIDENCE)
+            merged.append(replace(variant, confidence=GUESSED_CONFIDENCE))
+    return merged
+
+
+def _iter_text_runs(lines: Sequence[ReportLine]) -> Iterator[tuple[Page, int, int, bool]]:
+    """Join adjacent lines of text: page, start, end, and True for a table row."""
+    run: tuple[Page, int, int] | None = None
+    for line in lines:
+        is_row = line.kind == "row"
+        if (
+            run
+            and not is_row
+            and line.page is run[0]
+            and line.start - run[2] <= 1
+            and line.end - run[1] < _MAX_RUN_LENGTH
+        ):
+            run = (*run[:2], line.end)
+            continue
+        if run:
+            yield (*run, False)
+        run = None if is_row else (line.page, line.start, line.end)
+        if is_row:
+            yield line.page, line.start, line.end, True
+    if run:
+        yield (*run, False)
+
+
+def _find_variants_in_text(
+    page: Page, start: int, end: int, is_row: bool, includes_general: bool
+) -> Iterator[_Variant]:
+    text = page.text[start:end]
+    gene_spans = list(find_gene_spans(text))
+    if is_row and compile_lexicon_pattern("variants", "denied").search(text):
+        return
+    for first, last in _group_changes(text, gene_spans):
+        gene_span, is_near = _choose_gene(text, gene_spans, first, last, is_row)
+        has_hgvs = HGVS_LIKE_PATTERN.search(text, first, last)
+        if not has_hgvs and not (gene_span and is_near):
+            continue
+        is_sure = bool(gene_span) and is_near and not (has_hgvs and not HGVS_PATTERN.search(text, first, last))
+        gene_start, gene_end = gene_span or (first, last)
+        place = start + min(first, gene_start), start + max(last, gene_end)
+        if is_row or is_own_finding(page, *place, include_general=includes_general):
+            yield _Variant(
+                page,
+                *place,
+                text[gene_start:gene_end] if gene_span else "",
+                GUESSED_CONFIDENCE
+                if includes_general or not is_sure
+                else SURE_CONFIDENCE
+                if is_row
+                else LIKELY_CONFIDENCE,
+            )
+
+
+def _group_changes(text: str, gene_spans: Sequence[_Span]) -> Iterator[_Span]:
+    """Join the names of one change, such as c.35G>A and p.Gly12Asp: start and end."""
+    matches = sorted(
+        (match for pattern in _CHANGE_PATTERNS for match in pattern.finditer(text)),
+        key=lambda match: (match.start(), -match.end()),
+    )
+    group: list[re.Match[str]] = []
+    for match in matches:
+        if group and match.start() < group[-1].end():
+            continue
+        if group and not _is_same_change(text, group, match, gene_spans):
+            yield group[0].start(), group[-1].end()
+            group = []
+        group.append(match)
+    if group:
+        yield group[0].start(), group[-1].end()
+
+
+def _is_same_change(
+    text: str, group: Sequence[re.Match[str]], match: re.Match[str], gene_spans: Sequence[_Span]
+) -> bool:
+    start, end = group[-1].end(), match.start()
+    return (
+        end - start <= _MAX_GAP
+        and _name_change_kind(match) not in map(_name_change_kind, group)
+        and not re.search(r"\.\s", text[start:end])
+        and not any(start <= gene_start < end for gene_start, _ in gene_spans)
+    )
+
+
+def _name_change_kind(match: re.Match[str]) -> str:
+    """Name the level of a change: ``c.``, ``p.``, ``p.`` also for V600E, or ``""`` for words."""
+    text = match.group()
+    return text[:2] if text[1] == "." else "p." if re.match(r"[A-Z]\d", text) else ""
+
+
+def _choose_gene(
+    text: str, gene_spans: Sequence[_Span], start: int, end: int, is_row: bool
+) -> tuple[_Span | None, bool]:
+    """Choose the gene of the change ``text[start:end]``; and True if it is certain."""
+    inside = next((span for span in gene_spans if start <= span[0] < end), None)
+    before = next((span for span in reversed(gene_spans) if 0 <= start - span[1] <= _MAX_GENE_DISTANCE), None)
+    after = next((span for span in gene_spans if 0 <= span[0] - end <= _MAX_GENE_DISTANCE), None)
+    if inside or (before and _GAP_TO_GENE.fullmatch(text, before[1], start)):
+        return inside or before, True
+    if after and _GAP_TO_GENE_AFTER.fullmatch(text, end, after[0]):
+        return after, True
+    if is_row and (before or HGVS_LIKE_PATTERN.search(text, start, end)):
+        return before or after, True
+    if before:
+        is_labelled = re.search(r"(?i)\bgene(?: name)?\W{0,3}$", text[: before[0]][-20:]) is not None
+        # A gene in a list of genes is not the gene of the next sentence.
+        is_listed = any(0 <= before[0] - other_end <= 5 for _, other_end in gene_spans)
+        return before, is_labelled or not (is_listed or re.search(r"[.;]\s", text[before[1] : start]))
+    return after if after and not SENTENCE_END.search(text, end, after[0]) else None, False
+
+
+def is_own_finding(page: Page, start: int, end: int, *, include_general: bool = False) -> bool:
+    """Return True if the sentence around a text says that this examination found it.
+
+    ``include_general``: also accept sentences about medicine in general, such as "MSI-H tumors respond to …".
+    """
+    difference = find_omitted_context(page.text, start, end)
+    if difference and difference.kind is not DifferenceKind.MODAL:
+        return False
+    before, after = extract_sentence_parts(page.text, start, end)
+    sentence = before + page.text[start:end] + after
+    is_general = compile_lexicon_pattern("variants", "general").search(sentence)
+    return not compile_lexicon_pattern("variants", "elsewhere").search(sentence) and (include_general or not is_general)

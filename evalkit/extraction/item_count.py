@@ -1,0 +1,537 @@
+"""Count what a report prints, and compare it with the extracted fields.
+
+This is the judge of the fields' completeness: it shares no list and no pattern with the programs that extract fields, so
+that what they cannot read can still be missed (contract rulings 20c and 27a). The rules are rows of ``item_count.toml``.
+Each item has a role: only items that are the patient's own present results must be in a field.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from evalkit.core.grouping import group_by
+from evalkit.documents.bundle import Page
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.optimizer import EvaluationIssue
+
+PRESENT = "present"
+#: A statement longer than this is cut, so that no pattern searches far.
+_MAX_STATEMENT = 600
+#: A line of at least this many characters continues on the next line unless its sentence ends.
+_WRAPPED_LINE = 60
+#: Names of one variant are at most this many characters apart: ``c.35G>A; p.Gly12Asp``.
+_VARIANT_SPAN = 160
+#: A line of at most this many characters above an item may be its label.
+_LABEL = 40
+_SECTION_KINDS = ("impression", "findings")
+#: A section is in a value if its first letters are, at most so many.
+_FIRST_LETTERS = 24
+#: Issues quote at most this many characters of an item.
+_MAX_QUOTE = 80
+_AMINO_ACIDS = {
+    "Ala": "A", "Arg": "R", "Asn": "N", "Asp": "D", "Cys": "C", "Gln": "Q", "Glu": "E", "Gly": "G", "His": "H", "Ile": "I",
+    "Leu": "L", "Lys": "K", "Met": "M", "Phe": "F", "Pro": "P", "Ser": "S", "Thr": "T", "Trp": "W", "Tyr": "Y", "Val": "V",
+    "Ter": "*", "X": "*",
+}  # fmt: skip
+_AMINO_ACID = re.compile("|".join(_AMINO_ACIDS))
+_MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
+_LINE_START = re.compile(r"\s*(?:[A-Z]{4,}[A-Z /&-]*:?$|[-•*·–]|\d+[.)]\s|[A-Z][.)]\s|[A-Z][\w /()&-]{1,40}:|$)")
+#: Where a statement ends inside of a line: at a full stop, before a label ("Pleura:") or a heading in capitals.
+_STATEMENT_END = re.compile(
+    r"(?<=[^\s.][a-z)\]%\d])\.(?=\s+[A-Z(])|[ ](?=[A-Z][a-z]{3,}(?: [\w()/&-]{1,20}){0,3}:)"
+    r"|(?<=[a-z\d).,])[ ](?!NOT |DETECTED|POSITIVE|NEGATIVE|PRESENT|ABSENT|PATHOGENIC)(?=[A-Z]{5,}(?: [A-Z&]{2,}){0,4}:?$)"
+)
+_LABORATORY_TEST = re.compile(r"([A-Za-z][A-Za-z0-9 ()/.+-]{1,60}?)[ \t:=-]*\Z")
+_UNIT = re.compile(r"%|[A-Za-zµμ]")
+_RANGE_OR_FLAG = re.compile(r"\([^()]*\)|(?<!\S)[HL]\b")
+_SIZE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(mm|cm|millimet|centimet)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedItem:
+    """One thing that a report prints: a variant, a margin's state, a stain's result …"""
+
+    kind: str
+    """A key of ``[kinds]`` in ``item_count.toml``: ``variant``, ``margin``, ``biomarker`` …"""
+    text: str
+    """The page's words."""
+    page: int
+    start: int
+    """Start in the page's text."""
+    end: int
+    role: str
+    """``present``, or why it is no present result: ``history``, ``family``, ``method``, ``criterion`` …"""
+    name: str = ""
+    """The stain, the grading system, the laboratory test, or the way a variant is written."""
+    state: str = ""
+    """What the item says in normal form: ``involved``, ``positive``, ``2`` … Empty if it has no state."""
+
+
+class _Statement(NamedTuple):
+    start: int
+    text: str
+    small_letters: str
+
+
+class _Section(NamedTuple):
+    start: int
+    role: str
+    title: str
+
+
+class _Reading(NamedTuple):
+    name: str
+    state: str
+    start: int
+    end: int
+
+
+class _Rule(NamedTuple):
+    pattern: re.Pattern[str]
+    name: str
+    state: str | None
+    states: Sequence[tuple[str, re.Pattern[str]]]
+    within: re.Pattern[str] | None
+    is_shared: bool
+    """True if one state may belong to several names: "ER and PR positive"."""
+
+
+class _Role(NamedTuple):
+    role: str
+    kinds: frozenset[str]
+    before: re.Pattern[str] | None
+    after: re.Pattern[str] | None
+    around: re.Pattern[str] | None
+
+
+class _Tables(NamedTuple):
+    kinds: Mapping[str, Mapping[str, Any]]
+    rules: Mapping[str, Sequence[_Rule]]
+    roles: Sequence[_Role]
+    headings: re.Pattern[str]
+    heading_roles: Sequence[tuple[str, re.Pattern[str]]]
+    stains: Sequence[tuple[str, re.Pattern[str]]]
+    stain: re.Pattern[str]
+    lesion: re.Pattern[str]
+
+
+@cache
+def _load_tables() -> _Tables:
+    table = tomllib.loads((files("evalkit.extraction") / "item_count.toml").read_text("utf-8"))
+    words: dict[str, str] = {}
+
+    def compile_pattern(text: str) -> re.Pattern[str]:
+        return re.compile(re.sub(r"<<(\w+)>>", lambda match: words[match[1]], text), re.IGNORECASE | re.MULTILINE)
+
+    for name, text in table["words"].items():
+        words[name] = re.sub(r"<<(\w+)>>", lambda match: words[match[1]], text)
+    states = {
+        name: [(state, compile_pattern(pattern)) for state, pattern in rows] for name, rows in table["states"].items()
+    }
+    rules: dict[str, list[_Rule]] = {kind: [] for kind in table["kinds"]}
+    for row in table["rule"]:
+        within = compile_pattern(row["within"]) if "within" in row else None
+        pattern = compile_pattern(row["pattern"])
+        rules[row["kind"]].append(
+            _Rule(
+                pattern,
+                row.get("name", ""),
+                row.get("state"),
+                states.get(row.get("states"), ()),
+                within,
+                "name" in pattern.groupindex,
+            )
+        )
+    heading_rows = [(row["role"], row["heading"]) for row in table["role"] if "heading" in row]
+    known_headings = "|".join(f"(?:{heading})" for _, heading in heading_rows)
+    return _Tables(
+        table["kinds"],
+        rules,
+        [
+            _Role(
+                row["role"],
+                frozenset(row.get("kinds", table["kinds"])),
+                *(compile_pattern(row[place]) if place in row else None for place in ("before", "after", "around")),
+            )
+            for row in table["role"]
+            if "heading" not in row
+        ],
+        re.compile(
+            rf"^[ \t]*(?=[^\n:]{{3,60}}(?::|$))((?i:{known_headings})|[A-Z][A-Z /&()-]{{4,50}})[ \t]*(?::|\.?$)",
+            re.MULTILINE,
+        ),
+        [(role, re.compile(heading, re.IGNORECASE)) for role, heading in heading_rows],
+        states["stains"],
+        compile_pattern(r"\b<<stain>>\b"),
+        compile_pattern(r"\b<<lesion>>\b"),
+    )
+
+
+def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) -> tuple[CountedItem, ...]:
+    """Count what the pages of one report print, in page order.
+
+    ``template``: count only the kinds that its fields ask for; None: all.
+    """
+    items: list[CountedItem] = []
+    section = _Section(0, PRESENT, "")
+    for page in pages:
+        statements = _split_statements(page.text)
+        text = "".join(statement.text for statement in statements)
+        sections = [section, *_find_sections(text)]
+        section = sections[-1]._replace(start=0)
+        for kind, table in _load_tables().kinds.items():
+            if template and template.get_field(table["field"]) is None:
+                continue
+            for reading in _read_items(kind, statements, sections):
+                role = _get_section(sections, reading.start).role
+                items.append(_build_item(kind, page, text, reading, role))
+    return tuple(items)
+
+
+def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_role: str) -> CountedItem:
+    return CountedItem(
+        kind,
+        " ".join(page.text[reading.start : reading.end + _MAX_QUOTE * (kind in _SECTION_KINDS)].split()),
+        page.page_num,
+        reading.start,
+        reading.end,
+        section_role if section_role != PRESENT else _find_role(kind, text, reading),
+        reading.name or _find_subject(kind, text, reading),
+        reading.state,
+    )
+
+
+def _split_statements(text: str) -> list[_Statement]:
+    """Split a page's text into statements; joined, they have the length of the text."""
+    lines = text.split("\n")
+    parts = []
+    for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
+        is_wrapped = next_line.lstrip()[:1].islower() or (
+            len(line) >= _WRAPPED_LINE
+            and not line.rstrip().endswith((".", ":", ";"))
+            and not _LINE_START.match(next_line)
+        )
+        parts += [_STATEMENT_END.sub("\n", line), " " if is_wrapped and "\t" not in line else "\n"]
+    statements = "".join(parts)[: len(text)].splitlines(keepends=True)
+    pieces = [
+        statement[start : start + _MAX_STATEMENT]
+        for statement in statements
+        for start in range(0, len(statement), _MAX_STATEMENT)
+    ]
+    starts = accumulate(map(len, pieces), initial=0)
+    return [_Statement(start, piece, piece.lower()) for start, piece in zip(starts, pieces, strict=False)]
+
+
+def _find_sections(text: str) -> Iterator[_Section]:
+    """Find the headings, and what the items under each of them are."""
+    tables = _load_tables()
+    for match in tables.headings.finditer(text):
+        title = match[1].strip()
+        role = next((role for role, heading in tables.heading_roles if heading.fullmatch(title)), PRESENT)
+        yield _Section(match.start(), role, title)
+
+
+def _get_section(sections: Sequence[_Section], position: int) -> _Section:
+    return sections[bisect_right(sections, position, key=lambda section: section.start) - 1]
+
+
+def _read_items(
+    kind: str, statements: Iterable[_Statement], sections: Sequence[_Section] = (_Section(0, PRESENT, ""),)
+) -> list[_Reading]:
+    """Read a kind's items in the statements that have one of its words."""
+    tables = _load_tables()
+    readings: list[_Reading] = []
+    for statement in statements:
+        if any(word in statement.small_letters for word in tables.kinds[kind]["words"]):
+            title = _get_section(sections, statement.start).title
+            rules = [rule for rule in tables.rules[kind] if not rule.within or rule.within.search(title)]
+            readings += _apply_rules(rules, statement)
+    return readings
+
+
+def _apply_rules(rules: Iterable[_Rule], statement: _Statement) -> list[_Reading]:
+    """Apply rules in order; later rules do not see the states that earlier rules read."""
+    readings: list[_Reading] = []
+    text = statement.text
+    for rule in rules:
+        hidden_text = text
+        for match in rule.pattern.finditer(text):
+            readings += _build_readings(rule, match, statement.start)
+            group = next((name for name in ("state", "more") if match.groupdict().get(name)), 0)
+            first, last = match.span(group)
+            if not rule.is_shared:
+                hidden_text = hidden_text[:first] + "#" * (last - first) + hidden_text[last:]
+        text = hidden_text
+    return sorted(readings, key=lambda reading: reading.start)
+
+
+def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[_Reading]:
+    groups = match.groupdict()
+    state_text = " ".join((groups.get("state") or "").split())
+    state = rule.state
+    if state is None:
+        state = next(
+            (state for state, pattern in rule.states if pattern.fullmatch(state_text)),
+            "" if rule.states else state_text.replace(" ", ""),
+        )
+    if groups.get("names"):
+        for stain in _load_tables().stain.finditer(match["names"]):
+            start = offset + match.start("names") + stain.start()
+            yield _Reading(_canonicalise_stain(stain[0]), state, start, start + len(stain[0]))
+    else:
+        name = _canonicalise_stain(groups["name"] or "") if "name" in groups else rule.name
+        end = match.end("state") if groups.get("state") else 0
+        yield _Reading(name, state, offset + match.start(), offset + max(match.end(), end))
+
+
+def _canonicalise_stain(name: str) -> str:
+    known_name = next((known for known, pattern in _load_tables().stains if pattern.fullmatch(name)), name)
+    return re.sub(r"\W+", "", known_name).upper()
+
+
+def _find_subject(kind: str, text: str, reading: _Reading) -> str:
+    """Return a laboratory result's test, a size's lesion, or a heading's first words; empty if there is none."""
+    if kind in _SECTION_KINDS:
+        body = text[reading.end : reading.end + _MAX_QUOTE].lstrip()
+        return _squeeze(body.partition("\n")[0])[:_FIRST_LETTERS]
+    first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
+    if kind == "laboratory":
+        match = _LABORATORY_TEST.search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
+        return match[1].strip() if match else ""
+    lesion = _load_tables().lesion.search(text, first, len(text) if last < 0 else last)
+    return lesion[0] if kind == "measurement" and lesion else ""
+
+
+def _find_role(kind: str, text: str, reading: _Reading) -> str:
+    first, last = text.rfind("\n", 0, reading.start) + 1, text.find("\n", reading.end)
+    last = len(text) if last < 0 else last
+    if (
+        not text[first : reading.start].strip()
+        and first - (start := text.rfind("\n", 0, max(first - 1, 0)) + 1) <= _LABEL
+    ):
+        first = start  # the line above may be the label
+    before, after = " ".join(text[first : reading.start].split("\n")), text[reading.end : last]
+    for role in _load_tables().roles:
+        if kind in role.kinds and (
+            (role.before and role.before.search(before))
+            or (role.after and role.after.search(after))
+            or (role.around and role.around.search(text, first, last))
+        ):
+            return role.role
+    return PRESENT
+
+
+def find_unread_items(
+    items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
+) -> tuple[EvaluationIssue, ...]:
+    """Find what the report prints and no field has, one issue for each present item.
+
+    ``field`` of an issue is the name of the template's field that asks for the item: ``margins``, ``ihcMarkers``. Issues
+    of optional fields are minor.
+    """
+    issues: list[EvaluationIssue] = []
+    for kind, field, kind_items, values in _iter_asked_kinds(items, fields, template):
+        unread_items = _list_unread_items(kind, kind_items, values)
+        issues += [
+            EvaluationIssue(
+                "minor" if field.need is FieldNeed.OPTIONAL else "major",
+                field.name,
+                f'The report prints the {_load_tables().kinds[kind]["noun"]} "{_shorten(item.text)}" on page {item.page}, '
+                "which is in no field",
+                f"Read page {item.page}, and add it to {field.name}, or confirm that it does not belong there",
+            )
+            for item in (unread_items if field.many else unread_items[:1])
+        ]
+    return tuple(issues)
+
+
+def find_doubted_values(
+    items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
+) -> tuple[EvaluationIssue, ...]:
+    """Find values that the report contradicts, or prints only as something else: a relative's variant, a former size.
+
+    ``field`` of an issue is the name of the value: ``margins``, ``ihcMarkers.ER``.
+    """
+    return tuple(
+        EvaluationIssue("major", name, description)
+        for kind, _, kind_items, values in _iter_asked_kinds(items, fields, template)
+        for name, value in values.items()
+        if value.is_found and (description := _describe_doubt(kind, kind_items, name, value))
+    )
+
+
+def _iter_asked_kinds(
+    items: Sequence[CountedItem], fields: Mapping[str, FieldValue], template: FieldTemplate
+) -> Iterator[tuple[str, TemplateField, list[CountedItem], dict[str, FieldValue]]]:
+    """Yield each counted kind that a field asks for: kind, field, its items, and the field's values."""
+    for kind, kind_items in group_by(items, lambda item: item.kind).items():
+        if field := template.get_field(_load_tables().kinds[kind]["field"]):
+            yield (
+                kind,
+                field,
+                list(kind_items),
+                {
+                    name: value
+                    for name, value in fields.items()
+                    if name.partition(".")[0] == field.name
+                    and value.value
+                    and value.status is not FieldStatus.NOT_PRESENT
+                },
+            )
+
+
+def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[str, FieldValue]) -> list[CountedItem]:
+    """List the present items that no value holds, each variant, stain or size once."""
+    silent = _load_tables().kinds[kind].get("silent", ())
+    unread: dict[str, CountedItem] = {}
+    groups = _group_variants(items) if kind == "variant" else [(item,) for item in items]
+    for group in groups:
+        present = [
+            item
+            for item in group
+            if item.role == PRESENT
+            and not {item.name, item.state} & {*silent}
+            and (item.name or kind not in ("measurement", "laboratory"))
+        ]
+        if present and not any(_is_in_value(item, name, value) for item in group for name, value in values.items()):
+            unread.setdefault(_make_key(present[0]), present[0])
+    if kind == "announcement":
+        return [item for item in unread.values() if int(item.state) > len(values)]
+    return list(unread.values())
+
+
+def _group_variants(items: Sequence[CountedItem]) -> list[list[CountedItem]]:
+    """Group the names of one variant: ``c.35G>A`` and the ``p.Gly12Asp`` after it."""
+    groups: list[list[CountedItem]] = []
+    for item in items:
+        last = groups[-1] if groups else []
+        is_same = (
+            bool(last)
+            and last[0].page == item.page
+            and item.start - last[-1].end < _VARIANT_SPAN
+            and item.name not in {"event", *(other.name for other in last)}
+            and last[0].name != "event"
+        )
+        if is_same:
+            last.append(item)
+        else:
+            groups.append([item])
+    return groups
+
+
+def _make_key(item: CountedItem) -> str:
+    """Return what makes two items the same: a variant's letters and digits, a size in millimetres, a stain."""
+    if item.kind == "variant":
+        return item.state if item.name == "event" else _canonicalise_variant(item.text)
+    if item.kind == "measurement":
+        return str(_measure(item.text))
+    if item.kind == "laboratory":
+        return f"{item.name} {item.state}".lower()
+    return item.name if item.kind == "biomarker" else item.kind
+
+
+def _is_in_value(item: CountedItem, name: str, value: FieldValue) -> bool:
+    readings = (value.value, value.raw, *value.candidates, *(place.value for place in value.places))
+    text, value_name, key = "\n".join(filter(None, readings)), name.partition(".")[2], _make_key(item)
+    match item.kind:
+        case "variant" if item.name == "event":
+            return key in re.findall(r"[A-Z0-9]+", text)
+        case "variant":
+            return re.sub(r"^(\D?\d+)FS.*", r"\1", key) in _canonicalise_variant(text)
+        case "biomarker":
+            return key == _canonicalise_stain(value_name)
+        case "measurement":
+            return set(_measure(item.text)) <= set(_measure(text))
+        case "laboratory":
+            tests = [set(re.findall(r"[a-z]{2,}|[a-z]\d*", test.lower())) for test in (item.name, value_name)]
+            return bool(tests[0] & tests[1]) and item.state.strip("<> ") in re.findall(r"\d+(?:\.\d+)?", text)
+        case _:
+            return item.kind != "announcement" and item.name in (
+                _squeeze(text) if item.kind in _SECTION_KINDS else item.name
+            )
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _canonicalise_variant(text: str) -> str:
+    """Return a variant's letters and digits in one spelling: ``p.(Gly12Asp)`` is ``G12D``."""
+    short = _AMINO_ACID.sub(lambda match: _AMINO_ACIDS[match[0]], text)
+    short = re.sub(
+        r"(?<=\d)[OoIlSB]+(?=[\d>_+-])|(?<=\d)[OoIlSB]{2,}", lambda match: match[0].translate(_MISREAD_DIGITS), short
+    )
+    return re.sub(
+        r"\b[cgmnp]\s?[.,:]|^[A-Z][A-Z0-9]+\s+(?=\(?[A-Z]\d)|[\s().,:-]", "", short, flags=re.IGNORECASE
+    ).upper()
+
+
+def _measure(text: str) -> tuple[float, ...]:
+    """Return a size's dimensions in millimetres; numbers without a unit take the next unit."""
+    sizes: list[float] = []
+    scale = 1.0
+    for number, unit in reversed(_SIZE.findall(text)):
+        scale = {"m": 1.0, "c": 10.0}[unit[0].lower()] if unit else scale
+        sizes.append(round(float(number.replace(",", ".")) * scale, 2))
+    return tuple(reversed(sizes))
+
+
+def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> str:
+    """Describe what contradicts a value; empty if nothing does."""
+    shown_value = f'"{_shorten(value.value)}"'
+    if item := _find_contradiction(kind, items, name, value):
+        return (
+            f"The value is {shown_value} on page {value.page}, but the report also prints "
+            f'"{_shorten(item.text)}" on page {item.page}'
+        )
+    matches = [item for item in items if _is_in_value(item, name, value)]
+    if kind == "date":
+        matches = [item for item in items if _squeeze(item.text) in _squeeze(value.raw or "")]
+        matches *= all(item.role in (PRESENT, "birth") for item in matches)
+    if (
+        kind in ("variant", "biomarker", "measurement", "date")
+        and matches
+        and all(item.role != PRESENT for item in matches)
+    ):
+        return f"The report prints {shown_value} on page {matches[0].page} only as {matches[0].role}"
+    if kind == "laboratory" and matches and not _UNIT.search(_RANGE_OR_FLAG.sub("", value.value or "")):
+        return f'The value {shown_value} has no unit, but the report prints "{_shorten(matches[0].text)}" on page {matches[0].page}'
+    return ""
+
+
+def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
+    """Return the first present item whose state the value cannot have; None if there is none."""
+    table = _load_tables().kinds[kind]
+    prefix = f"{name.partition('.')[2]}: " if kind == "biomarker" else table.get("prefix", "")
+    own = _read_items(kind, _split_statements(f"{prefix}{value.value}"))
+    if kind == "grade":
+        # The words around the value name its grading system.
+        states = {reading.state for reading in own}
+        quoted = _read_items(kind, _split_statements(f"{value.quote}\n{value.raw}"))
+        own = [reading for reading in quoted if reading.state in states] or quoted or own
+    for reading in filter(lambda reading: reading.state, own):
+        is_number = reading.state[:1].isdigit()
+        opposites = table.get("conflicts", {}).get(reading.state) or table.get("conflicts", {}).get("*", ())
+        for item in items:
+            if (
+                item.role == PRESENT
+                and item.name in (reading.name, *table.get("silent", ()))
+                and item.state != reading.state
+                and (is_number == item.state[:1].isdigit() if opposites == "*" else item.state in opposites)
+            ):
+                return item
+    return None
+
+
+def _shorten(text: str | None) -> str:
+    words = " ".join((text or "").split())
+    return words if len(words) <= _MAX_QUOTE else f"{words[: _MAX_QUOTE - 1]}…"

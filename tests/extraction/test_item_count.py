@@ -1,0 +1,306 @@
+"""The independent count of what a report prints, and its check against the fields."""
+
+from __future__ import annotations
+
+import pytest
+from builders import document
+from extraction.scripted import found_value
+
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.item_count import CountedItem, count_items, find_doubted_values, find_unread_items
+
+
+def count(text: str, kind: str) -> list[CountedItem]:
+    return [item for item in count_items(document(text).pages) if item.kind == kind]
+
+
+def list_states(text: str, kind: str) -> set[tuple[str, str]]:
+    return {(item.name, item.state) for item in count(text, kind) if item.role == "present"}
+
+
+def list_unread(text: str, values: dict[str, str], template: str = "pathology") -> list[str]:
+    fields = {name: found_value(value) for name, value in values.items()}
+    issues = find_unread_items(count_items(document(text).pages), fields, get_field_template(template))
+    return [issue.field for issue in issues if issue.severity != "minor"]
+
+
+def list_doubted(text: str, values: dict[str, str], template: str = "pathology") -> list[str]:
+    fields = {name: found_value(value) for name, value in values.items()}
+    return [
+        issue.field
+        for issue in find_doubted_values(count_items(document(text).pages), fields, get_field_template(template))
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- variants
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BRCA2 c.5946delT",
+        "MLH1 c.17OOC>T pathogenic",
+        "APC c. 3927_3931del",
+        "TP53 c.672+1G›T",
+        "KRAS p.(Gly12Asp)",
+        "BRAF V600E detected",
+        "ATM p.R2832fs*12",
+        "EGFR exon 19 deletion",
+        "MET exon 14 skipping",
+        "EML4-ALK fusion",
+        "ERBB2 amplification",
+        "MSH2 deletion of exons 1-6",
+    ],
+)
+def test_a_printed_variant_must_be_in_a_field(text: str) -> None:
+    assert list_unread(f"Result: {text}", {}, "genomics") == ["mutations"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "METHODOLOGY\nLibraries are made by PCR amplification. Control: c.35G>A",
+        "FAMILY HISTORY\nBRCA1 c.68_69del",
+        "Her mother carries BRCA1 c.68_69delAG.",
+        "BRAF V600E: not detected",
+        "No EGFR exon 19 deletion was found.",
+        "KIT D816V would not respond.",
+        "Level 2C and T12 L1 are described",
+        "The p.Gly12Asp change is common (Smith et al, PMID: 12345678).",
+    ],
+)
+def test_a_variant_in_another_role_is_not_asked_for(text: str) -> None:
+    assert list_unread(text, {}, "genomics") == []
+
+
+def test_one_name_of_a_variant_holds_its_other_names() -> None:
+    text = "KRAS NM_004985.5 c.35G>A p.Gly12Asp; The G12D change of KRAS G12D is known. BRCA1 c.181T>G (p.Cys61Gly)"
+    assert list_unread(text, {"mutations.1": "KRAS c.35G>A p.Gly12Asp"}, "genomics") == ["mutations"]
+    both = {"mutations.1": "KRAS c.35G>A p.Gly12Asp", "mutations.2": "BRCA1 p.C61G"}
+    assert list_unread(text, both, "genomics") == []
+
+
+@pytest.mark.parametrize(
+    "announcement",
+    ["Two pathogenic variants were identified.", "Variant 1 of 2", "We detected 2 clinically significant variants."],
+)
+def test_announced_variants_are_counted(announcement: str) -> None:
+    text = f"{announcement}\nBRCA1 c.181T>G"
+    assert list_unread(text, {"mutations.1": "BRCA1 c.181T>G"}, "genomics") == ["mutations"]
+    both = {"mutations.1": "BRCA1 c.181T>G", "mutations.2": "another"}
+    assert list_unread(text, both, "genomics") == []
+
+
+def test_a_relatives_variant_as_value_is_doubted() -> None:
+    text = "Indication: sister with PALB2 c.3113G>A\nRESULT\nBRCA2 c.5946del, heterozygous"
+    values = {"mutations.1": "PALB2 c.3113G>A", "mutations.2": "BRCA2 c.5946del"}
+    assert list_doubted(text, values, "genomics") == ["mutations.1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("Microsatellite status: MSS", {"stable"}),
+        ("MSI-High", {"high"}),
+        ("No microsatellite instability was detected", {"stable"}),
+        ("Microsatellite instability: MSI (instable)", {"high"}),
+        ("MSI status: MSS (MSI-H, MSI-L or MSS)", set()),
+    ],
+)
+def test_microsatellite_status_is_counted(text: str, states: set[str]) -> None:
+    assert {state for _, state in list_states(text, "microsatellite")} == states
+
+
+def test_another_microsatellite_status_is_doubted() -> None:
+    text = "Microsatellite status: MSS\nCOMMENT\nBy PCR the tumor is MSI-H."
+    assert list_doubted(text, {"msiStatus": "MSS"}, "genomics") == ["msiStatus"]
+
+
+# ------------------------------------------------------------------------------------------------- margins
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "The SMA margin is positive for carcinoma.",
+        "Carcinoma extends to the inked margin.",
+        "Tumor is present at the deep margin.",
+        "MARGINS:\n- Neck: Negative\n- Uncinate: Positive (0 mm)",
+        "Positive for DCIS at the anterior margin",
+        "All margins negative except the radial margin, which is involved by tumor",
+        "Resection status: R1",
+        "The tumor is transected at the lateral margin.",
+        "The excision is incompletely excised.",
+    ],
+)
+def test_an_involved_margin_contradicts_a_negative_value(statement: str) -> None:
+    assert list_doubted(f"DIAGNOSIS\n{statement}", {"margins": "negative"}) == ["margins"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "All margins are negative; the closest is 2 mm.",
+        "Margins uninvolved by invasive carcinoma.",
+        "No carcinoma at the inked margin.",
+        "The tumor does not reach the margin.",
+        "No margin is involved.",
+        "Lymph nodes: 2/14 positive. Margins: negative.",
+        "Margins: negative Pleura: invaded",
+        "GROSS DESCRIPTION\nThe mass extends to the inked margin.\nDIAGNOSIS\nMargins: free of tumor",
+        "No ink on tumor.",
+    ],
+)
+def test_a_free_margin_contradicts_no_negative_value(statement: str) -> None:
+    assert list_doubted(f"DIAGNOSIS\n{statement}", {"margins": "negative, 2 mm"}) == []
+
+
+# ------------------------------------------------------------------------------------------------- grade
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("Nottingham grade 2 (tubules 3, nuclei 3, mitoses 2, total 8/9)", ("three-tier", "3")),
+        ("Gleason score 4+3=7", ("gleason", "3")),
+        ("Grade Group 3", ("gleason", "3")),
+        ("Fuhrman nuclear grade III", ("fuhrman", "3")),
+        ("FIGO grade 1", ("three-tier", "1")),
+        ("Poorly differentiated adenocarcinoma", ("three-tier", "3")),
+        ("NHG2", ("three-tier", "2")),
+    ],
+)
+def test_a_grade_is_counted_in_its_system(text: str, state: tuple[str, str]) -> None:
+    assert state in list_states(text, "grade")
+
+
+def test_another_grade_of_the_same_system_is_doubted() -> None:
+    assert list_doubted("Histologic grade: G2\nCOMMENT\nPoorly differentiated tumor.", {"grade": "2"}) == ["grade"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Histologic grade: 2\nModerately differentiated",
+        "Histologic grade: 2\nDCIS, nuclear grade 3",
+        "Histologic grade: 2\nThe biopsy was grade 3",
+        "Histologic grade: 2\nGrading scale: G1 well, G2 moderate, G3 poor",
+    ],
+)
+def test_an_equal_or_other_grade_is_not_doubted(text: str) -> None:
+    assert list_doubted(text, {"grade": "2"}) == []
+
+
+# ------------------------------------------------------------------------------------------------- stains
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("ER and PR positive", {("ER", "positive"), ("PR", "positive")}),
+        ("positive for CK7 and TTF-1, and negative for CK20", {("CK7", "positive"), ("TTF1", "positive"), ("CK20", "negative")}),
+        ("Estrogen receptor (ER): 0%", {("ER", "negative")}),
+        ("HER2 (IHC): 2+; FISH: not amplified", {("HER2", "equivocal"), ("HER2", "negative")}),
+        ("MLH1, PMS2 and MSH6 show retained expression", {("MLH1", "positive"), ("PMS2", "positive"), ("MSH6", "positive")}),
+        ("p53 is wild type", {("P53", "wild")}),
+        ("MSH2 and MSH6 retained", {("MSH2", "positive"), ("MSH6", "positive")}),
+        ("Positive control adequate for ER", set()),
+        ("1 % or more is defined as ER positive", set()),
+        ("SMA margin: Positive", set()),
+    ],
+)  # fmt: skip
+def test_stains_are_counted_with_their_result(text: str, states: set[tuple[str, str]]) -> None:
+    assert {(name, state) for name, state in list_states(text, "biomarker") if state} == states
+
+
+def test_an_opposite_receptor_result_is_doubted() -> None:
+    text = "ER: negative (0%)\nADDENDUM: Repeat ER on block A3: positive (80%)."
+    assert list_doubted(text, {"ihcMarkers.ER": "negative, 0%"}) == ["ihcMarkers.ER"]
+
+
+def test_a_stain_in_no_field_is_missed() -> None:
+    assert list_unread("TTF-1 positive, napsin A positive", {"ihcMarkers.TTF-1": "positive"}) == ["ihcMarkers"]
+
+
+# ------------------------------------------------------------------------------------------------- sizes, laboratory, dates
+
+
+def test_a_lesions_size_must_be_in_a_field() -> None:
+    text = "FINDINGS: A nodule of 12 mm, previously 8 mm. Axial 5 mm images. Liver cyst 2.1 x 1.4 cm."
+    assert list_unread(text, {"findings": text, "measurements.1": "1.2 cm"}, "radiology") == ["measurements"]
+    whole = {"findings": text, "measurements.1": "12 mm", "measurements.2": "2.1 x 1.4 cm"}
+    assert list_unread(text, whole, "radiology") == []
+
+
+def test_a_former_size_as_value_is_doubted() -> None:
+    text = "FINDINGS: A nodule of 12 mm, previously 8 mm."
+    assert list_doubted(text, {"measurements.1": "12 mm", "measurements.2": "8 mm"}, "radiology") == ["measurements.2"]
+
+
+def test_each_impression_must_be_in_the_value() -> None:
+    text = "IMPRESSION: No bleeding.\nFINDINGS: Crack in C2.\nIMPRESSION: Fracture of C2."
+    values = {"impression": "No bleeding.", "findings": "Crack in C2."}
+    assert list_unread(text, values, "radiology") == ["impression"]
+
+
+def test_a_laboratory_row_must_be_in_a_field() -> None:
+    text = "Hemoglobin: 11.5 g/dL (Ref 12.0-15.0)\nSodium 140 mmol/L (135-145)"
+    assert list_unread(text, {"labValues.Hemoglobin": "11.5 g/dL (12.0-15.0)"}, "lab-report") == ["labValues"]
+
+
+def test_a_lost_unit_is_doubted() -> None:
+    text = "Hematocrit: 35.0% (Ref 36.0-45.0)\nHemoglobin: 11.5 g/dL"
+    values = {"labValues.Hematocrit": "35.0 (36.0-45.0)", "labValues.Hemoglobin": "11.5 g/dL"}
+    assert list_doubted(text, values, "lab-report") == ["labValues.Hematocrit"]
+
+
+def test_a_birth_date_is_no_date_of_the_report() -> None:
+    roles = {item.text: item.role for item in count("DOB: 03/04/1961\nReported: 5 May 2024\nBorn 2 June 1950", "date")}
+    assert roles == {"03/04/1961": "birth", "5 May 2024": "present", "2 June 1950": "birth"}
+
+
+def test_a_birth_date_as_value_is_doubted() -> None:
+    fields = {"date": FieldValue(status=FieldStatus.FOUND, value="1961-03-04", raw="03/04/1961", page=1)}
+    items = count_items(document("DOB: 03/04/1961\nReported: 05/06/2024").pages)
+    (issue,) = find_doubted_values(items, fields, get_field_template("pathology"))
+    assert issue.description == 'The report prints "1961-03-04" on page 1 only as birth'
+
+
+@pytest.mark.parametrize("row", ["Potassium\t5.4\tH\tmmol/L\t3.5-5.1", "INR\t2.6 H\tratio\t0.8-1.2"])
+def test_a_row_of_a_table_with_a_flag_is_counted(row: str) -> None:
+    assert list_unread(f"Test\tResult\tFlag\tUnit\tRange\n{row}", {}, "lab-report") == ["labValues"]
+
+
+def test_a_former_result_is_not_asked_for() -> None:
+    assert list_unread("Earlier PSA: 06/10/2024 0.02 ng/mL; 03/04/2024 4.81 ng/mL.", {}, "lab-report") == []
+
+
+# ------------------------------------------------------------------------------------------------- issues
+
+
+def test_an_issue_names_item_and_page() -> None:
+    pages = count_items(document("page one", "RESULT\nBRCA1 c.181T>G").pages)
+    (issue,) = find_unread_items(pages, {}, get_field_template("genomics"))
+    assert issue.severity == "major"
+    assert issue.description == 'The report prints the variant "c.181T>G" on page 2, which is in no field'
+
+
+def test_a_doubt_names_both_places() -> None:
+    text = "Margins: negative\nDeep margin: positive"
+    fields = {"margins": FieldValue(status=FieldStatus.FOUND, value="negative", page=1)}
+    (issue,) = find_doubted_values(count_items(document(text).pages), fields, get_field_template("pathology"))
+    assert issue.description == (
+        'The value is "negative" on page 1, but the report also prints "margin: positive" on page 1'
+    )
+
+
+def test_an_ambiguous_value_is_not_doubted_again() -> None:
+    fields = {"margins": FieldValue(status=FieldStatus.AMBIGUOUS, value="positive", page=1)}
+    items = count_items(document("Margins: negative\nDeep margin: positive").pages)
+    assert find_doubted_values(items, fields, get_field_template("pathology")) == ()
+
+
+@pytest.mark.parametrize("piece", ["margin ", "c.1", "ER ", "1 x ", "positive for ", "A ", "( ", "Gleason 3 + "])
+def test_a_hostile_line_of_100_kb_is_counted(piece: str) -> None:
+    assert all(item.page == 1 for item in count_items(document(piece * (100_000 // len(piece))).pages))
