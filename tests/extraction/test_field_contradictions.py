@@ -70,6 +70,7 @@ def test_same_meaning_in_other_words_is_found(name: str, text: str, expected: st
 
 CORRECTED = [
     ("ihcMarkers.ER", "ER: negative (0%)\nADDENDUM: ER positive (80%). The result above is corrected.", "positive, 80%"),
+    ("ihcMarkers.ER", "ER: negative (0%)\nADDENDUM: Repeat ER on block A3: positive (80%). ER is corrected.", "positive, 80%"),
     ("ihcMarkers.HER2", "HER2 IHC: equivocal (2+)\nHER2 FISH: not amplified", "negative"),
     ("margins", "Margins: negative (previously reported as positive)", "negative"),
     ("histology", "AMENDED DIAGNOSIS: changed from ductal carcinoma to invasive lobular carcinoma.", "invasive lobular carcinoma"),

@@ -23,6 +23,7 @@ _LAB_RESULT_WITH_RANGE = re.compile(
 #: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
 _RESULT_START = re.compile(
     r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|index|/\s?CEP-?17|ratio)\b\s*){0,3}"
+    r"(?:(?:on|in|of|from)\s+(?:the\s+)?(?:blocks?|slides?|specimens?|parts?|cores?)\s+[\w-]+\s*)?"
     r"(?:\([^)]*\)\s*)?(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
     r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|\d|[<>])"
 )
