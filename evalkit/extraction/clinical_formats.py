@@ -153,7 +153,7 @@ _LAB_UNIT = re.compile(
 _RANGE_AND_UNIT = re.sub(r"\?P<\w+>", "?:", rf"(?:{_REFERENCE_RANGE.pattern[4:]})\s*(?:{_LAB_UNIT.pattern})?")
 #: A line of text that is a result: test, number, flag, unit and range, of which the unit or the range is there.
 LAB_LINE_PATTERN = re.compile(
-    rf"\W{{0,4}}(?P<name>[a-z][a-z0-9 ,/()%+.'-]{{1,45}}?)(?:\s*:\s*|\s*\.{{2,}}\s*|\s+)(?P<value>[<>≤≥]?\s?\d+(?:[.,]\d+)*\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?"
+    rf"\W{{0,4}}(?P<name>[a-z][a-z0-9 ,/()%+.'-]{{1,45}}?)(?:\s*:\s*|\s*\.{{2,}}\s*|\s+)(?P<value>[<>≤≥]?\s?\d+(?:[.,]\d+)*(?!\d)\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?"
     rf"\s*(?:(?:{_LAB_UNIT.pattern})\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?(?:[\s,;]*[\[(]?(?:(?:ref(?:erence)?|normal|range|interval)\b[.:\s]*)*{_RANGE_AND_UNIT}[\])]?)?"
     rf"|[\s,;]*[\[(]?(?:(?:ref(?:erence)?|normal|range|interval)\b[.:\s]*)*{_RANGE_AND_UNIT}[\])]?)\s*[\[(]?(?:{_LAB_FLAG.pattern})?[\])]?)\s*",
     re.I,

@@ -50,7 +50,8 @@ _STATEMENT_END = re.compile(
     r"(?<=[^\s.][a-z)\]%\d])\.(?=\s+[A-Z(])|[ ](?=[A-Z][a-z]{3,}(?: [\w()/&-]{1,20}){0,3}:)"
     r"|(?<=[a-z\d).,])[ ](?!NOT |DETECTED|POSITIVE|NEGATIVE|PRESENT|ABSENT|PATHOGENIC)(?=[A-Z]{5,}(?: [A-Z&]{2,}){0,4}:?$)"
 )
-_LABORATORY_TEST = re.compile(r"([A-Za-z][A-Za-z0-9 ()/.+-]{1,60}?)[ \t:=-]*\Z")
+#: The test before a result; between them may stand another result, such as a share before a count.
+_LABORATORY_TEST = re.compile(r"([A-Za-z%][A-Za-z0-9 ()/.+-]{1,60}?)(?:\t[\d.,]{1,9})?[ \t:=-]*\Z")
 _UNIT = re.compile(r"%|[A-Za-zµμ]")
 _RANGE_OR_FLAG = re.compile(r"\([^()]*\)|(?<!\S)[HL]\b")
 _SIZE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(mm|cm|millimet|centimet)?", re.IGNORECASE)

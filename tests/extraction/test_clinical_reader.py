@@ -203,6 +203,16 @@ def test_a_laboratory_table_without_a_header() -> None:
     assert values("lab-report", "labValues", table, again=True)["Visit"] == "12"
 
 
+def test_of_two_results_in_a_row_none_is_sure() -> None:
+    table = rows("Test name\tPercent\tAbsolute\tReference range\tUnits", "NEUTROPHILS\t61.0\t5002\t1500-7800\tcells/uL")
+    assert values("lab-report", "labValues", table) == {}
+
+
+def test_a_telephone_number_is_no_laboratory_result() -> None:
+    report = ClinicalReport(document("Client service 555-0170\nFerritin 14 ng/mL (16-154)").pages)
+    assert values("lab-report", "labValues", report) == {"Ferritin": "14 ng/mL (16-154)"}
+
+
 def test_results_in_a_sentence() -> None:
     text = "CBC: WBC 7.2 x10^9/L (Ref: 4.5-11.0), Hemoglobin 14.0 g/dL (Ref: 12.0-16.0)."
     assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {

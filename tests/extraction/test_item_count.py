@@ -249,6 +249,23 @@ def test_a_laboratory_row_must_be_in_a_field() -> None:
     assert list_unread(text, {"labValues.Hemoglobin": "11.5 g/dL (12.0-15.0)"}, "lab-report") == ["labValues"]
 
 
+def test_a_limit_in_words_is_no_laboratory_result() -> None:
+    text = (
+        "LDL\t117 H\tbelow 100\tmg/dL\nBetween 100 and 125 mg/dL a second test is advised.\nHDL\t52\t40 or above\tmg/dL"
+    )
+    assert {item.role for item in count(text, "laboratory")} <= {"reference range"}
+
+
+def test_a_result_after_another_result_is_counted() -> None:
+    (item,) = count("NEUTROPHILS\t61.0\t5002\t1500-7800\tcells/uL", "laboratory")
+    assert (item.name, item.state, item.role) == ("NEUTROPHILS", "5002", "present")
+
+
+def test_a_later_size_in_a_tables_row_is_a_former_one() -> None:
+    items = count("Left renal calculus\t3 / 79\t4 mm\t3 mm\tunchanged", "measurement")
+    assert [(item.text, item.role) for item in items] == [("4 mm", "present"), ("3 mm", "former")]
+
+
 def test_a_lost_unit_is_doubted() -> None:
     text = "Hematocrit: 35.0% (Ref 36.0-45.0)\nHemoglobin: 11.5 g/dL"
     values = {"labValues.Hematocrit": "35.0 (36.0-45.0)", "labValues.Hemoglobin": "11.5 g/dL"}

@@ -33,6 +33,10 @@ SENTENCES = [
     ("ERBB2 amplification. CD74(6)::ROS1(34) fusion. MET exon 14 skipping. RB1 splice site 1422-2A>T.",
      ["ERBB2 amplification", "CD74::ROS1 fusion", "MET exon 14 skipping", "RB1 splice site 1422-2A>T"]),
     ("TEST: JAK2 exon 14\nRESULT: c.1849G>T, p.Val617Phe detected", ["JAK2 c.1849G>T p.Val617Phe"]),
+    ("No pathogenic variant was identified in BRCA2.\nBRCA2 c.8149G>T p.Ala2717Ser, uncertain significance",
+     ["BRCA2 c.8149G>T p.Ala2717Ser"]),
+    ("No pathogenic variant was identified in BRCA2.\nBRCA2 c.8149G>T p.Ala2717Ser, pathogenic",
+     ["BRCA2 c.8149G>T p.Ala2717Ser ?"]),
     ("KRAS p.Gly12Asp, VAF 23 %.\nKRAS G12D is a driver. KRAS c.35G>A (p.Gly12Asp).", ["KRAS c.35G>A p.Gly12Asp"]),
 ]  # fmt: skip
 

@@ -156,7 +156,7 @@ def read_lab_results(
 
 def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     cells = [cell for cell in line.cells if cell.text]
-    if not cells or not re.match(r"[A-Za-z]", cells[0].text) or ":" in cells[0].text:
+    if not cells or not re.match(r"(?:% ?)?[A-Za-z]", cells[0].text) or ":" in cells[0].text:
         return
     is_result_table = any(_RESULT_COLUMN.match(cell.column_header) for cell in line.cells) and (
         _TEST_NAME_COLUMN.search(cells[0].column_header) or not cells[0].column_header
@@ -177,7 +177,9 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
     if result_cell is None:
         return
     start, end = result_cell.start, cells[-1].end
-    is_whole_row = LAB_LINE_PATTERN.fullmatch(f"test {line.page.text[start:end]}") is not None
+    # A number that becomes part of the name is a second result, such as a share beside a count: the range is of one of them.
+    row_match = LAB_LINE_PATTERN.fullmatch(f"test {line.page.text[start:end]}")
+    is_whole_row = row_match is not None and row_match["name"] == "test"
     if is_result_table or is_whole_row or is_second_pass:
         confidence = SURE_CONFIDENCE if is_result_table else LIKELY_CONFIDENCE if is_whole_row else GUESSED_CONFIDENCE
         yield LocatedClinicalValue(line.page, start, end, confidence, _clean_test_name(cells[0].text))

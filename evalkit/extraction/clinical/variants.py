@@ -47,6 +47,8 @@ _GAP_TO_GENE_AFTER = re.compile(r"[\s),\]]*(?:[\w-]+,?\s+){0,6}?(?:in|of|within|
 _FOUND_SOMETHING = re.compile(
     r"(?i)(?<!not )(?<!none )(?<!no )\b(?:fusion|mutation|variant|alteration)s? (?:(?:was|were) )?(?:detected|identified|found|present)\b|\bresults?\W+positive\b"
 )
+_DENIES_PATHOGENIC = re.compile(r"(?i)\bpathogenic\b")
+_HARMLESS = re.compile(r"(?i)\b(?:uncertain|VUS|benign)\b")
 _NOT_FOUND = re.compile(r"(?i)\b(?:not (?:detected|identified|found)|wild[ -]?type)\b")
 _CHANGE_PATTERNS = (GENE_FUSION_PATTERN, HGVS_LIKE_PATTERN, ALTERATION_PATTERN)
 _Span = tuple[int, int]
@@ -71,6 +73,14 @@ class _Variant:
         """The changes in a form that is equal for p.Gly12Asp and G12D, c.5946delT and c.5946del."""
         words = (normalise_variant(self.text) or "").removeprefix(self.gene).split(" ")
         return frozenset(map(_shorten_change, words)) - {"?", "", self.gene}
+
+    @property
+    def is_called_harmless(self) -> bool:
+        """True if the rest of the line calls the variant uncertain or benign."""
+        line_end = self.page.text.find("\n", self.end)
+        return (
+            _HARMLESS.search(self.page.text, self.end, line_end if line_end >= 0 else len(self.page.text)) is not None
+        )
 
     def differs_from(self, other: _Variant) -> bool:
         """Return True if both name the same amino acid with another change."""
@@ -152,12 +162,19 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
             for page, start, end, is_row in _iter_text_runs(report.finding_lines)
             for variant in _find_variants_in_text(page, start, end, is_row, includes_general)
         ]
-    # A gene that is said to have no variant, and has one: a person decides.
-    denied_genes = {
-        gene for line, match in _find_statements_of_none(report) for gene in _list_denied_genes(line, match)
-    }
+    # A gene that is said to have no variant, and has one: a person decides. Where only pathogenic variants are denied, an
+    # uncertain or benign one contradicts nothing.
+    denials = [
+        (_DENIES_PATHOGENIC.search(match.group()) is not None, _list_denied_genes(line, match))
+        for line, match in _find_statements_of_none(report)
+    ]
     return [
-        replace(variant, confidence=GUESSED_CONFIDENCE) if variant.gene in denied_genes else variant
+        replace(variant, confidence=GUESSED_CONFIDENCE)
+        if any(
+            variant.gene in genes and not (is_pathogenic_only and variant.is_called_harmless)
+            for is_pathogenic_only, genes in denials
+        )
+        else variant
         for variant in _merge_variants(spans)
     ]
 
