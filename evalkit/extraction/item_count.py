@@ -199,6 +199,9 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
 
 
 def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_role: str) -> CountedItem:
+    # A stain, or a margin that is called positive, was not seen with the naked eye.
+    if section_role == "gross" and (kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()):
+        section_role = PRESENT
     return CountedItem(
         kind,
         " ".join(page.text[reading.start : reading.end + _MAX_QUOTE * (kind in _SECTION_KINDS)].split()),

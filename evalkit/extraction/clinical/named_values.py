@@ -48,8 +48,8 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
     for line in report.body_lines if is_second_pass else report.finding_lines:
         if _load_first_marker_words().isdisjoint(re.findall(r"[a-z0-9]+", line.text.lower())):
             continue
-        if line.kind == "row":
-            yield from _read_marker_row(line)
+        if line.kind == "row" and (row_readings := list(_read_marker_row(line))):
+            yield from row_readings
             continue
         name_matches = [
             (match, name) for name, pattern in _compile_marker_patterns() for match in pattern.finditer(line.text)
@@ -81,19 +81,25 @@ def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
     name_cell = next((cell for cell in line.cells if cell.text), None)
     if name_cell is None:
         return
-    name = next(
+    name, name_end = next(
         (
-            name
+            (name, m.end())
             for name, pattern in _compile_marker_patterns()
             if (m := pattern.match(name_cell.text)) and len(name_cell.text) - m.end() < 14
         ),
-        None,
+        ("", 0),
     )
-    result_cells = [
-        cell for cell in line.cells if cell.start > name_cell.start and cell.text and normalise_marker_result(cell.text)
+    result_spans = [
+        (cell.start, cell.end)
+        for cell in line.cells
+        if cell.start > name_cell.start and cell.text and normalise_marker_result(cell.text)
     ]
-    if name and result_cells:
-        yield LocatedClinicalValue(line.page, result_cells[0].start, result_cells[-1].end, SURE_CONFIDENCE, name)
+    # The result may begin in the cell of the name: "ER positive," beside "98%".
+    words_after_name = name_cell.text[name_end:].lstrip(" :,")
+    if normalise_marker_result(words_after_name):
+        result_spans.insert(0, (name_cell.start + len(name_cell.text) - len(words_after_name), name_cell.end))
+    if name and result_spans:
+        yield LocatedClinicalValue(line.page, result_spans[0][0], result_spans[-1][1], SURE_CONFIDENCE, name)
 
 
 def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: bool) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
 _MARGIN_WORD = re.compile(
     r"(?i)\bmargins?\b|\bink(?:ed)?\b|\bresection (?:status|edges?|lines?)\b|\bresidual tumou?r\b|\bR[012]\b|"
     r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b|\bexcision (?:is|appears) (?:in)?complete|"
-    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|superior|inferior|anterior|posterior|resection|excision|specimen)\s+edges?\b"
+    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|superior|inferior|anterior|posterior|resection|excision|specimen|painted)\s+(?:edges?|surfaces?)\b"
 )
 _MARGIN_TOPIC = re.compile(r"\bmargins?\b|\bresection status\b|\br status\b")
 _GRADE = re.compile(
@@ -45,8 +45,8 @@ _CATEGORY_AFTER = re.compile(
 )
 _STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?:IV|III|II|I)[A-C]?\d?\b")
 _TUMOR_SIZE = re.compile(
-    r"(?i)\b(?:mass|tumou?r|lesion|carcinoma)(?: (?:focus|nodule))?\s+(?:(?:size|of|is|measur(?:es|ing|ed)|was|with a diameter of)\s*:?\s*)+(?:about |approximately |up to )?"
-    r"(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b"
+    r"(?i)\b(?:mass|tumou?r|lesion|carcinoma)(?: (?:focus|nodule))?\s+(?:(?:size|of|is|measur(?:es|ing|ed)|was|with a diameter of|\()\s*:?\s*)+(?:about |approximately |up to )?"
+    r"(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b(?!\s*(?:from|deep|to the)\b)"
     r"|(?<!metastatic )\b\w*(?:carcinoma|sarcoma|melanoma)\b(?:(?!\b(?:nodes?|metasta\w+|margins?|invad\w+|depth|stage)\b)[^.;]){0,80}?,\s*(?:measuring\s+(?:about\s+)?)?"
     r"(?P<named>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b(?!\s*(?:deep|from|to|clear|thick|in depth|in (?:greatest|maximum)))"
     r"|(?<!metastasis: )(?P<greatest>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
