@@ -58,6 +58,13 @@ SAME = [
     ("ihcMarkers.ER", "ER: negative (0%)\nER positive control adequate.", "negative, 0%"),
     ("histology", "Carcinoma of no special type (formerly invasive ductal carcinoma).", "Invasive ductal carcinoma"),
     ("stage", "pT2\npN1a\npM0", "pT2 pN1a pM0"),
+    ("margins", "Margins: negative. A margin of 1 mm or less counts as positive.", "negative"),
+    ("ihcMarkers.ER", "ER: negative (0%)\nOn-slide controls for ER (tonsil) stained positive.", "negative, 0%"),
+    ("ihcMarkers.ER", "Contralateral cancer in 2009: ER negative.\nER: positive (85%)", "positive, 85%"),
+    ("ihcMarkers.HER2", "HER2 negative (IHC 1+). HER2 IHC 2+ is reflexed to FISH.", "negative, 1+"),
+    ("stage", "pT2 pNX\npT1: up to 5 cm; pT2: over 5 cm; pT4: over 15 cm.", "pT2 pNX"),
+    ("tumorSize", "CT: renal mass of 52 mm.\nDiameter: 46 mm", "46 mm"),
+    ("stage", "FIGO stage IB2, pT1b2 pN0.", "pT1b2 pN0"),
     ("tumorSize", "Tumor size: 1.6 cm\nThe tumor of 16 mm is firm.", "1.6 cm"),
 ]
 

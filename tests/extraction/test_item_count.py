@@ -321,3 +321,21 @@ def test_an_ambiguous_value_is_not_doubted_again() -> None:
 @pytest.mark.parametrize("piece", ["margin ", "c.1", "ER ", "1 x ", "positive for ", "A ", "( ", "Gleason 3 + "])
 def test_a_hostile_line_of_100_kb_is_counted(piece: str) -> None:
     assert all(item.page == 1 for item in count_items(document(piece * (100_000 // len(piece))).pages))
+
+
+# ------------------------------------------------------------------------------- where a stain or margin is printed
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "doubted"),
+    [
+        ("MSH6 intact\n\nComment: the loss of MSH6 suggests Lynch syndrome.", {"ihcMarkers.MSH6": "retained"}, True),
+        ("MSH6 intact\n\nComment: there is no loss of MSH6.", {"ihcMarkers.MSH6": "retained"}, False),
+        ("Receptors and HER2: ER positive in 85%, HER2 negative", {"ihcMarkers.HER2": "negative"}, False),
+        ("GATA3 positive\n\nGATA3: reagent control negative", {"ihcMarkers.GATA3": "positive"}, False),
+        ("Margins negative\n\nNote: sarcoma cells reach the painted surface.", {"margins": "negative"}, True),
+        ("Margins negative\n\nGross: the vein margin is positive for tumor.", {"margins": "negative"}, True),
+    ],
+)
+def test_doubt_follows_what_a_finding_is_about(text: str, values: dict[str, str], doubted: bool) -> None:
+    assert bool(list_doubted(text, values)) is doubted
