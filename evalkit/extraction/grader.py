@@ -333,10 +333,10 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
         return "the text read as its entry belongs to the printed form"
-    if any(field.name.endswith(end) and not pattern.fullmatch(text) for end, pattern in _PLAUSIBLE_TEXTS.items()):
-        return "the text read as its entry looks like another one"
-    if field.format == "currency" and _BOX_NUMBER.fullmatch(text):
-        return "the text read as its entry may be the number of a box"
+    if (field.format == "currency" and _BOX_NUMBER.fullmatch(text)) or any(
+        field.name.endswith(end) and not pattern.fullmatch(text) for end, pattern in _PLAUSIBLE_TEXTS.items()
+    ):
+        return "the text read as its entry looks like that of another box"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
         return "the text read as its entry has too few letters for a name"
     if not attempt.has_ocr_pages:
