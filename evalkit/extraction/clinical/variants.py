@@ -167,6 +167,10 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
     denials = [
         (_DENIES_PATHOGENIC.search(match.group()) is not None, _list_denied_genes(line, match))
         for line, match in _find_statements_of_none(report)
+    ] + [
+        (False, [line.text[start:end] for start, end in find_gene_spans(line.text)])
+        for line in report.finding_lines
+        if compile_lexicon_pattern("variants", "withdrawn").search(line.text)
     ]
     return [
         replace(variant, confidence=GUESSED_CONFIDENCE)
