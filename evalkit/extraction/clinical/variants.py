@@ -115,7 +115,7 @@ def read_variants(
         yield LocatedClinicalValue(variant.page, variant.start, variant.end, variant.confidence, str(number))
     statements = [] if variants else list(_find_statements_of_none(report))
     # "Not detected" for one gene, where something else was detected, is no result of the whole report.
-    is_doubtful = any(_FOUND_SOMETHING.search(line.text) for line in report.finding_lines)
+    is_doubtful = any(_FOUND_SOMETHING.search(NO_VARIANT_PATTERN.sub("", line.text)) for line in report.finding_lines)
     for line, match in statements[:1]:
         confidence = GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE
         yield LocatedClinicalValue(line.page, line.start + match.start(), line.start + match.end(), confidence, "1")
