@@ -84,7 +84,7 @@ _STAIN_SCORE = re.compile(r"(?<![\w.])(?P<score>[0-3]\s?\+|(?<=score )[0-3])(?![
 _COMPARISON_SYMBOLS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
 _TNM_STAGE = re.compile(
-    r"(?P<prefix>[ycra]{0,2}p?)T(?P<t>is|[0-4X][a-d]?)(?:\s*\((?:DCIS|m|\d)\))?[\s,;.]*"
+    r"(?P<prefix>[ycra]{0,2}p?)T(?P<t>is|[0-4X](?:[a-d]\d?)?)(?:\s*\((?:DCIS|m|\d)\))?[\s,;.]*"
     r"(?:[ycra]{0,2}p?N(?P<n>[0-3X][a-c]?(?:mi)?)(?P<nodes>\s*\((?:sn|i[+-]|mol[+-])\))?)?[\s,;.]*(?:[cp]?M(?P<m>[01X][a-c]?))?",
 )
 _STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")

@@ -302,7 +302,9 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 #: A section that announces its text.
-_UNFINISHED_SECTION = re.compile(r"(?i).{0,60}\b(?:pending|preliminary|to follow|not available)\b.{0,60}")
+_UNFINISHED_SECTION = re.compile(
+    r"(?i).{0,60}\b(?:pending|preliminary|to (?:follow|be (?:\w+ )?\w+ed)|not available)\b.{0,60}"
+)
 
 
 def _read_whole_text(
@@ -333,7 +335,8 @@ def _read_labelled_institutions(
 ) -> Iterator[LocatedClinicalValue]:
     excluded_pattern = compile_lexicon_pattern("institution", "never")
     for line, start, end in find_labelled_text(field.model_copy(update={"labels": tuple(labels)}), report, False):
-        if line.page.text[line.start : start].strip(" :-•\t").lower() not in labels and line.kind != "row":
+        label = re.split(r"\s{3,}", line.page.text[line.start : start].strip(" :-•\t"))[-1]
+        if label.lower() not in labels and line.kind != "row":
             continue  # not a label, but the same word within a sentence
         words = SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0]
         words = re.split(r"\t|,\s*(?=\d)", words)[0].strip(" :,-")
@@ -344,7 +347,7 @@ def _read_labelled_institutions(
 
 def _find_institution_names(line: ReportLine) -> Iterator[LocatedClinicalValue]:
     """Find names of institutions in a line of a letterhead, without title and address."""
-    for match in re.finditer(r"[^\s|\t](?:(?!\s[-–|]\s|\s{3}|[|\t]).)*", line.text):
+    for match in re.finditer(r"[^\s|\t](?:(?!\s[-–|*•·]\s|\s{3}|[|\t]).)*", line.text):
         name = match.group().strip()
         if (
             4 <= len(name) <= 70

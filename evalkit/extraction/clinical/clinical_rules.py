@@ -127,7 +127,7 @@ def _describe_birth_date_as_report_date(context: ValueContext) -> str | None:
 
 def _describe_nuclear_grade(context: ValueContext) -> str | None:
     is_nuclear = re.search(
-        r"(?i)\bnuclear\s+(?:grade\W*)?$", context.text_before[-18:]
+        r"(?i)(?<!fuhrman )\bnuclear\s+(?:grade\W*)?$", context.text_before[-26:]
     ) or context.value_text.lower().startswith("nuclear")
     return f'"{context.value_text}" is a nuclear grade in the source' if is_nuclear else None
 

@@ -27,11 +27,11 @@ _MARGIN_WORD = re.compile(
 )
 _MARGIN_TOPIC = re.compile(r"\bmargins?\b|\bresection status\b|\br status\b")
 _GRADE = re.compile(
-    r"(?i)(?<!nuclear )(?<!architectural )(?<!regression )(?<!cytologic )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|isup|who/isup|fuhrman|sbr|"
+    r"(?i)(?<!nuclear )(?<!architectural )(?<!regression )(?<!cytologic )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|isup|who/isup|fuhrman(?: nuclear)?|sbr|"
     r"bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:(?:is|of|reads|was|now|be|read|to|should|changed|corrected|revised|upgraded|downgraded|from\s+[1-3])\s+){0,4}(?:[1-4]|i{1,3}|iv)(?:\s?(?:/|of)\s?[34])?(?!\w|\.\d)"
     r"|\b(?:well|moderately|poorly)(?:[\s-]+to[\s-]+(?:moderately|poorly))?[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])"
     r"|\bgleason\s+(?:(?:score|grade|pattern|sum)\s*)?(?:of\s+|is\s+)?:?\s*[3-5]\s*\+\s*[3-5](?:\s*=\s*\d+)?|\bgrade group\s*:?\s*[1-5]"
-    r"|\b(?:high|low)[- ]grade(?= (?:\w+ ){0,3}(?:carcinoma|sarcoma)\b(?! in situ))|(?<=carcinoma, )(?:high|low)[- ]grade\b"
+    r"|\b(?:high|low)[- ]grade(?= (?:\w+ ){0,3}(?:carcinoma|sarcoma)\b(?! in situ))|(?:(?<=carcinoma, )|(?<=sarcoma, ))(?:high|low)[- ]grade\b"
     r"|\b[1-3]\s*\+\s*[1-3]\s*\+\s*[1-3](?:\s*=\s*[3-9])?|\btub\w*\D{1,30}[1-3]\W{1,3}(?:nucle|pleo)\D{1,30}[1-3]\W{1,3}mito\D{1,30}[1-3]|(?:\btotal|\bscore)\s*:?\s*(?:of\s+)?[3-9]\s?(?:/|of)\s?9\b"
 )
 #: Lesions with a grade of their own, before a grade in its clause.
@@ -47,7 +47,7 @@ _STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?:IV|III|II|I)[A-C]?\d?\
 _TUMOR_SIZE = re.compile(
     r"(?i)\b(?:mass|tumou?r|lesion|carcinoma)(?: (?:focus|nodule))?\s+(?:(?:size|of|is|measur(?:es|ing|ed)|was|with a diameter of)\s*:?\s*)+(?:about |approximately |up to )?"
     r"(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b"
-    r"|(?<!metastatic )\b\w*(?:carcinoma|sarcoma|melanoma)\b(?:(?!\b(?:nodes?|metasta\w+|margins?|invad\w+|depth|stage)\b)[^.;]){0,80}?,\s*"
+    r"|(?<!metastatic )\b\w*(?:carcinoma|sarcoma|melanoma)\b(?:(?!\b(?:nodes?|metasta\w+|margins?|invad\w+|depth|stage)\b)[^.;]){0,80}?,\s*(?:measuring\s+(?:about\s+)?)?"
     r"(?P<named>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))\b(?!\s*(?:deep|from|to|clear|thick|in depth|in (?:greatest|maximum)))"
     r"|(?<!metastasis: )(?P<greatest>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
     r"|\b(?:greatest|maximum|largest) (?:dimension|diameter)\s*:?\s*(?P<labelled>\d+(?:\.\d+)?\s*(?:mm|cm))\b"
