@@ -41,6 +41,7 @@ from evalkit.documents.deskew import (
     whiten_background_if_uneven,
 )
 from evalkit.documents.quality import (
+    GOOD_SCORE,
     OcrWord,
     PageQuality,
     assess_ocr_quality,
@@ -176,7 +177,12 @@ def recognise_page_image(
         flat_deskewed = straighten_image(flat_image)
         with suppress(DocumentError):  # if this pass fails, the first pass still counts
             flat_words = engine.recognise_words(flat_deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
-            if measure_recognised_text(flat_words) >= measure_recognised_text(words):
+            score, flat_score = (
+                assess_ocr_quality(page_words, image.image, dpi).score
+                for page_words, image in ((words, deskewed), (flat_words, flat_deskewed))
+            )
+            has_more_text = measure_recognised_text(flat_words) >= measure_recognised_text(words)
+            if has_more_text and flat_score >= min(score, GOOD_SCORE):
                 grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if compute_mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
         deskewed, words = _recognise_in_best_rotation(

@@ -36,6 +36,16 @@ _MAX_FAILED_CONFIDENCE = 0.5
 #: ambiguous. In ``benchmarks.tax_layouts`` (open half, scans and photographs), 1 of 20 texts from 0.86 to 0.9 was wrong
 #: and none of 14 numbers from 0.8 to 0.92.
 _MIN_SURE_TEXT_CONFIDENCE, _MIN_SURE_NUMBER_CONFIDENCE = 0.86, 0.8
+#: How a text can be the entry of a field, by the end of the field's name: a city has a state or ZIP code, a street letters
+#: and a number. Other words are of another box or of the printed form.
+_PLAUSIBLE_TEXTS = {
+    "_city": re.compile(r".*(?:\b[A-Z]{2}\b|\d{5}|\b[A-Z]\w+, [A-Z]).*", re.DOTALL),
+    "_street": re.compile(r"(?=.*[A-Za-z]{2}).*\d.*", re.DOTALL),
+    "_address": re.compile(r"(?=.*[A-Za-z]{2}).*\d.*", re.DOTALL),
+    "_name": re.compile(r".*[A-Z].*", re.DOTALL),
+    "account_number": re.compile(r"[A-Z0-9*#][A-Z0-9 *#./-]*"),
+}
+_BOX_NUMBER = re.compile(r"\(\d{1,2}\)")
 #: A name with fewer letters is doubtful.
 _MIN_NAME_LETTERS = 3
 #: Patterns that only misread words have: a small L for a capital I, a digit between letters.
@@ -323,6 +333,10 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
     text = value.raw or value.value or ""
     if is_only_form_print(text, field, attempt.template):
         return "the text read as its entry belongs to the printed form"
+    if (field.format == "currency" and _BOX_NUMBER.fullmatch(text)) or any(
+        field.name.endswith(end) and not pattern.fullmatch(text) for end, pattern in _PLAUSIBLE_TEXTS.items()
+    ):
+        return "the text read as its entry looks like that of another box"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
         return "the text read as its entry has too few letters for a name"
     if not attempt.has_ocr_pages:

@@ -386,11 +386,11 @@ class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
 
     @override
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        reviewer, kernel_id = self.current_user, self.path_kwargs["kernel_id"]
+        # Asked only here: a request that was refused for its method or its user has none.
         if (
             status_code == 404
-            and reviewer is not None
-            and self.kernel_manager.is_ended_for_memory(kernel_id, reviewer.session_id)
+            and (reviewer := self.current_user) is not None
+            and self.kernel_manager.is_ended_for_memory(self.path_kwargs["kernel_id"], reviewer.session_id)
         ):
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))

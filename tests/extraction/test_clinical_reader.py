@@ -65,6 +65,9 @@ FIRST_LOOK = [
     ("radiology", "impression", "Lungs clear. Impression: No acute disease.", "No acute disease."),
     ("radiology", "impression", "BREAST FINDINGS\nA mass.\nASSESSMENT AND RECOMMENDATION\nBI-RADS 4.", "BI-RADS 4."),
     ("radiology", "impression", "Opinion\nA lesion.\nDr A. Wynn, FRCR", "A lesion."),
+    ("radiology", "impression", "Summary\nA cyst.\nSonogram read by A. Wynn, MD", "A cyst."),
+    ("radiology", "impression", "Impression\nA mass.\nReader: Ann Wynn, MD, PhD", "A mass."),
+    ("radiology", "institution", "Norrland Neuroimaging Group\nImpression\nStable.", "Norrland Neuroimaging Group"),
     ("lab-report", "labValues", "- Hematocrit: 35.0% (Ref 36.0-45.0)", "35.0 % (36.0-45.0)"),
     ("lab-report", "labValues", "Glucose 104 H 65-99 mg/dL", "104 H mg/dL (65-99)"),
 ]  # fmt: skip
@@ -84,8 +87,8 @@ ANOTHER_LOOK = [
         "Benign breast tissue with apocrine change",
     ),
     ("pathology", "grade", "Differentiation: well", "well differentiated"),
-    ("radiology", "impression", "FINDINGS: Clear.\nSUMMARY: No acute disease.", "No acute disease."),
-    ("radiology", "findings", "Observations\nA nodule.\nSummary\nStable.", "A nodule."),
+    ("radiology", "impression", "FINDINGS: Clear.\nRESULT: No acute disease.", "No acute disease."),
+    ("radiology", "findings", "Details\nA nodule.\nSummary\nStable.", "A nodule."),
     ("genomics", "msiStatus", "The tumor is of high microsatellite instability.", "MSI-H"),
     ("genomics", "tmb", "We found 9.5 mutations per megabase.", "9.5"),
     ("pathology", "date", "Collected: 02/03/2025", "2025-02-03"),
@@ -195,6 +198,11 @@ def test_the_rows_of_a_laboratory_report() -> None:
         "WBC": "6.4 Thousand/uL (3.8-10.8)",
         "GLUCOSE": "104 H mg/dL (65-99)",
     }
+
+
+def test_a_laboratory_table_with_the_test_after_its_result() -> None:
+    table = rows("Result\tUnits\tTest\tLow-high", "11.9\tg/dL\tHb\t13.0-17.0")
+    assert values("lab-report", "labValues", table) == {"Hb": "11.9 g/dL (13.0-17.0)"}
 
 
 def test_a_laboratory_table_without_a_header() -> None:

@@ -83,7 +83,12 @@ def test_one_name_of_a_variant_holds_its_other_names() -> None:
 
 @pytest.mark.parametrize(
     "announcement",
-    ["Two pathogenic variants were identified.", "Variant 1 of 2", "We detected 2 clinically significant variants."],
+    [
+        "Two pathogenic variants were identified.",
+        "Variant 1 of 2",
+        "We detected 2 clinically significant variants.",
+        "Actionable: 2 variants",
+    ],
 )
 def test_announced_variants_are_counted(announcement: str) -> None:
     text = f"{announcement}\nBRCA1 c.181T>G"
@@ -254,6 +259,12 @@ def test_a_limit_in_words_is_no_laboratory_result() -> None:
         "LDL\t117 H\tbelow 100\tmg/dL\nBetween 100 and 125 mg/dL a second test is advised.\nHDL\t52\t40 or above\tmg/dL"
     )
     assert {item.role for item in count(text, "laboratory")} <= {"reference range"}
+
+
+def test_an_interval_with_its_unit_is_no_result() -> None:
+    text = "Urea\t11.2 mmol/L\t2.5-7.8 mmol/L\nAmmonia\t19 umol/L\t<21 umol/L"
+    present = [item.state for item in count(text, "laboratory") if item.role == "present"]
+    assert present == ["11.2", "19"]
 
 
 def test_a_result_after_another_result_is_counted() -> None:

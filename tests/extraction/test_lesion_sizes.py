@@ -29,6 +29,7 @@ REPORTS = [
         ["14 mm"],
     ),
     ("Findings\nThe lesion has decreased from 31 mm to 23 mm.", ["23 mm"]),
+    ("Findings\nThe mass has grown to 4.1 x 3.3 cm from 3.0 x 2.6 cm.", ["4.1 x 3.3 cm"]),
     ("Findings\nNode, 11 mm (previously 17 mm).", ["11 mm"]),
     ("Findings\nA 2.1 x 1.8 by 1.5 cm mass.\nImpression\nA 2.1 cm mass.", ["2.1 x 1.8 x 1.5 cm"]),
     ("Findings\nTwo nodules: 6 mm in the right lobe and 6 mm in the left lobe.", ["6 mm", "6 mm"]),

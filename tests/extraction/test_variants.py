@@ -52,6 +52,8 @@ OTHERS = [
     "Patients with EGFR T790M do not respond.",
     "BRAF V600E: not detected.",
     "Indication: sister with PALB2 c.3113G>A",
+    "KRAS G12C and EGFR L858R were looked for and are absent.",
+    "ESR1 D538G is no longer detectable.",
     "Method\nDetects KRAS p.Gly12Asp from 5 %.",
 ]
 
@@ -74,6 +76,8 @@ DOUBTS = [
      ["KRAS c.35G>A p.Gly12Asp ?", "KRAS p.Gly12Val ?"]),
     ("BRCA1: No pathogenic variant detected.\nBRCA1 c.68_69delAG", ["BRCA1 c.68_69delAG ?"]),
     ("A fusion was detected.\nMET exon 14 skipping: not detected.", ["none detected ?"]),
+    ("BRAF c.1799T>A p.Val600Glu\n\nReplacement: the BRAF variant belongs to another patient.",
+     ["BRAF c.1799T>A p.Val600Glu ?"]),
 ]  # fmt: skip
 
 

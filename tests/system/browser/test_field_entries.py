@@ -79,7 +79,7 @@ def test_two_results_are_refused_with_what_is_left_over(report: Callable[[str], 
     one.row(MARGINS).click()
     one.seen(MARGINS)
     one.type("deep margin positive, lateral margins negative")
-    wrong = one.page.wait_for_selector(".ek-check-wrong:has-text('Left over: deep, positive, lateral.')")
+    wrong = one.page.wait_for_selector(".ek-check-wrong:has-text('Left over: deep, lateral, negative.')")
     assert "Write the rest as a note" in wrong.inner_text()
     one.screen.shot(shots, "fields-left-over-1440")
     one.press("Enter")
