@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.reliability import long_overheads, overheads
 from builders import document
 from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, claims, judgement_of
@@ -383,15 +381,3 @@ def test_two_models_may_have_the_two_roles() -> None:
     asyncio.run(loop.execute(REPORT, [1], PATHOLOGY))
     assert {role for role, _ in extracts.asked} == {"extractor"}
     assert {role for role, _ in judges.asked} == {"evaluator"}
-
-
-def test_three_attempts_cost_little_beyond_the_calls() -> None:
-    took = asyncio.run(overheads(3))
-    assert len(took) >= 6
-    assert statistics.median(took) < 60, "milliseconds of CPU"
-
-
-def test_three_attempts_at_twelve_pages_cost_under_60_ms() -> None:
-    took = asyncio.run(long_overheads(2))
-    assert len(took) == 8
-    assert statistics.median(took) < 60, "milliseconds of CPU"
