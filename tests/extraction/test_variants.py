@@ -78,6 +78,7 @@ DOUBTS = [
     ("A fusion was detected.\nMET exon 14 skipping: not detected.", ["none detected ?"]),
     ("BRAF c.1799T>A p.Val600Glu\n\nReplacement: the BRAF variant belongs to another patient.",
      ["BRAF c.1799T>A p.Val600Glu ?"]),
+    ("RESULT: POSITIVE - pathogenic variant in PALB2\n\nPALB2 c.3113G>A: uncertain significance", ["PALB2 c.3113G>A ?"]),
 ]  # fmt: skip
 
 

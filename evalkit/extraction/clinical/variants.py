@@ -7,6 +7,7 @@ tests or of medicine in general is no finding.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,6 +49,7 @@ _FOUND_SOMETHING = re.compile(
     r"(?i)(?<!not )(?<!none )(?<!no )\b(?:fusion|mutation|variant|alteration)s? (?:(?:was|were) )?(?:detected|identified|found|present)\b|\bresults?\W+positive\b"
 )
 _DENIES_PATHOGENIC = re.compile(r"(?i)\bpathogenic\b")
+_POSITIVE_PATHOGENIC = re.compile(r"(?i)\bpositive\b\W+(?:for )?(?:an? )?(?:likely )?pathogenic\b")
 _HARMLESS = re.compile(r"(?i)\b(?:uncertain|VUS|benign)\b")
 _NOT_FOUND = re.compile(r"(?i)\b(?:not (?:detected|identified|found)|wild[ -]?type)\b")
 _CHANGE_PATTERNS = (GENE_FUSION_PATTERN, HGVS_LIKE_PATTERN, ALTERATION_PATTERN)
@@ -171,6 +173,19 @@ def _merge_mentions(report: ClinicalReport, is_second_pass: bool) -> list[_Varia
         (False, [line.text[start:end] for start, end in find_gene_spans(line.text)])
         for line in report.finding_lines
         if compile_lexicon_pattern("variants", "withdrawn").search(line.text)
+    ]
+    # A headline of a pathogenic variant, and a gene whose only variant is called uncertain or benign.
+    headline_genes = {
+        line.text[start:end]
+        for line in report.finding_lines
+        if _POSITIVE_PATHOGENIC.search(line.text)
+        for start, end in find_gene_spans(line.text)
+    }
+    genes = Counter(variant.gene for variant in _merge_variants(spans))
+    denials += [
+        (False, [variant.gene])
+        for variant in spans
+        if variant.gene in headline_genes and variant.is_called_harmless and genes[variant.gene] == 1
     ]
     return [
         replace(variant, confidence=GUESSED_CONFIDENCE)
