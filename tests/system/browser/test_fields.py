@@ -25,7 +25,7 @@ Login = Callable[..., Screen]
 
 TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
-HOSTILE = "<img src=x onerror=window.__xss=1>"
+HOSTILE = "Elm <img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
 NAMES = ("a_altered", "b_quick", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone", "h_stays")
 

@@ -44,7 +44,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 90)))
 
     async def both() -> tuple[DocumentError, int]:
-        with ReaderPool(1, ReaderConfig(processor_seconds=60, memory_limit_mb=1200)) as readers:
+        with ReaderPool(1, ReaderConfig(processor_seconds=60, memory_limit_mb=1600)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", processing_timestamp="t")
             after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", processing_timestamp="t")
@@ -52,7 +52,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
 
     refused, pages = asyncio.run(both())
     assert refused.code == "READER-MEMORY"
-    assert "1200 MB" in refused.message
+    assert "1600 MB" in refused.message
     assert "read_memory_mb" in refused.remedy
     assert pages == 2
 
