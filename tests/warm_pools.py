@@ -18,7 +18,7 @@ from evalkit.pipeline.executor import reader_pool
 _MAX_IDLE_POOLS = 3
 """Pools that wait for the next run: each holds memory."""
 
-_create_process_pool = reader_pool.create_process_pool
+create_cold_pool = reader_pool.create_process_pool
 
 
 class WarmPools:
@@ -34,7 +34,7 @@ class WarmPools:
             if idle_surroundings == surroundings:
                 del self._idle[position]
                 return LentPool(self, surroundings, pool)
-        return LentPool(self, surroundings, _create_process_pool(worker_count))
+        return LentPool(self, surroundings, create_cold_pool(worker_count))
 
     def take_back(self, surroundings: tuple[object, ...], pool: ProcessPoolExecutor) -> None:
         self._idle.append((surroundings, pool))
