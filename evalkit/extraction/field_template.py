@@ -79,7 +79,7 @@ class TemplateField(StrictRecord):
     """Labels printed next to or above the value, the usual ones first."""
     part: Literal["", "name", "address", "block"] = ""
     """For a box that holds name and address: the part that is this field; ``block``: both parts."""
-    stands: Literal["", "before", "first", "second"] = ""
+    value_position: Literal["", "before", "first", "second"] = ""
     """For values on the label's line: the mark before the label, or the first or second value after the label."""
     row: int = 1
     """For forms: the line of entries below the label that is this field; a W-2 may have a second state."""

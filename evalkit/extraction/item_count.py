@@ -74,7 +74,7 @@ class CountedItem:
     name: str = ""
     """The stain, the grading system, the laboratory test, or the way a variant is written."""
     state: str = ""
-    """What the item says in normal form: ``involved``, ``positive``, ``2`` … Empty if it has no state."""
+    """Statement of the item in normal form: ``involved``, ``positive``, ``2`` … Empty if it has no state."""
 
 
 class _Statement(NamedTuple):

@@ -43,7 +43,7 @@ def extract_sentence_parts(text: str, start: int, end: int, reach: int = 200) ->
 
 
 class StatementRole(StrEnum):
-    """What a statement says about the field of this report, the most recent first."""
+    """Role of a statement about the field, the most recent first."""
 
     CORRECTED = "corrected"
     """The report says that this replaces an earlier statement."""

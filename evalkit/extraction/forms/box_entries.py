@@ -50,7 +50,7 @@ _MAX_LINE_STEP, _MAX_ADDRESS_LINES = 1.9, 5
 #: Printed words with at least this many letters are a passage that ends an entry.
 _MIN_PASSAGE_LETTERS = 20
 _MAX_RUN_WORDS = 6
-#: Values of ``TemplateField.stands`` for one of several values on the label's line.
+#: Values of ``TemplateField.value_position`` for one of several values on the label's line.
 _VALUE_NUMBERS = ("first", "second")
 #: Farthest distance of a tick from its label, in heights of the label's line.
 _MAX_TICK_DISTANCE = 5.0
@@ -247,7 +247,7 @@ def read_entry(
 
     On an OCR page, letters in amounts and numbers are replaced by the digits that they resemble.
     """
-    if field.stands in _VALUE_NUMBERS:
+    if field.value_position in _VALUE_NUMBERS:
         return _read_entry_on_label_line(field, area, sheet, taken_word_indices)
     best: FormEntry | None = None
     for rows in area.iter_candidate_rows(sheet, taken_word_indices):
@@ -274,7 +274,7 @@ def _read_entry_on_label_line(
     )
     row = sorted((word for word in words_after if word.index not in taken_word_indices), key=lambda word: word.x0)
     runs = list(_iter_value_runs(field, row, is_ocr_corrected=False))
-    run_index = _VALUE_NUMBERS.index(field.stands)
+    run_index = _VALUE_NUMBERS.index(field.value_position)
     if len(runs) <= run_index:
         return None
     return FormEntry((runs[run_index][0],), runs[run_index][1], is_valid=True, is_ambiguous=len(runs) != 2)
@@ -309,7 +309,7 @@ def _measure_tick_distance(mark: FormWord, label: FormLabel, field: TemplateFiel
 
     Infinite if the tick must stand before the label and does not.
     """
-    if field.stands == "before" and (
+    if field.value_position == "before" and (
         mark.x1 > label.x0 + label.line_height or mark.y1 < label.y0 or mark.y0 > label.y1
     ):
         return float("inf")

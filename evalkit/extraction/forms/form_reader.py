@@ -421,7 +421,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
     boxes = [
         box
         for box in group_fields_by_box(template)
-        if box.label_texts and box.label_texts[0] and not box.fields[0].stands
+        if box.label_texts and box.label_texts[0] and not box.fields[0].value_position
     ]
     labels = find_labels(sheet, template, allow_misspellings=False)
     found_names = {
