@@ -88,9 +88,9 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     section = made["templates"]
     assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
     shares = dict(section.tables[0].frame[["measure", "share"]].itertuples(index=False))
-    assert shares["approved on the first attempt"] == estimate_proportion(0, 1)
-    assert shares["approved eventually"] == estimate_proportion(1, 1)
-    assert shares["sent to arbitration"] == estimate_proportion(1, 2)
+    assert shares["approved on the first attempt (first-pass approval)"] == estimate_proportion(0, 1)
+    assert shares["approved within the retry limit (convergence)"] == estimate_proportion(1, 1)
+    assert shares["sent to arbitration (arbitration rate)"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
     write_html_report(made, tmp_path / "report.html")
     assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
