@@ -15,8 +15,10 @@ from commands import evalkit_command
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 from places import open_folder
 from sklearn.metrics import f1_score
-from statements.reviewing import break_template, review_without_model, statement, wrong_dates
+from statements.reviewing import break_template, build_sound_template, review_without_model, statement, wrong_dates
+from typer.testing import CliRunner
 
+from evalkit.cli import app
 from evalkit.evaluation.acceptance_threshold import certify_acceptance_threshold, measure_confidence_calibration
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
@@ -449,6 +451,15 @@ def test_cells_read_well(value, shown) -> None:
 
 def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return evalkit_command("report", "--output", output, "--to", to, *more)
+
+
+def test_a_folder_of_templates_alone_has_a_report(tmp_path: Path) -> None:
+    (cycle,) = review_without_model(build_sound_template(statement()), statement()).cycles
+    open_folder(tmp_path).write_json(template_review_file_name("bank", 1), cycle.model_dump(mode="json"))
+    done = CliRunner().invoke(app, ["report", "--output", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    for measure in ("first-pass approval", "convergence", "arbitration rate"):
+        assert measure in done.output
 
 
 def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, tmp_path: Path) -> None:
