@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.sample_draws import Draw
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
+    from evalkit.statements.export_comparison import ExportComparison
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
 
@@ -271,6 +272,30 @@ def render_statement(statement: ParsedStatement, reconciliation: ReconciliationR
     yield (
         f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "
         f"{len(reconciliation.checks)} checks, {unmet} not met"
+    )
+
+
+def render_export_comparison(comparison: ExportComparison) -> Iterator[Printable]:
+    """Render the rows in which the reading and the bank's own file differ."""
+    rows = [
+        *(("differs", read, bank) for read, bank in comparison.differing),
+        *(("not read", None, bank) for bank in comparison.missing),
+        *(("not in the bank's file", read, None) for read in comparison.extra),
+    ]
+    cells = [
+        (
+            outcome,
+            f"{read.date} {read.amount}" if read else "",
+            f"{' or '.join(bank.dates)} {bank.amount}" if bank else "",
+            read.description if read else bank.description if bank else "",
+        )
+        for outcome, read, bank in rows
+    ]
+    if cells:
+        yield ConsoleTable(("", "read", "the bank's file", "description"), cells[:_MAX_TABLE_ROWS])
+    yield (
+        f"Compared with the bank's file: {len(comparison.equal)} rows equal, {len(comparison.missing)} missing, "
+        f"{len(comparison.extra)} extra, {len(comparison.differing)} differing"
     )
 
 

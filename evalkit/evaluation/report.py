@@ -34,7 +34,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import write_private_text
+from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
     list_judged_extractions,
@@ -746,7 +746,7 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     """
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     # File names in the report may contain patients' names.
-    write_private_text(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
+    write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache
