@@ -84,6 +84,17 @@ def validate_date_format(date_format: str) -> str:
     return date_format
 
 
+def exchange_day_and_month(date_format: str) -> str:
+    """Exchange the numbers of day and month; a format with a month's name stays.
+
+    >>> exchange_day_and_month("%d/%m/%Y"), exchange_day_and_month("%d %b %Y")
+    ('%m/%d/%Y', '%d %b %Y')
+    """
+    if "%m" not in date_format:
+        return date_format
+    return re.sub("%[dm]", lambda code: "%m" if code[0] == "%d" else "%d", date_format)
+
+
 def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: bool = False) -> PartialDate | None:
     """Parse ``text`` as a date, in the first format that fits; None if none fits.
 

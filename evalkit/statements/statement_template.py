@@ -9,6 +9,7 @@ import json
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -29,6 +30,8 @@ ColumnName = Literal[
 #: The pages that a region is for; ``later``: all pages but the first.
 PageKind = Literal["first", "middle", "last", "later", "any"]
 Direction = Literal["deposit", "withdrawal"]
+#: What on the page proved the directions when the template was built; ``person``: somebody decided them.
+SignProof = Literal["marks", "titles", "headings", "running_balance", "balances", "totals", "wording", "person"]
 
 #: The kinds of region that apply to a page, by its position; the first kind that the template has is used.
 _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
@@ -65,9 +68,11 @@ class StatementIdentity(LazyStrictRecord):
 
     bank: str = Field(min_length=1)
     statement: str = ""
-    """The bank's name for the type of statement, such as ``Current account``."""
+    """The kind of statement, such as ``credit card``: a name of ``statement_kinds.toml``, or the bank's own."""
     signs: tuple[str, ...] = ()
     """Words on the first page by which the bank's statements are recognised."""
+    built_from: str = Field("", pattern=r"^([0-9a-f]{64})?$", exclude_if=not_)
+    """SHA-256 of the statement from which the template was built; empty if unknown."""
 
 
 class Region(LazyStrictRecord):
@@ -101,6 +106,9 @@ class DateRules(LazyStrictRecord):
     dates a period apart counts, else the latest date at a closing balance or on the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
     """Formats of the dates of the period; empty: ``formats``."""
+    alternative_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
+    """``formats`` with day and month exchanged, if they fit the statement's dates as well; empty if the order is
+    certain."""
 
 
 class AmountRules(LazyStrictRecord):
@@ -117,6 +125,8 @@ class AmountRules(LazyStrictRecord):
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""
+    sign_proof: tuple[SignProof, ...] = ()
+    """Proofs of the directions; empty if nothing on the page proves which way the money went."""
 
     @model_validator(mode="after")
     def _reject_ambiguous_marks(self) -> Self:
