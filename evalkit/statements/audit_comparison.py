@@ -23,10 +23,12 @@ from evalkit.statements.audit_directions import (
 )
 from evalkit.statements.reviewer_report import TemplateIssueSeverity
 from evalkit.statements.statement_audit import (
+    ORDERS,
     PERIOD_MARGIN,
     AuditRow,
     AuditSum,
     DateOrder,
+    PrintedSumKind,
     StatementAudit,
     audit_lines,
     has_word,
@@ -40,6 +42,9 @@ _WHOLE_STATEMENT_SHARE = 0.3
 _MAX_DAYS_FROM_MIDDLE = 300
 _PAGE_NUMBER = re.compile(r"(?<![\w/.])(\d{1,3})\s?(?:/|of|von|sur|de|di|van)\s?(\d{1,3})(?![\w/.])", re.IGNORECASE)
 _MAX_NAMED_AMOUNTS = 4
+_SUM_NAMES: dict[PrintedSumKind, str] = {
+    "opening": "opening balance", "closing": "closing balance", "in": "deposits", "out": "withdrawals",
+}  # fmt: skip
 
 
 class _MatchedRow(NamedTuple):
@@ -76,16 +81,25 @@ class _Comparison:
 
     @cached_property
     def unread_rows(self) -> tuple[AuditRow, ...]:
-        """The dated rows of the audit that no transaction and no printed sum was read from."""
+        """The rows of the audit from which no transaction was read, without those that the parser itself reports."""
         read = {id(match.row) for match in self.matches}
-        sums = self.applied.statement.sums
+        statement = self.applied.statement
+        known = [
+            text
+            for text in (*statement.left_over, *statement.outside)
+            if text in statement.outside or text.reason != "it belongs to no transaction"
+        ]
         return tuple(
             row
             for row in self.audit.rows
             if id(row) not in read
             and self.audit.find_movement(row)
-            and not any(_is_in_boxes(row.line, printed.page, (printed.box,)) for printed in sums)
+            and not any(_is_in_boxes(row.line, text.page, (text.box,)) for text in known)
         )
+
+    def is_read_as_sum(self, row: AuditRow) -> bool:
+        """Return True if the template takes the row for a printed sum."""
+        return any(_is_in_boxes(row.line, each.page, (each.box,)) for each in self.applied.statement.sums)
 
     @cached_property
     def order(self) -> DateOrder | None:
@@ -142,8 +156,12 @@ def find_wrong_balance_signs(applied: AppliedTemplate) -> Iterator[TemplateFindi
             wrong[0].transaction.page, "column balance", "Exchange held and owed",
             str(-(wrong[0].transaction.balance or 0)), str(wrong[0].transaction.balance),
         )  # fmt: skip
-    other = [(each, expected) for each, expected in pairs if abs(each.transaction.balance or 0) != abs(expected)]
-    if other and not other[0][0].row.line.is_ocr_text:
+    other = [
+        (each, expected)
+        for each, expected in pairs
+        if abs(each.transaction.balance or 0) != abs(expected) and each.row and not each.row.line.is_ocr_text
+    ]
+    if other:
         yield TemplateFinding(
             "high", "column_mapping", f"the balances of {len(other)} rows are not those printed in the balance's column",
             other[0][0].transaction.page, "column balance", "Move the column balance to its amounts",
@@ -164,7 +182,7 @@ def find_wrong_dates(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
         yield TemplateFinding(
             "high", "date_format", "two orders of day and month fit all dates of the statement",
             dated[0][0].transaction.page, "dates", "Decide which number is the day",
-            *(f"month {month}, day {day}" for month, day in map(example.order_parts, ("day first", "month first"))),
+            *(f"month {month}, day {day}" for month, day in (example.order_parts(each) for each in ORDERS)),
         )  # fmt: skip
     for orders in (order,) if order else ():
         period = audit.find_period(orders)
@@ -247,6 +265,12 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     checked = {check.account for check in applied.sum_checks}
     accounts = {transaction.account for transaction in applied.statement.transactions}
     suggested_fix = "Name the labels of the printed balances and totals"
+    taken = [row for row in comparison.unread_rows if comparison.is_read_as_sum(row)]
+    if taken:
+        yield TemplateFinding(
+            "high", "reconciliation_strategy", f"{len(taken)} rows are taken for printed sums", taken[0].line.page_number,
+            "reconciliation", "Make the labels of the printed sums more precise",
+        )  # fmt: skip
     if accounts - checked or not checked:
         is_printed = bool(comparison.audit.sums)
         message = "no printed sum is used to check the transactions" + (
@@ -264,7 +288,7 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
         if is_total or each.kind in ("opening", "closing"):
             yield TemplateFinding(
                 "medium" if is_met else "high", "reconciliation_strategy",
-                "a printed sum is not used" if is_met else "the transactions do not make a printed sum that is not used",
+                f"{'a printed sum is not used' if is_met else 'the transactions do not make a printed sum that is not used'}: {_SUM_NAMES[each.kind]}",
                 each.page, "reconciliation", suggested_fix, _name_sums([each]), "",
             )  # fmt: skip
     others = [each for each in unused if each.kind == "other" and each.amount.value not in explained]
@@ -295,8 +319,9 @@ def _compute_known_sums(applied: AppliedTemplate) -> Iterator[Decimal]:
 def find_missed_rows(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report rows on the page that nothing reads, by page, and numbered pages that are missing or doubled."""
     comparison = _compare(applied)
-    for page, count in sorted(Counter(row.line.page_number for row in comparison.unread_rows).items()):
-        row = next(row for row in comparison.unread_rows if row.line.page_number == page)
+    unread = [row for row in comparison.unread_rows if not comparison.is_read_as_sum(row)]
+    for page, count in sorted(Counter(row.line.page_number for row in unread).items()):
+        row = next(row for row in unread if row.line.page_number == page)
         boxes = applied.template.find_region_boxes(page, len(applied.lines_by_page))
         is_outside = not any(row.line.clip_to_box(box) for box in boxes)
         total = sum(each.line.page_number == page for each in comparison.audit.rows)
@@ -380,7 +405,9 @@ def _find_lost_lines(comparison: _Comparison, limit: float) -> Iterator[TextLine
             ),
             default=-1.0,
         )
-        is_read = any(_is_in_boxes(line, transaction.page, transaction.boxes) for transaction, _ in rows)
+        is_read = any(_is_in_boxes(line, transaction.page, transaction.boxes) for transaction, _ in rows) or any(
+            _is_in_boxes(line, printed.page, (printed.amount.box,)) for printed in comparison.audit.sums
+        )
         if not is_read and abs(line.box[0] - left) < 0.01 and line.deskewed_center_y - above < limit:
             yield line
 

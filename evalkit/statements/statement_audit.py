@@ -18,7 +18,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Literal, NamedTuple
 
-from evalkit.core.grouping import split_into_runs
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.text_lines import PageWord, TextLine
 
@@ -27,15 +27,23 @@ AmountMark = Literal["", "minus", "plus", "in", "out"]
 ColumnRole = Literal["debit", "credit", "amount", "balance", "foreign", "reference", ""]
 PrintedSumKind = Literal["opening", "closing", "carried", "in", "out", "other"]
 
-_ORDERS: tuple[DateOrder, ...] = ("day first", "month first")
+#: The orders of day and month in numbers.
+ORDERS: tuple[DateOrder, ...] = ("day first", "month first")
 #: Days by which a row's date may lie outside the printed period.
 PERIOD_MARGIN = timedelta(days=7)
 #: Longest time before a statement's date that its rows may cover, if only that date is printed.
 _LONGEST_PERIOD = timedelta(days=100)
 _PERIOD_DAYS = range(5, 101)
 _CENTURY = 2000
+#: Lines with more characters are neither rows nor labels; they are left out.
+_MAX_LINE_LENGTH = 1_000
 _MAX_HEADING_WORDS = 7
 _MAX_TITLE_WORDS = 3
+_MAX_TITLE_DISTANCE = 0.06
+#: Lines whose dates begin at the same place, within this part of the page's width, are rows of one table.
+_EDGE_TOLERANCE = 0.02
+#: Largest distance of a code such as CR from its amount, in page widths, unless the code has a cell of its own.
+_CODE_DISTANCE = 0.03
 #: Part of the page's width, from the start of a line, in which its dates are.
 _DATE_ZONE = 0.2
 #: Lines above a row that may belong to the header of its table.
@@ -146,6 +154,12 @@ class AuditColumn(NamedTuple):
     role: ColumnRole
 
 
+class _Title(NamedTuple):
+    overlap: float
+    """Width that the title shares with its column, in page widths; negative: the distance between them."""
+    text: str
+
+
 class AuditSum(NamedTuple):
     """An amount printed outside the rows."""
 
@@ -158,7 +172,7 @@ class AuditSum(NamedTuple):
     """Number of rows before it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StatementAudit:
     """What the pages of a statement show by themselves."""
 
@@ -186,14 +200,21 @@ class StatementAudit:
 
     def find_movement(self, row: AuditRow) -> PrintedAmount | None:
         """Return the amount of a row that is its transaction's, not a balance or another currency's."""
+        has_amount_title = any(column.role in ("debit", "credit", "amount") for column in self.columns)
         candidates = [
             amount
             for amount in row.amounts
-            if amount.value and not self._has_role(amount, "balance", "foreign", "reference")
+            if amount.value
+            and not self._has_role(amount, "balance", "foreign", "reference")
+            and not (has_amount_title and self._has_other_title(amount))
         ]
         return next((amount for amount in candidates if self._has_role(amount, "debit", "credit", "amount")), None) or (
             candidates[-1] if candidates else None
         )
+
+    def _has_other_title(self, amount: PrintedAmount) -> bool:
+        column = self.find_column(amount)
+        return column is not None and not column.role and bool(column.title)
 
     def _has_role(self, amount: PrintedAmount, *roles: ColumnRole) -> bool:
         column = self.find_column(amount)
@@ -218,8 +239,8 @@ class StatementAudit:
         dates = [day for row in self.rows for day in row.dates] + [
             day for _, days in self.header_dates for day in days if day.year is not None
         ]
-        dates = [day for day in dates if any(_is_valid(day, order) for order in _ORDERS)]
-        valid = tuple(order for order in _ORDERS if all(_is_valid(day, order) for day in dates))
+        dates = [day for day in dates if any(_is_valid(day, order) for order in ORDERS)]
+        valid = tuple(order for order in ORDERS if all(_is_valid(day, order) for day in dates))
         fitting = tuple(order for order in valid if self._fits_period(order))
         return fitting or valid
 
@@ -288,12 +309,18 @@ class _ScannedLine:
 
 class _Auditor:
     def __init__(self, lines_by_page: Sequence[Sequence[TextLine]]) -> None:
-        texts = [cell.text.translate(_DASHES) for lines in lines_by_page for line in lines for cell in line.cells]
+        lines = [
+            line
+            for lines in lines_by_page
+            for line in lines
+            if sum(len(word.text) for word in line.words) <= _MAX_LINE_LENGTH
+        ]
+        texts = [cell.text.translate(_DASHES) for line in lines for cell in line.cells]
         has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
         self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
-        self._lines = [
-            part for lines in lines_by_page for line in lines for part in self._split_sides(self._scan_line(line))
-        ]
+        scanned_lines = [self._scan_line(line) for line in lines]
+        self._date_edges = _cluster_edges(line.dates[0].box[0] for line in scanned_lines if line.is_dated)
+        self._lines = [part for line in scanned_lines for part in self._split_sides(line)]
         dated = [line for line in self._lines if self._is_dated_row(line)]
         self._date_edges = _cluster_edges(line.dates[0].box[0] for line in dated)
         self._ranges = _cluster_ranges([amount.box for line in dated for amount in line.amounts])
@@ -332,10 +359,13 @@ class _Auditor:
 
     def _scan_line(self, line: TextLine) -> _ScannedLine:
         scanned = _ScannedLine(line)
-        for cell in line.cells:
-            self._scan_cell(cell, scanned, line.box[0])
+        for cells in split_into_runs(line.cells, lambda run, cell: _is_date_divided(run[-1], cell)):
+            words = tuple(word for cell in cells for word in cell.words)
+            self._scan_cell(TextLine(line.page_number, words, line.is_ocr_text), scanned, line.box[0])
         if self._amount_pattern is _WHOLE_AMOUNT:
             scanned.amounts = list(_join_cents(scanned.amounts))
+        scanned.dates.sort(key=lambda day: day.box[0])
+        self._attach_codes(scanned)
         return scanned
 
     def _scan_cell(self, cell: TextLine, scanned: _ScannedLine, line_start: float) -> None:
@@ -372,21 +402,25 @@ class _Auditor:
         )
 
     def _split_sides(self, scanned: _ScannedLine) -> list[_ScannedLine]:
-        """Split a line at each date behind an amount, attach codes such as D and C to their amounts."""
-        scanned.dates.sort(key=lambda day: day.box[0])
-        self._attach_codes(scanned)
+        """Split a line at each date behind an amount with which another row begins."""
         edges = [
             later.box[0]
             for later in scanned.dates
             if any(amount.box[2] < later.box[0] for amount in scanned.amounts)
             and any(amount.box[0] > later.box[2] for amount in scanned.amounts)
+            and (
+                any(word.box[0] > later.box[2] for word in scanned.words)
+                or any(abs(edge - later.box[0]) < _EDGE_TOLERANCE for edge in self._date_edges)
+            )
         ]
         if not edges:
             return [scanned]
         bounds = [(0.0, edges[0]), *pairwise(edges), (edges[-1], 2.0)]
         return [_clip_side(scanned, left, right) for left, right in dict.fromkeys(bounds) if left < right]
 
-    def _attach_codes(self, scanned: _ScannedLine) -> None:
+    @staticmethod
+    def _attach_codes(scanned: _ScannedLine) -> None:
+        """Attach codes such as D and C to their amounts."""
         codes = load_audit_words()["mark"]
         mark_by_code: dict[str, AmountMark] = {
             **dict.fromkeys(codes["in"], "in"), **dict.fromkeys(codes["out"], "out"), "-": "minus",
@@ -397,9 +431,8 @@ class _Auditor:
             if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
                 continue
             amount = min(neighbours, key=lambda amount: _measure_gap(amount.box, word.box))
-            if _measure_gap(amount.box, word.box) < (
-                0.08 if len(word.text) > 1 or amount.box[2] <= word.box[0] else 0.03
-            ):
+            is_own_cell = any(cell.words == (word,) for cell in scanned.line.cells)
+            if is_own_cell or _measure_gap(amount.box, word.box) < _CODE_DISTANCE:
                 scanned.amounts[scanned.amounts.index(amount)] = amount._replace(mark=mark)
                 scanned.words.remove(word)
 
@@ -416,7 +449,8 @@ class _Auditor:
     def _find_row_flags(self) -> list[bool]:
         """Say for each line if it is a row: dated, or with amounts in the columns of dated rows between them."""
         flags = [
-            self._is_dated_row(line) and any(abs(line.dates[0].box[0] - edge) < 0.02 for edge in self._date_edges)
+            self._is_dated_row(line)
+            and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges)
             for line in self._lines
         ]
         for position, line in enumerate(self._lines):
@@ -445,7 +479,7 @@ class _Auditor:
     def _is_lone_date(self, line: _ScannedLine | None) -> bool:
         return (
             line is not None and line.is_dated and not line.amounts
-            and any(abs(line.dates[0].box[0] - edge) < 0.02 for edge in self._date_edges or (line.dates[0].box[0],))
+            and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges or (line.dates[0].box[0],))
         )  # fmt: skip
 
     def _is_in_columns(self, line: _ScannedLine) -> bool:
@@ -469,15 +503,20 @@ class _Auditor:
     def _build_columns(self, row_flags: Sequence[bool]) -> tuple[AuditColumn, ...]:
         rows = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row]
         ranges = _cluster_ranges([amount.box for row in rows for amount in row.amounts])
-        titles: dict[tuple[float, float], str] = {}
+        titles: dict[tuple[float, float], _Title] = {}
         for position, is_row in enumerate(row_flags):
             if is_row and not (position and row_flags[position - 1]):
                 for x, title in self._read_titles(position, ranges).items():
-                    titles.setdefault(x, title)
-        columns = [AuditColumn(x, titles.get(x, ""), _classify_title(titles.get(x, ""))) for x in ranges]
+                    titles[x] = max(titles.get(x, title), title, key=lambda title: title.overlap)
+        columns = [
+            AuditColumn(x, title.text, _classify_title(title.text))
+            for x in ranges
+            for title in [titles.get(x, _Title(0.0, ""))]
+        ]
         return tuple(_settle_balance_column(columns, rows))
 
-    def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], str]:
+    def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:
+        """Return the title of each range in the header above a row."""
         first = self._lines[position].line
         header: list[TextLine] = []
         for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
@@ -490,14 +529,15 @@ class _Auditor:
                 break
             if not line.amounts and (len(line.line.cells) > 1 or len(line.line.words) <= _MAX_TITLE_WORDS):
                 header.insert(0, line.line)
-        titles: dict[tuple[float, float], list[str]] = {}
-        for line in header:
-            for cell in line.cells:
-                x = min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
-                nearest_gap = _measure_gap((x[0], 0, x[1], 0), cell.box)
-                if nearest_gap <= 0.06 and len(cell.words) <= 2 * _MAX_TITLE_WORDS:
-                    titles.setdefault(x, []).append(cell.text)
-        return {x: " ".join(parts) for x, parts in titles.items()}
+        cells = [cell for line in header for cell in line.cells if len(cell.words) <= 2 * _MAX_TITLE_WORDS]
+        cells_by_range = group_by(
+            cells, lambda cell: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
+        )
+        return {
+            x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
+            for x, cells in cells_by_range.items()
+            if (nearest := [cell for cell in cells if _overlap(x, cell.box) > -_MAX_TITLE_DISTANCE])
+        }
 
     def _find_booking_index(self, row_flags: Sequence[bool]) -> int:
         dated = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row and len(line.dates) > 1]
@@ -508,10 +548,12 @@ class _Auditor:
             for index in (0, 1)
         ]
         titles = self._read_titles(self._lines.index(dated[0]), ranges)
+        texts = [titles[x].text if x in titles else "" for x in ranges]
         ranks = [
-            2 * has_word(titles.get(x, ""), "column", "value_date")
-            + has_word(titles.get(x, ""), "column", "posting_date")
-            for x in ranges
+            0
+            if has_word(text, "column", "booking_date")
+            else 2 * has_word(text, "column", "value_date") + has_word(text, "column", "posting_date")
+            for text in texts
         ]
         return int(ranks[1] < ranks[0])
 
@@ -581,7 +623,8 @@ class _Auditor:
         between = [
             word.text for word in line.words if day.box[2] <= word.box[0] and word.box[2] <= next_day.box[0] + 0.005
         ]
-        return not any(len(word) > 3 for word in between) or has_word(" ".join(between), "date", "period")
+        text = " ".join(between)
+        return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
 
 
 def read_direction(text: str, *, is_owed: bool | None) -> str:
@@ -608,6 +651,14 @@ def _join_cents(amounts: Sequence[PrintedAmount]) -> Iterator[PrintedAmount]:
             yield PrintedAmount(
                 run[0].value + cents.value / 100, run[0].mark or cents.mark, enclose_boxes([run[0].box, cents.box])
             )
+
+
+def _is_date_divided(cell: TextLine, next_cell: TextLine) -> bool:
+    """Return True if a day and its month are two cells, as recognised words often are."""
+    is_near = next_cell.box[0] - cell.box[2] < _EDGE_TOLERANCE
+    return (
+        is_near and re.fullmatch(r"\d{1,2}", cell.text) is not None and _find_month(next_cell.words[0].text) is not None
+    )
 
 
 def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
