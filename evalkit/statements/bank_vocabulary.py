@@ -111,7 +111,7 @@ def _apply_line_pattern(pattern: str, text: str, *, is_at_start: bool) -> regex.
     compiled_pattern = _compile_line_pattern(pattern)
     try:
         apply = compiled_pattern.match if is_at_start else compiled_pattern.search
-        return apply(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
+        return apply(strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
         raise UsageError(
             f"a regular expression of a template takes more than {_MATCH_TIMEOUT_SECONDS:g} s on a line",
@@ -124,10 +124,10 @@ def _apply_line_pattern(pattern: str, text: str, *, is_at_start: bool) -> regex.
 def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
     import regex
 
-    return regex.compile(rf"\W*(?:{_strip_accents(pattern)})", regex.IGNORECASE)
+    return regex.compile(rf"\W*(?:{strip_accents(pattern)})", regex.IGNORECASE)
 
 
-def _strip_accents(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Replace each accented letter by its base letter; the length stays the same.
 
     Banks often print capital letters without accents.

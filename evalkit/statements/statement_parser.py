@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
+from pydantic import Field
+
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
 from evalkit.statements.balance_directions import derive_amounts_from_balances
@@ -66,6 +68,8 @@ class Transaction(LazyStrictRecord):
     """The last section heading above the transaction."""
     is_mended: bool = False
     """True if a character of an amount, misread by OCR, was corrected."""
+    confidence: float | None = Field(default=None, exclude_if=lambda confidence: confidence is None)
+    """Confidence in date, amount and description, 0..1; None if it was not rated."""
 
 
 class LeftoverText(LazyStrictRecord):
