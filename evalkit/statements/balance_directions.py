@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from evalkit.statements.statement_parser import PrintedSum, Transaction
 
 #: Most unmarked amounts between two printed balances; more would fit too many ways.
-_MAX_UNSIGNED_AMOUNTS = 12
+_MAX_UNSIGNED_AMOUNTS = 10
 
 
 def derive_amounts_from_balances(
@@ -48,7 +49,7 @@ def derive_amounts_from_balances(
                 None
                 if start is None or target is None
                 else _find_only_signs(
-                    [transactions[position].amount for position in unsigned], target - start - signed_total
+                    tuple(transactions[position].amount for position in unsigned), target - start - signed_total
                 )
             )
             for number, position in enumerate(unsigned):
@@ -70,7 +71,8 @@ def _split_at_balances(
         yield balance, closing, run
 
 
-def _find_only_signs(magnitudes: Sequence[Decimal], target: Decimal) -> tuple[Decimal, ...] | None:
+@lru_cache(maxsize=4096)  # the builder reads the same rows for every hypothesis
+def _find_only_signs(magnitudes: tuple[Decimal, ...], target: Decimal) -> tuple[Decimal, ...] | None:
     """Return the signed amounts that add up to ``target``; None unless exactly one choice does."""
     if len(magnitudes) > _MAX_UNSIGNED_AMOUNTS:
         return None

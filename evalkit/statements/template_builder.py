@@ -195,15 +195,14 @@ def _generate_amount_rules(
     balance_options: tuple[Literal["held", "owed"], ...] = (
         ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
-    marks = _find_row_marks(layout)
+    marks = _find_amount_marks(layout, column_names)
     for (amount_rules, held_prior, owed_prior), balance in product(
         _SIGN_CONVENTIONS if "amount" in column_names else _SIGN_CONVENTIONS[:1], balance_options
     ):
         if (
             (amount_rules.unmarked == "section" and not has_headings)
             or (amount_rules.unmarked == "balance" and "balance" not in column_names)
-            # A plus beside amounts without a mark is a credit, whatever a minus would be.
-            or ("plus" in marks and "plus" in amount_rules.withdrawal and not marks & set(_DEBT_MARKS.deposit))
+            or _contradicts_marks(amount_rules, marks)
         ):
             continue
         yield (
@@ -212,14 +211,26 @@ def _generate_amount_rules(
         )
 
 
-def _find_row_marks(layout: LayoutSurvey) -> set[SignMark | None]:
-    """Return the marks beside the amounts of the rows; None stands for amounts without."""
+def _find_amount_marks(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> set[SignMark | None]:
+    """Return the marks in the column ``amount``; None stands for amounts without."""
     return {
         amount.sign_mark
-        for amount_column in layout.amount_columns
+        for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
+        if name == "amount"
         for placed_amount in amount_column.dates_or_amounts
         if (amount := parse_amount(placed_amount.text, layout.decimal_separator, cents_optional=layout.cents_optional))
     }
+
+
+def _contradicts_marks(amount_rules: AmountRules, marks: set[SignMark | None]) -> bool:
+    """Return True if amounts without a mark would mean the same as those with one.
+
+    A plus beside amounts without a mark is a credit, whatever a minus would be.
+    """
+    printed_marks = marks - {None}
+    if printed_marks <= {"plus", "cr"} and printed_marks:
+        return "plus" in amount_rules.withdrawal or (None in marks and amount_rules.unmarked == "deposit")
+    return printed_marks == {"dr"} and None in marks and amount_rules.unmarked == "withdrawal"
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
