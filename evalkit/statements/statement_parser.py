@@ -13,6 +13,8 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Literal
 
+from pydantic import Field
+
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
@@ -72,6 +74,8 @@ class Transaction(LazyStrictRecord):
     """The last section heading above the transaction."""
     is_mended: bool = False
     """True if a character of an amount, misread by OCR, was corrected."""
+    confidence: float | None = Field(default=None, exclude_if=lambda confidence: confidence is None)
+    """Confidence in date, amount and description, 0..1; None if it was not rated."""
 
 
 class LeftoverText(LazyStrictRecord):

@@ -36,6 +36,8 @@ class PageWord:
     """The box on the page as displayed, fractions 0..1."""
     deskewed_center_y: float
     """The vertical middle of the word after deskewing, as a fraction of the page's height."""
+    confidence: float = 1.0
+    """OCR's confidence in the word, 0..1, halved if a second engine or the first itself doubts it; 1 without OCR."""
 
     @property
     def center_x(self) -> float:
@@ -98,15 +100,18 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     OCR pages are deskewed first, and stray marks around their words are removed.
     """
     is_recognised = page.status is PageStatus.OCR
+    confidences = [percent / 100 for percent in page.confidences] or [1.0] * len(page.words)
+    for position in page.doubtful:
+        confidences[position] /= 2
     boxed_texts = [
-        (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000))
-        for start, end, x0, y0, x1, y1 in page.words
+        (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000), confidence)
+        for (start, end, x0, y0, x1, y1), confidence in zip(page.words, confidences, strict=True)
     ]
-    slope = _estimate_skew_slope([box for _, box in boxed_texts]) if is_recognised else 0.0
+    slope = _estimate_skew_slope([box for _, box, _ in boxed_texts]) if is_recognised else 0.0
     noise = _OCR_NOISE_CHARACTERS if is_recognised else ""
     words = [
-        PageWord(clean_text, box, (box[1] + box[3]) / 2 - slope * (box[0] + box[2]) / 2)
-        for text, box in boxed_texts
+        PageWord(clean_text, box, (box[1] + box[3]) / 2 - slope * (box[0] + box[2]) / 2, confidence)
+        for text, box, confidence in boxed_texts
         if (clean_text := text.strip().strip(noise))
     ]
     word_rows = split_into_runs(sorted(words, key=lambda word: word.deskewed_center_y), _is_on_line)
