@@ -91,6 +91,7 @@ function render({ model, el: root }) {
     one.notes ? el("p", { class: "ek-muted", text: one.notes }) : null,
     one.can_take ? el("button", { text: `Take answer ${one.name}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
   const issues = () => [
+    shown().questions.map(question),
     shown().recommendation ? el("p", { class: "ek-told", role: "note", text: shown().recommendation }) : null,
     shown().issues.length ? shown().issues.map(issue) : el("p", { class: "ek-muted", text: "No issue was found." }),
     shown().more ? el("p", { class: "ek-muted", text: shown().more }) : null,
@@ -102,6 +103,26 @@ function render({ model, el: root }) {
         one.fixes.length ? el("ul", {}, one.fixes.map((text) => el("li", { text }))) : null)))) : null,
     earlierReviews(shown().earlier),
   ];
+
+  // ---- two readings
+
+  const question = (doubt) => {
+    const chosen = model.get("readings")[doubt.name];
+    const isLocked = model.get("is_locked");
+    const choose = (number, letter) => el("th", { scope: "col" }, el("button", {
+      "data-key": doubt === shown().questions[0] ? letter : null, "data-decides": "", "data-focus": `${doubt.name} ${number}`, disabled: isLocked,
+      "aria-pressed": chosen === number, class: chosen === number ? "ek-on" : "", onclick: () => send("reading", { question: doubt.name, number }),
+    }, chosen === number ? "✓ Chosen" : "This is right", doubt === shown().questions[0] ? kbd(letter) : null));
+    const pair = (cells) => cells.map((text, number) => el("td", { class: `ek-reading${chosen === number ? " ek-chosen" : ""}`, text }));
+    return el("section", { class: `ek-question${chosen === undefined ? " ek-wanted" : ""}`, "aria-label": doubt.question },
+      el("h3", { text: doubt.question }),
+      el("table", {},
+        el("thead", {}, el("tr", {}, el("th", { scope: "col", text: "On the page" }), choose(0, "["), choose(1, "]"))),
+        el("tbody", {}, doubt.rows.map((line) => el("tr", { ...opener(line.name), "aria-label": `${line.text}: ${line.cells.join(", or ")}` },
+          el("td", {}, line.picture ? el("img", { class: "ek-line-cut", src: line.picture, alt: line.text }) : el("span", { class: "ek-words", text: line.text })),
+          pair(line.cells)))),
+        el("tfoot", {}, doubt.totals.map(([label, ...cells]) => el("tr", {}, el("th", { scope: "row", text: label }), pair(cells))))));
+  };
 
   // ---- rows
 
