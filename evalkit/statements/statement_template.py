@@ -9,6 +9,7 @@ import json
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -70,6 +71,8 @@ class StatementIdentity(LazyStrictRecord):
     """The kind of statement, such as ``credit card``: a name of ``statement_kinds.toml``, or the bank's own."""
     signs: tuple[str, ...] = ()
     """Words on the first page by which the bank's statements are recognised."""
+    built_from: str = Field("", pattern=r"^([0-9a-f]{64})?$", exclude_if=not_)
+    """SHA-256 of the statement from which the template was built; empty if unknown."""
 
 
 class Region(LazyStrictRecord):
@@ -116,9 +119,9 @@ class AmountRules(LazyStrictRecord):
     """True if amounts may be printed without cents."""
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
-    unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
+    unmarked: Literal["deposit", "withdrawal", "section", "balance"] = "deposit"
     """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
-    it."""
+    it; ``balance``: the direction by which the balances printed in the rows change."""
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""
