@@ -27,6 +27,7 @@ from evalkit.statements.reconciliation import SumCheck, SumCheckName
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
+from evalkit.statements.statement_template import StatementTemplate
 from widgets.case_panel import (
     format_headline,
     format_issue_counts,
@@ -136,13 +137,18 @@ def render_reading_questions(
     return [
         {
             "name": name,
+            "issue_id": next(
+                record.issue.issue_id
+                for record in case.issues_within_caps
+                if record.issue.category == _CATEGORY_BY_QUESTION[name]
+            ),
             "question": _READING_QUESTIONS[name],
             "rows": [
                 {
                     "name": f"row.{number}",
                     "page": row.page,
                     "text": row.description,
-                    "picture": render_cut_out((row.page, *row.boxes[0])),
+                    "picture": render_cut_out(_find_cell_box(case.agent_template, row, name)),
                     "cells": [_CELL_BY_QUESTION[name](version) for version in (row, other)],
                 }
                 for number, row, other in _choose_example_rows(*readings)
@@ -179,6 +185,14 @@ def _choose_example_rows(first: AppliedTemplate, second: AppliedTemplate) -> lis
     return sorted((pair for same in by_direction.values() for pair in same[:_MAX_EXAMPLES]), key=lambda pair: pair[0])
 
 
+def _find_cell_box(template: StatementTemplate, row: Transaction, question_name: str) -> PageBox:
+    """Find the box of the cells in the row's first line that the question is about."""
+    x0, y0, x1, y1 = row.boxes[0]
+    names = ("date",) if question_name == "dates" else ("debit", "credit", "amount")
+    edges = [edge for column in template.columns if column.name in names for edge in column.x]
+    return row.page, max(x0, min(edges)), y0, min(x1, max(edges)), y1
+
+
 def _format_direction(row: Transaction) -> str:
     return f"{abs(row.amount):,.2f} {'in' if row.amount > 0 else 'out'}"
 
@@ -198,9 +212,9 @@ def _format_last_balance(reading: AppliedTemplate) -> str:
     return f"{abs(balances[-1]):,.2f} {'owed' if balances[-1] < 0 else 'held'}" if balances else "not printed"
 
 
-def _format_day_range(reading: AppliedTemplate) -> str:
-    rows = sorted(reading.statement.transactions, key=lambda row: row.date)
-    return f"{_format_day(rows[0])} – {_format_day(rows[-1])}" if rows else "none"
+def _format_outer_day(reading: AppliedTemplate, choose: Callable[..., Transaction]) -> str:
+    rows = reading.statement.transactions
+    return _format_day(choose(rows, key=lambda row: row.date)) if rows else "none"
 
 
 _MAX_EXAMPLES = 2
@@ -208,6 +222,7 @@ _READING_QUESTIONS = {
     "signs": "Which way did the money go?",
     "dates": "Is the day first, or the month?",
 }
+_CATEGORY_BY_QUESTION = {"signs": "sign_logic", "dates": "date_format"}
 _CELL_BY_QUESTION: dict[str, Callable[[Transaction], str]] = {"signs": _format_direction, "dates": _format_day}
 _MET_SUMS = (
     "Sums that agree",
@@ -222,7 +237,8 @@ _TOTALS: dict[str, list[tuple[str, Callable[[AppliedTemplate], str]]]] = {
         _MET_SUMS,
     ],
     "dates": [
-        ("Days", _format_day_range),
+        ("First day", lambda reading: _format_outer_day(reading, min)),
+        ("Last day", lambda reading: _format_outer_day(reading, max)),
         ("Rows read", lambda reading: str(len(reading.statement.transactions))),
         _MET_SUMS,
     ],

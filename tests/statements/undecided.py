@@ -59,7 +59,10 @@ def undecided_case(folder: Path, name: str, category: Any = "sign_logic", month:
         issue_id="semantic_financial_001",
         severity="high",
         category=category,
-        message="no mark, title, heading or printed sum proves which way the money went",
+        message={
+            "sign_logic": "no mark, title, heading or printed sum proves which way the money went",
+            "date_format": "the day or the month may be first: both orders fit",
+        }[category],
         page=1,
     )
     case = TemplateCase(

@@ -320,6 +320,7 @@ def test_a_person_decides_the_order_of_day_and_month(
     one.look()
     assert "3 February 2024" in one.page.locator(".ek-question").inner_text()
     assert "2 March 2024" in one.page.locator(".ek-question").inner_text()
+    assert one.page.locator(".ek-question").evaluate("(node) => node.scrollWidth - node.clientWidth") == 0
     one.screen.shot(shots, "template-dates-1440")
     one.page.locator(".ek-question button").first.click()
     one.page.wait_for_selector(".ek-question button[aria-pressed=true]")
