@@ -15,7 +15,14 @@ from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Tra
 from evalkit.statements.statement_template import StatementTemplate
 
 SumCheckName = Literal[
-    "closing_balance", "running_balance", "carried_balance", "deposits", "withdrawals", "section_total", "repeated_rows"
+    "closing_balance",
+    "running_balance",
+    "carried_balance",
+    "deposits",
+    "withdrawals",
+    "section_total",
+    "subtotal",
+    "repeated_rows",
 ]
 #: Rows without a balance or reference number may be equal by chance; this many equal rows in sequence are a repetition.
 _MIN_REPEATED_RUN = 3
@@ -142,6 +149,44 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
             )
 
 
+def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
+    """Check each sum in the table against the rows since the sum before, of its page, or of all pages so far.
+
+    The sum may be of deposits, of withdrawals, of both, or a balance.
+    """
+    last_position_by_kind: dict[str, int] = {}
+    opening_balance = _find_opening_balance(account)
+    for printed_sum in account.sums:
+        if printed_sum.kind not in ("subtotal", "deposits_subtotal", "withdrawals_subtotal"):
+            continue
+        rows_before = account.rows[: printed_sum.after]
+        candidate_rows = (
+            rows_before,
+            rows_before[last_position_by_kind.get(printed_sum.kind, 0) :],
+            [row for row in rows_before if row.page == printed_sum.page],
+        )
+        amounts_by_candidate = [
+            [
+                row.amount
+                for row in rows
+                if printed_sum.kind == "subtotal" or (row.amount > 0) == (printed_sum.kind == "deposits_subtotal")
+            ]
+            for rows in candidate_rows
+        ]
+        computed_sums = [sum(amounts, Decimal(0)) for amounts in amounts_by_candidate]
+        if printed_sum.kind == "subtotal" and opening_balance is not None:
+            computed_sums.append(opening_balance + computed_sums[0])
+        computed = next((total for total in computed_sums if abs(total) == abs(printed_sum.value)), computed_sums[0])
+        last_position_by_kind[printed_sum.kind] = printed_sum.after
+        yield _build_sum_check(
+            "subtotal",
+            printed_sum,
+            abs(printed_sum.value),
+            abs(computed),
+            "the rows above add up to {found}; printed: {expected}",
+        )
+
+
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Check printed totals of deposits and withdrawals against the transactions.
 
@@ -241,6 +286,7 @@ _CHECK_BUILDERS: tuple[Callable[[_AccountRowsAndSums], Iterator[SumCheck]], ...]
     _check_closing_balance,
     _check_running_balance,
     _check_carried_balance,
+    _check_subtotals,
     _check_totals,
     _check_repeated_rows,
 )
