@@ -323,10 +323,14 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
 
 
 def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
-    """Render the tables of the report's first two sections; say where the rest is."""
+    """Render the tables of the first two sections and of templates; say where the rest is."""
     from evalkit.evaluation.report import format_cell
 
-    for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
+    shown_sections = [
+        *evaluation_report.sections[:2],
+        *(section for section in evaluation_report.sections[2:] if section.key == "templates"),
+    ]
+    for table in [table for section in shown_sections for table in section.tables]:
         rows = [[format_cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         yield ConsoleTable([str(name) for name in table.frame.columns], rows)
     yield f"The whole report is in {to}" if to else "To write the whole report: evalkit report --to report.html"

@@ -65,16 +65,20 @@ def build_template(
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
 
-    proposed, usage, proposed_by = statement_templates.build_template(_read_pdf_in_worker(pdf), pdf, model=model)
+    bundle = _read_pdf_in_worker(pdf)
+    proposed, usage, proposed_by = statement_templates.build_template(bundle, pdf, model=model)
     if to is None:
-        output_folder, name = open_output(output), template_file_name(proposed.template.template_id)
+        output_folder = open_output(output)
+        template_id = statement_templates.choose_template_id(output_folder, proposed.template, bundle.sha256)
+        name = template_file_name(template_id)
         target = f"{output_folder.root}/{name}"
-        if statement_templates.has_stable_template(output_folder, proposed.template.template_id):
+        if statement_templates.has_stable_template(output_folder, template_id):
             raise UsageError(
                 f"{target} is an approved template",
                 code="TEMPLATE",
                 remedy="Give another file with --to, or check that template with this statement: `evalkit review-template`.",
             )
+        proposed = proposed.apply_other_template(proposed.template.model_copy(update={"template_id": template_id}))
         output_folder.write_text(name, render_template_toml(proposed.template))
     else:
         target = str(to)

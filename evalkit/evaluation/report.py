@@ -711,9 +711,13 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
         return None
     review_metrics = measure_template_reviews(review_cycles)
     rows = [
-        ("approved on the first attempt", review_metrics.first_pass_approval_rate, "reviews"),
-        ("approved eventually", review_metrics.convergence_rate, "reviews"),
-        ("sent to arbitration", review_metrics.arbitration_rate, "attempts that both reviewers reported on"),
+        ("approved on the first attempt (first-pass approval)", review_metrics.first_pass_approval_rate, "reviews"),
+        ("approved within the retry limit (convergence)", review_metrics.convergence_rate, "reviews"),
+        (
+            "sent to arbitration (arbitration rate)",
+            review_metrics.arbitration_rate,
+            "attempts that both reviewers reported on",
+        ),
     ]
     return EvaluationSection(
         "templates",

@@ -92,7 +92,7 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     ``re`` cannot be stopped.
     """
     try:
-        return _compile_line_pattern(pattern).match(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
+        return _compile_line_pattern(pattern).match(strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
         raise UsageError(
             f"a regular expression of a template takes more than {_MATCH_TIMEOUT_SECONDS:g} s on a line",
@@ -105,10 +105,10 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
 def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
     import regex
 
-    return regex.compile(rf"\W*(?:{_strip_accents(pattern)})", regex.IGNORECASE)
+    return regex.compile(rf"\W*(?:{strip_accents(pattern)})", regex.IGNORECASE)
 
 
-def _strip_accents(text: str) -> str:
+def strip_accents(text: str) -> str:
     """Replace each accented letter by its base letter; the length stays the same.
 
     Banks often print capital letters without accents.

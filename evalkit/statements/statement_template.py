@@ -9,6 +9,7 @@ import json
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -72,6 +73,8 @@ class StatementIdentity(LazyStrictRecord):
     """The kind of statement, such as ``credit card``: a name of ``statement_kinds.toml``, or the bank's own."""
     signs: tuple[str, ...] = ()
     """Words on the first page by which the bank's statements are recognised."""
+    built_from: str = Field("", pattern=r"^([0-9a-f]{64})?$", exclude_if=not_)
+    """SHA-256 of the statement from which the template was built; empty if unknown."""
 
 
 class Region(LazyStrictRecord):

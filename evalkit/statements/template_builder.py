@@ -8,7 +8,6 @@ only if it reads the statement as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product
@@ -51,6 +50,7 @@ from evalkit.statements.template_parts import (
     build_columns,
     build_regions,
     derive_sum_labels,
+    derive_template_id,
     find_account_heading_patterns,
     find_bank_name,
     find_direction_headings,
@@ -339,7 +339,7 @@ def build_draft_template(
             code="STATEMENT-NO-TABLE",
             remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
-    writer = _TemplateAssembler(layout, template_id, retry)
+    writer = _TemplateAssembler(layout, bundle.sha256, template_id, retry)
     hypotheses = generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {})
 
     def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, AppliedTemplate]:
@@ -369,17 +369,19 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
 
 
 class _TemplateAssembler:
-    def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: BuilderRetryInput | None) -> None:
+    def __init__(
+        self, layout: LayoutSurvey, statement_sha256: str, template_id: str | None, retry: BuilderRetryInput | None
+    ) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
         self._complaints = retry.weigh_issues_by_category() if retry else {}
         bank = find_bank_name(layout)
         self._template_id = template_id or (
-            self._prior_template.template_id
-            if self._prior_template
-            else f"{re.sub(r'[^a-z0-9]+', '_', bank.casefold()).strip('_') or 'statement'}_draft_v1"
+            self._prior_template.template_id if self._prior_template else derive_template_id(bank, "", statement_sha256)
         )
-        self._identity = StatementIdentity(bank=bank, signs=(bank,))
+        self._identity = StatementIdentity(
+            bank=bank or "Unknown bank", signs=(bank,) if bank else (), built_from=statement_sha256
+        )
         self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
         self._sum_labels = derive_sum_labels(layout)
         self._sections = find_direction_headings(layout)
@@ -493,6 +495,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
         )
         fixed_fields = {
             "template_id": measured_template.template_id,
+            "identity": {**sanitised_fields["identity"], "built_from": measured_template.identity.built_from},
             "version": measured_template.version,
             "status": TemplateStatus.DRAFT,
         }

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
     LayoutSurvey,
@@ -36,6 +36,8 @@ _COLUMN_MARGIN = 0.03
 NARROW_MARGIN = 0.004
 _WIDE_REGION_MARGIN = 0.03
 _MAX_HEADING_WORDS = 8
+#: Most characters of a bank or a product in a template's id.
+_MAX_ID_PART = 60
 #: Smallest share of numbers among the words of a column of check numbers.
 _MIN_CHECK_NUMBER_SHARE = 0.8
 #: Default top and bottom of a region, in page heights; lines below the footer's top count as footer.
@@ -448,13 +450,30 @@ def build_regions(
     return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
 
 
-def find_bank_name(layout: LayoutSurvey) -> str:
-    """Return the bank's name: the first cell above the rows that looks like one.
-
-    Otherwise the first cell with text; "Unknown bank" if there is none.
-    """
-    lines_above = takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
-    texts = [cell.text for line in lines_above for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)]
+def find_bank_name(layout: LayoutSurvey) -> str | None:
+    """Return the bank's name: the first cell above the rows that looks like one."""
     pattern = re.compile(load_bank_vocabulary().bank, re.IGNORECASE)
-    bank_names = (text for text in texts if pattern.match(text) and len(text.split()) <= _MAX_HEADING_WORDS)
-    return next(bank_names, None) or next(iter(texts), "Unknown bank")
+    return next(
+        (
+            cell.text
+            for line in takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
+            for cell in line.cells
+            if pattern.match(cell.text) and len(cell.words) <= _MAX_HEADING_WORDS
+        ),
+        None,
+    )
+
+
+def derive_template_id(bank: str | None, product: str, statement_sha256: str) -> str:
+    """Derive an id from the bank and its product; from the statement without a bank.
+
+    >>> derive_template_id("Banque d'Été", "Compte courant", "a1" * 32), derive_template_id(None, "", "a1" * 32)
+    ('banque_d_ete_compte_courant_v1', 'statement_a1a1a1a1')
+    """
+    bank_part, product_part = (
+        re.sub(r"[^a-z0-9]+", "_", strip_accents(name).casefold()).strip("_")[:_MAX_ID_PART]
+        for name in (bank or "", product)
+    )
+    if not bank_part:
+        return f"statement_{statement_sha256[:8]}"
+    return "_".join(filter(None, (bank_part, "" if product_part in bank_part else product_part, "v1")))
