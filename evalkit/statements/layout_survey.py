@@ -39,6 +39,7 @@ _MIN_SHARE_OF_FULLEST = 0.5
 _MIN_PANEL_SHARE, _MAX_BESIDE_SHARE = 0.1, 0.8
 #: Space left of a panel's dates, and largest difference of the widths of panels, in page widths.
 _PANEL_MARGIN, _PANEL_TOLERANCE = 0.012, 0.04
+_PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 LinesByPage = Sequence[Sequence[TextLine]]
 
@@ -565,10 +566,17 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             for name, pattern in title_patterns.items()
             if match_at_line_start(pattern, cell.text)
         }
+        next_line = lines[position + 1] if position + 1 < len(lines) else None
         if (
             len(named_columns) < 2
             or len(line.cells) < 2
-            or any(re.search(r"\d[.,]\d\d\b", word.text) for word in line.words)
+            or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
+            # A summary of labels above their amounts is no header.
+            or (
+                next_line
+                and id(next_line) not in row_line_ids
+                and all(_PRINTED_AMOUNT.search(cell.text) for cell in next_line.cells)
+            )
         ):
             continue
         for other_line in lines[max(position - 1, 0) : position + 2]:

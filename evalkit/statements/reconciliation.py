@@ -136,16 +136,22 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each balance carried forward against the last balance printed before it."""
+    """Check each balance carried forward against the last balance before it plus the amounts since."""
+    opening_balance = None if account.is_newest_first else _find_opening_balance(account)
     for printed_sum in account.sums:
-        earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
-        if printed_sum.kind == "carried" and earlier_balances:
+        if printed_sum.kind != "carried" or not printed_sum.after:
+            continue
+        balance = opening_balance
+        for row in account.rows[: printed_sum.after]:
+            is_unknown = balance is None or account.is_newest_first
+            balance = row.balance if row.balance is not None else None if is_unknown else balance + row.amount
+        if balance is not None:
             yield _build_sum_check(
                 "carried_balance",
                 printed_sum,
                 printed_sum.value,
-                earlier_balances[-1],
-                "the last balance printed before is {found}; carried forward: {expected}",
+                balance,
+                "the balance before is {found}; carried forward: {expected}",
             )
 
 
