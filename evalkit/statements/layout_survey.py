@@ -323,7 +323,13 @@ class _LinePart:
     amounts: list[DateOrAmount] = field(default_factory=list)
 
     @property
+    def left_edge(self) -> float:
+        """Left edge of the date, or of the text."""
+        return self.date.x0 if self.date else self.text_x or 0.0
+
+    @property
     def is_row(self) -> bool:
+        """True if the words have all that a transaction has."""
         return self.date is not None and self.text_x is not None and bool(self.amounts)
 
 
@@ -382,43 +388,29 @@ def _find_panels(
         ):
             panels.append((column.x0, right_edge, column_parts))
     main_x0, main_right_edge, main_parts = panels[0]
-    same_panels = sorted(
-        (x0, x1) for x0, x1, parts in panels if abs((x1 - x0) - (main_right_edge - main_x0)) < _PANEL_TOLERANCE
-    )
-    first_x0 = same_panels[0][0]
-    main_lines = {id(part.line) for part in main_parts}
+    ranges = sorted((x0, x1) for x0, x1, _ in panels if abs((x1 - x0) - (main_right_edge - main_x0)) < _PANEL_TOLERANCE)
     # What follows a row's amounts on few lines only, and has amounts of its own, is no part of the row.
-    beside = [
-        part.date.x0 if part.date else part.text_x or 1.0
+    foreign_parts = [
+        (part.left_edge, part is not parts[0] and parts[0].is_row)
         for parts in parts_by_line
-        for position, part in enumerate(parts)
-        if part.amounts
-        and (position or part.date)
-        and (part.text_x is not None if part.date is None else part.text_x is None)
-        and (part.date.x0 if part.date else part.text_x or 1.0) > same_panels[-1][1]
+        for part in parts
+        if part.amounts and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
     ]
-    beside_lines = [
-        parts[0]
-        for parts in parts_by_line
-        if any(id(part.line) in main_lines for part in parts)
-        and parts[-1].amounts
-        and len(parts) > 1
-        and (parts[-1].date.x0 if parts[-1].date else parts[-1].text_x or 0.0) > same_panels[-1][1]
-    ]
-    right_edge = 1.0
-    if beside and len(beside) > 1 and len(beside_lines) < _MAX_BESIDE_SHARE * len(main_parts):
-        right_edge = min(beside) - _PANEL_MARGIN
-    left_texts = [
-        parts[0]
-        for parts in parts_by_line
-        if len(parts) > 1 and parts[1].is_row and parts[0].date is None and parts[0].amounts
-    ]
-    if len(same_panels) == 1 and right_edge == 1.0 and len(left_texts) < 2:
+    rows_with_foreign_part = sum(is_behind_row for _, is_behind_row in foreign_parts)
+    right_edge = (
+        min(x0 for x0, _ in foreign_parts) - _PANEL_MARGIN
+        if len(foreign_parts) > 1 and rows_with_foreign_part < _MAX_BESIDE_SHARE * len(main_parts)
+        else 1.0
+    )
+    has_left_part = any(
+        len(parts) > 1 and parts[1].is_row and parts[0].date is None and parts[0].amounts for parts in parts_by_line
+    )
+    if len(ranges) == 1 and right_edge == 1.0 and not has_left_part:
         return ()
-    edges = [*(x0 - _PANEL_MARGIN for x0, _ in same_panels), right_edge]
+    edges = [*(x0 - _PANEL_MARGIN for x0, _ in ranges), right_edge]
     return tuple(
-        TablePanel((max(x0, 0.0), 0.0, x1, 1.0), panel_x0 - first_x0)
-        for (panel_x0, _), (x0, x1) in zip(same_panels, pairwise(edges), strict=True)
+        TablePanel((max(left_edge, 0.0), 0.0, next_edge, 1.0), panel_x0 - ranges[0][0])
+        for (panel_x0, _), (left_edge, next_edge) in zip(ranges, pairwise(edges), strict=True)
     )
 
 
