@@ -211,7 +211,12 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "unmarked": TemplateChoice(
         "Amounts without a sign are",
         lambda template: template.amounts.unmarked,
-        lambda _: {"deposit": "deposits", "withdrawal": "withdrawals", "section": "as the heading above says"},
+        lambda template: {
+            "deposit": "deposits",
+            "withdrawal": "withdrawals",
+            "section": "as the heading above says",
+            **({"balance": "as the balances in the rows say"} if template.find_column("balance") else {}),
+        },
         lambda template, value: _build_amounts_update_builder(unmarked=value, sign_proof=_PERSON)(template),
     ),
     "balance": TemplateChoice(
