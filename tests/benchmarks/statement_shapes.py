@@ -115,7 +115,7 @@ def draw(half: str, shape: str, seed: int, later: int) -> Statement:
         TrueRow(each.date, each.description, each.amount, each.balance, each.page, each.check_number, each.account)
         for each in before.rows
     )
-    return Statement(before.pdf, rows, (), drawn.SHAPES[shape].is_scanned)
+    return Statement(before.pdf, rows, (), drawn.SHAPES[shape].is_scanned, sum_count=before.sums)
 
 
 @cache
@@ -198,8 +198,20 @@ def _row(key: tuple[Any, ...]) -> str:
     return " | ".join(map(str, key))
 
 
-def judge_sums(sums: Sequence[TrueSum], applied: AppliedTemplate, issues: Sequence[str]) -> Counter[str]:
+def judge_sums(statement: Statement, applied: AppliedTemplate | None, issues: Sequence[str]) -> Counter[str]:
     """Say of each printed sum whether it is used and met, named by an issue or a failed check, or neither."""
+    count = statement.sum_count or len(statement.sums)
+    if applied is None:
+        return Counter({"missed": count})
+    checks = applied.reconciliation.checks
+    if statement.sum_count:
+        met, told = sum(each.is_met for each in checks), sum(not each.is_met for each in checks)
+        met, told = min(met, count), min(told, max(count - met, 0))
+        return Counter({"met": met, "told": told, "missed": count - met - told})
+    return _judge_amounts(statement.sums, applied, issues)
+
+
+def _judge_amounts(sums: Sequence[TrueSum], applied: AppliedTemplate, issues: Sequence[str]) -> Counter[str]:
     checks = applied.reconciliation.checks
     used = {abs(each.value) for each in applied.statement.sums}
     met = {abs(each.expected) for each in checks if each.is_met}
@@ -281,8 +293,8 @@ def measure(half: str, shape: str, seed: int) -> Outcome:
         statement.signs_proven is False or not statement.dates_certain or not statement.has_sums_right,
         count_rows(statement, rows),
         count_rows(following, later.statement.transactions if later else ()),
-        judge_sums(statement.sums, applied, texts) if applied else Counter({"missed": len(statement.sums)}),
-        judge_sums(following.sums, later, ()) if later else Counter({"missed": len(following.sums)}),
+        judge_sums(statement, applied, texts),
+        judge_sums(following, later, ()),
         result is not None and result.template_case is None,
         wrong,
         tuple(run.errors),

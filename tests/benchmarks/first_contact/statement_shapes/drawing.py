@@ -52,6 +52,9 @@ class Statement:
     dates_certain: bool = True
     """Whether one order of day and month, and one year, follow from the page."""
     has_sums_right: bool = True
+    """Whether the rows make the sums that the page prints."""
+    sum_count: int = 0
+    """How many sums the rows must meet at least, where they are not listed."""
 
     @property
     def sound(self) -> bool:
@@ -265,18 +268,25 @@ class Sheet:
         turn: int = 0,
         signs_proven: Proof = True,
         dates_certain: bool = True,
+        has_sums_right: bool = True,
+        lost: int = 0,
     ) -> Statement:
-        """Print the feet of the pages and return the statement, turned or as a scan."""
+        """Print the feet of the pages and return the statement: turned, as a scan, or without a page that was lost."""
         self.shift = 0.0
         for number, (page, writer) in enumerate(zip(self._document, self._writers, strict=True), 1):
             text = self.footer(number, self.number)
             if text:
                 writer.append((self.foot_x, self.height - 28), text, font=self.font, fontsize=7.5)
             writer.write_text(page)
+        if lost:
+            self._document.delete_page(lost - 1)
+            left = [each for each in self.rows if each.page != lost]
+            self.rows = [replace(each, page=each.page - (each.page > lost)) for each in left]
+            self.sums = [each for each in self.sums if each.page < lost]
         document = _turned(self._document, turn) if turn else self._document
         document.subset_fonts()
         pdf = _scanned(document, rng) if scan else bytes(document.tobytes(garbage=3, deflate=True, no_new_id=True))
-        return Statement(pdf, tuple(self.rows), tuple(self.sums), scan, signs_proven, dates_certain)
+        return Statement(pdf, tuple(self.rows), tuple(self.sums), scan, signs_proven, dates_certain, has_sums_right)
 
 
 @dataclass

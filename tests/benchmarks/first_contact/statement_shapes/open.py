@@ -979,6 +979,67 @@ def _no_titles(seed: int, later: int) -> Statement:
     return sheet.finish(rng)
 
 
+def _sum_off(seed: int, later: int) -> Statement:
+    """Draw a statement whose closing balance its rows do not make: a person must look."""
+    house, rng = _seeded("sum off", seed, later)
+    bank = ("Pennywell Bank", "Foxglove Current", "Bank of Harbottle", "Millrace Bank", "Sallow & Reed Bank")
+    first, last = month_of(2024, 1 + seed, later)
+    sheet = Sheet(house, size=9.0)
+    opening = _cents(rng, 50_000, 400_000)
+    entries = Inventor(rng, _HOME, _HOME_INCOME).entries(first, last, rng.randint(14, 36), opening)
+    closing = entries[-1].balance + rng.choice((-1, 1)) * _cents(rng, 900, 9_000)
+    sheet.line(50, bank[seed], size=15, bold=True)
+    sheet.line(50, f"Your statement, {_long(first)} to {_long(last)}")
+    sheet.down(16)
+    columns = moved(
+        house,
+        (
+            Column("date", 50, "l", ("Date",)),
+            Column("text", 130, "l", ("Details",)),
+            Column("out", 420, "r", ("Money out",)),
+            Column("in", 520, "r", ("Money in",)),
+        ),
+    )
+    sheet.pair(130, "Start balance", 520, figure(opening))
+    sheet.note("opening", opening)
+    sheet.down(4)
+    Table(
+        sheet,
+        columns,
+        lambda each: {"date": _short(each.day), "out" if each.amount < 0 else "in": figure(abs(each.amount))},
+    ).print(entries)
+    sheet.down(6)
+    sheet.pair(130, "End balance", 520, figure(closing), bold=True)
+    sheet.note("closing", closing)
+    return sheet.finish(rng, has_sums_right=False)
+
+
+def _rows_tell(seed: int, later: int) -> Statement:
+    """Draw amounts without a mark whose direction only the rows' wording tells."""
+    house, rng = _seeded("rows tell", seed, later)
+    bank = ("Hearthstone Credit Union", "Lanternfish CU", "Maple Bend Thrift", "Sandbar Savings", "Tuckahoe Members CU")
+    first, last = month_of(2024, 2 + seed, later)
+    sheet = Sheet(house, size=9.2, width=612, height=792)
+    spends = ("Debit purchase Larkspur Grocers", "ATM withdrawal Quay St", "Bill paid Clearbrook Water", "Debit fee")
+    incomes = ("Payroll deposit Oakhurst", "Mobile check deposit", "Dividend earned", "Credit from member 0042")
+    entries = Inventor(rng, spends, incomes, income=0.4).entries(first, last, rng.randint(10, 30), ZERO)
+    sheet.line(560, bank[seed], "r", size=15, bold=True)
+    sheet.line(50, f"History of share 07 from {first:%m/%d/%Y} to {last:%m/%d/%Y}")
+    sheet.down(18)
+    columns = moved(
+        house,
+        (
+            Column("text", 55, "l", ("What happened",)),
+            Column("date", 340, "l", ("When",)),
+            Column("amount", 540, "r", ("How much",)),
+        ),
+    )
+    Table(
+        sheet, columns, lambda each: {"date": f"{each.day:%m/%d/%Y}", "amount": f"${figure(abs(each.amount))}"}
+    ).print(entries)
+    return sheet.finish(rng, signs_proven="words")
+
+
 def _shapes(shapes: Sequence[DrawShape]) -> dict[str, DrawShape]:
     return {each.__name__.strip("_").replace("_", " "): each for each in shapes}
 
@@ -1003,5 +1064,7 @@ SHAPES: dict[str, DrawShape] = _shapes(
         _signs_behind,
         _card_leap_day,
         _no_titles,
+        _sum_off,
+        _rows_tell,
     )
 )
