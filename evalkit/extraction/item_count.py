@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 from evalkit.core.grouping import group_by
@@ -42,6 +42,14 @@ _AMINO_ACIDS = {
     "Leu": "L", "Lys": "K", "Met": "M", "Phe": "F", "Pro": "P", "Ser": "S", "Thr": "T", "Trp": "W", "Tyr": "Y", "Val": "V",
     "Ter": "*", "X": "*",
 }  # fmt: skip
+#: The amino acid of each codon, in the standard genetic code.
+_CODONS = dict(
+    zip(
+        map("".join, product("TCAG", repeat=3)),
+        "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG",
+        strict=True,
+    )
+)
 _AMINO_ACID = re.compile("|".join(_AMINO_ACIDS))
 _MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
 _LINE_START = re.compile(r"\s*(?:[A-Z]{4,}[A-Z /&-]*:?$|[-•*·–]|\d+[.)]\s|[A-Z][.)]\s|[A-Z][\w /()&-]{1,40}:|$)")
@@ -200,7 +208,9 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
 
 def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_role: str) -> CountedItem:
     # A stain, or a margin that is called positive, was not seen with the naked eye.
-    if section_role == "gross" and (kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()):
+    is_microscopic = kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
+    # "Negative: S100" is no heading of genes without a variant.
+    if (section_role == "gross" and is_microscopic) or (section_role == "negative" and kind == "biomarker"):
         section_role = PRESENT
     return CountedItem(
         kind,
@@ -268,7 +278,10 @@ def _apply_rules(rules: Iterable[_Rule], statement: _Statement) -> list[_Reading
     text = statement.text
     for rule in rules:
         hidden_text = text
+        known_starts = {reading.start - statement.start for reading in readings}
         for match in rule.pattern.finditer(text):
+            if rule.state == "" and match.start() in known_starts:
+                continue  # an earlier rule has read its state
             readings += _build_readings(rule, match, statement.start)
             group = next((name for name in ("state", "more") if match.groupdict().get(name)), 0)
             first, last = match.span(group)
@@ -403,7 +416,7 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
             item
             for item in group
             if item.role == PRESENT
-            and not {item.name, item.state} & {*silent}
+            and not {item.name, item.state} & {*silent, *_load_tables().kinds[kind].get("parts", ())}
             and (item.name or kind not in ("measurement", "laboratory"))
         ]
         if present and not any(_is_in_value(item, name, value) for item in group for name, value in values.items()):
@@ -492,6 +505,12 @@ def _measure(text: str) -> tuple[float, ...]:
 def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> str:
     """Describe what contradicts a value; empty if nothing does."""
     shown_value = f'"{_shorten(value.value)}"'
+    if kind == "promise" and _read_items(kind, _split_statements(value.value or "")):
+        return f"The text {shown_value} on page {value.page} announces a statement, or names who makes it: is it one?"
+    if kind == "side" and (side := _find_unsupported_side(items, value)):
+        return f"The value {shown_value} on page {value.page} names a side ({side}) that the rest of the report does not"
+    if kind == "variant" and not _is_possible_variant(value.value or ""):
+        return f"The parts of {shown_value} on page {value.page} are not of one variant"
     if item := _find_contradiction(kind, items, name, value):
         return (
             f"The value is {shown_value} on page {value.page}, but the report also prints "
@@ -512,6 +531,35 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
     return ""
 
 
+def _find_unsupported_side(items: Sequence[CountedItem], value: FieldValue) -> str:
+    """Return the side that only this value names, if it names one side alone; empty if there is none."""
+    own_sides = [reading.state for reading in _read_items("side", _split_statements(value.value or ""))]
+    all_sides = [item.state for item in items]
+    is_alone = len({*own_sides}) == 1 and all_sides.count(own_sides[0]) <= len(own_sides)
+    return own_sides[0] if is_alone and "both" not in all_sides else ""
+
+
+def _is_possible_variant(text: str) -> bool:
+    """Return False if a variant has two changes of a level, or its coding change cannot make its protein change.
+
+    >>> [_is_possible_variant(f"KRAS c.35G>A p.{change}") for change in ("Gly12Asp", "(G12D)", "Gly12Val", "Gly13Asp")]
+    [True, True, False, False]
+    """
+    short = _AMINO_ACID.sub(lambda match: _AMINO_ACIDS[match[0]], text)
+    if any(len({*re.findall(rf"\b{level}\.\(?[\w*]+", short)}) > 1 for level in "cp"):
+        return False
+    coding = re.search(r"\bc\.(\d+)([ACGT])>([ACGT])", short)
+    protein = re.search(r"[ .(]([A-Z])(\d+)([A-Z*])(?!\w)", short)
+    if not (coding and protein):
+        return True
+    codon, place = divmod(int(coding[1]) - 1, 3)
+    return codon + 1 == int(protein[2]) and any(
+        (bases[place], amino_acid) == (coding[2], protein[1])
+        and _CODONS[f"{bases[:place]}{coding[3]}{bases[place + 1 :]}"] == protein[3]
+        for bases, amino_acid in _CODONS.items()
+    )
+
+
 def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
     """Return the first present item whose state the value cannot have; None if there is none."""
     table = _load_tables().kinds[kind]
@@ -528,9 +576,10 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
         for item in items:
             if (
                 item.role == PRESENT
-                and item.name in (reading.name, *table.get("silent", ()))
+                and item.name in (reading.name, *table.get("silent", ()), *table.get("parts", ()))
                 and item.state != reading.state
                 and (is_number == item.state[:1].isdigit() if opposites == "*" else item.state in opposites)
+                and (item.name not in table.get("parts", ()) or item.state > reading.state)
             ):
                 return item
     return None

@@ -48,7 +48,7 @@ _MAX_MENTIONS_PER_LINE = 3
 MAX_VALUES_PER_FIELD = 200
 
 _MSI_STATUS = re.compile(
-    r"(?i)\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
+    r"(?i)\bMSI[ -]?H(?:igh)?\W{1,4}(?:(?:was|is) )?(?:not \w+|negative|absent)\b|\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
     r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
 )
 _MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\n\t]{0,200}")
