@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 DecimalSeparator = Literal[".", ","]
 #: The mark of a printed amount: ``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``.
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
+MINUS_MARKS: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses")
 
 #: The mark that a code after an amount means; H and S are German: Haben (credit) and Soll (debit).
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
@@ -55,7 +56,7 @@ class Amount(NamedTuple):
         """
         if self.sign_mark in ("cr", "dr", "plus"):
             return -self.magnitude if self.sign_mark == "dr" else self.magnitude
-        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses")
+        is_negative = self.sign_mark in MINUS_MARKS
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
