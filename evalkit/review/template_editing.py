@@ -63,6 +63,7 @@ COLUMN_WORDS: dict[ColumnName, str] = {
     "amount": "amount (in and out)",
     "balance": "balance",
     "check_number": "check number",
+    "direction": "direction (in or out)",
     "other": "not used",
 }
 
