@@ -178,15 +178,21 @@ function pane() {
     // ---------------------------------------------------------------------------------------------- turning
 
     // One request is under way at a time: held keys request the page where they stop, not every page between.
+    const request = () => say(model, { action: "page", token: token(), page: target, cached: Boolean(picture(target)) });
     const ask = () => {
       if (asking && Date.now() - asking.since < PATIENCE) return;
       asking = model.get("note") ? null : { page: target, since: Date.now() };
-      say(model, { action: "page", token: token(), page: target, cached: Boolean(picture(target)) });
+      request();
       pump();
     };
     const unpaint = () => { painting += 1; delete root.dataset.painted; delete root.dataset.told; };
     const go = (page) => {
-      if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
+      if (!Number.isInteger(page) || page < 1 || page > total() || page === target) {
+        // A press on another panel that is not answered yet may turn the page: the last press decides where it ends.
+        if (page === target && document.querySelector(".ek[data-busy]")) request();
+        tellWhere();
+        return;
+      }
       passage.close();
       leafed = Date.now();
       direction = page === target - 1 ? -1 : 1;

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.sample_draws import Draw
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
+    from evalkit.statements.export_comparison import ExportComparison
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
 
@@ -274,6 +275,30 @@ def render_statement(statement: ParsedStatement, reconciliation: ReconciliationR
     )
 
 
+def render_export_comparison(comparison: ExportComparison) -> Iterator[Printable]:
+    """Render the rows in which the reading and the bank's own file differ."""
+    rows = [
+        *(("differs", read, bank) for read, bank in comparison.differing),
+        *(("not read", None, bank) for bank in comparison.missing),
+        *(("not in the bank's file", read, None) for read in comparison.extra),
+    ]
+    cells = [
+        (
+            outcome,
+            f"{read.date} {read.amount}" if read else "",
+            f"{' or '.join(bank.dates)} {bank.amount}" if bank else "",
+            read.description if read else bank.description if bank else "",
+        )
+        for outcome, read, bank in rows
+    ]
+    if cells:
+        yield ConsoleTable(("", "read", "the bank's file", "description"), cells[:_MAX_TABLE_ROWS])
+    yield (
+        f"Compared with the bank's file: {len(comparison.equal)} rows equal, {len(comparison.missing)} missing, "
+        f"{len(comparison.extra)} extra, {len(comparison.differing)} differing"
+    )
+
+
 def render_template_review(template_review: TemplateReviewSummary) -> Iterator[Printable]:
     """Render each reviewed template with its issues, and the final outcome."""
     for cycle in template_review.review_result.cycles:
@@ -298,10 +323,14 @@ def render_template_review(template_review: TemplateReviewSummary) -> Iterator[P
 
 
 def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> Iterator[Printable]:
-    """Render the tables of the report's first two sections; say where the rest is."""
+    """Render the tables of the first two sections and of templates; say where the rest is."""
     from evalkit.evaluation.report import format_cell
 
-    for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
+    shown_sections = [
+        *evaluation_report.sections[:2],
+        *(section for section in evaluation_report.sections[2:] if section.key == "templates"),
+    ]
+    for table in [table for section in shown_sections for table in section.tables]:
         rows = [[format_cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         yield ConsoleTable([str(name) for name in table.frame.columns], rows)
     yield f"The whole report is in {to}" if to else "To write the whole report: evalkit report --to report.html"

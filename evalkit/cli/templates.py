@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,15 +17,17 @@ from evalkit.cli.options import (
     load_settings,
     open_output,
 )
-from evalkit.cli.render import format_usage, render_statement, render_template_review
+from evalkit.cli.render import format_usage, render_export_comparison, render_statement, render_template_review
 from evalkit.cli.terminal import print_blocks, print_json, print_notes, print_outcome
 from evalkit.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
+    from evalkit.statements.bank_export import ExportedRow
+    from evalkit.statements.export_comparison import ExportComparison
     from evalkit.statements.reconciliation import ReconciliationReport
-    from evalkit.statements.statement_parser import ParsedStatement
+    from evalkit.statements.statement_parser import ParsedStatement, Transaction
 
 TemplateArgument = Annotated[
     Path, typer.Argument(metavar="T.toml", help="Template: a file, or the name of a template in the output folder.")
@@ -56,29 +59,36 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import write_private_text
+    from evalkit.evaluation.export import write_private_file
     from evalkit.pipeline import statement_templates
+    from evalkit.statements.row_confidence import rate_transactions
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
 
-    proposed, usage, proposed_by = statement_templates.build_template(_read_pdf_in_worker(pdf), pdf, model=model)
+    bundle = _read_pdf_in_worker(pdf)
+    proposed, usage, proposed_by = statement_templates.build_template(bundle, pdf, model=model)
     if to is None:
-        output_folder, name = open_output(output), template_file_name(proposed.template.template_id)
+        output_folder = open_output(output)
+        template_id = statement_templates.choose_template_id(output_folder, proposed.template, bundle.sha256)
+        name = template_file_name(template_id)
         target = f"{output_folder.root}/{name}"
-        if statement_templates.has_stable_template(output_folder, proposed.template.template_id):
+        if statement_templates.has_stable_template(output_folder, template_id):
             raise UsageError(
                 f"{target} is an approved template",
                 code="TEMPLATE",
                 remedy="Give another file with --to, or check that template with this statement: `evalkit review-template`.",
             )
+        proposed = proposed.apply_other_template(proposed.template.model_copy(update={"template_id": template_id}))
         output_folder.write_text(name, render_template_toml(proposed.template))
     else:
         target = str(to)
-        write_private_text(
+        write_private_file(
             render_template_toml(proposed.template), to, error_code="TEMPLATE", remedy="Give another file with --to."
         )
     if as_json:
-        print_json({"template": target, **_convert_statement_to_json(proposed.statement, proposed.reconciliation)})
+        print_json(
+            {"template": target, **_convert_statement_to_json(rate_transactions(proposed), proposed.reconciliation)}
+        )
         return
     proposer = f", as {proposed_by} proposed it," if proposed_by else ""
     print_blocks(
@@ -124,7 +134,17 @@ def apply_template(
     pdf: StatementArgument,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="OUT.csv", help="Also write the transactions as a table to this CSV file."),
+        typer.Option(
+            "--to", metavar="OUT.csv", help="Also write the transactions to this file: OUT.csv, OUT.xlsx or OUT.ofx."
+        ),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            help="Compare dates and amounts with the bank's own CSV or OFX file of the same month; exit status 1 if they differ.",
+        ),
     ] = None,
     output: Annotated[
         str | None, create_output_option("Folder or bucket that holds the template, if T.toml is a name")
@@ -137,29 +157,40 @@ def apply_template(
 
     Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
     """
-    import pandas as pd
-
-    from evalkit.evaluation.export import write_private_csv
-    from evalkit.statements.reconciliation import reconcile_statement
-    from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, parse_statement
+    from evalkit.evaluation.export import write_private_file
+    from evalkit.statements.applied_template import AppliedTemplate
+    from evalkit.statements.bank_export import read_bank_export
+    from evalkit.statements.export_comparison import compare_with_export
+    from evalkit.statements.row_confidence import rate_transactions
     from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
+    from evalkit.statements.transaction_files import StatementReading, select_file_writer
 
+    render_file = select_file_writer(to) if to else None
+    exported_rows = read_bank_export(check) if check else None
     statement_template = parse_template_toml(*_read_template_text_and_file_name(template, output))
-    statement = parse_statement(statement_template, _read_pdf_in_worker(pdf))
-    reconciliation = reconcile_statement(statement_template, statement)
-    if to is not None:
-        rows = [transaction.model_dump(include=set(TRANSACTION_CSV_COLUMNS)) for transaction in statement.transactions]
-        write_private_csv(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
+    bundle = _read_pdf_in_worker(pdf)
+    applied_template = AppliedTemplate.create(statement_template, bundle)
+    statement, reconciliation = rate_transactions(applied_template), applied_template.reconciliation
+    if to is not None and render_file is not None:
+        reading = StatementReading(statement_template, statement, [page.text for page in bundle.pages])
+        write_private_file(render_file(reading), to, error_code="TEMPLATE-TABLE")
     if statement_template.status is TemplateStatus.DRAFT:
         print_notes(
             f"{statement_template.template_id} is a draft: neither the reviewers nor a person approved this template"
         )
+    comparison = None if exported_rows is None else compare_with_export(statement.transactions, exported_rows)
     status = {"status": statement_template.status.value}
     print_outcome(
-        render_statement(statement, reconciliation),
-        lambda: status | _convert_statement_to_json(statement, reconciliation),
+        chain(render_statement(statement, reconciliation), render_export_comparison(comparison) if comparison else ()),
+        lambda: (
+            status
+            | _convert_statement_to_json(statement, reconciliation)
+            | ({"check": _convert_comparison_to_json(comparison)} if comparison else {})
+        ),
         as_json=as_json,
     )
+    if comparison and not comparison.is_same:
+        raise typer.Exit(1)
 
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
@@ -228,4 +259,21 @@ def _convert_statement_to_json(statement: ParsedStatement, reconciliation: Recon
     return {
         "statement": statement.model_dump(mode="json"),
         "reconciliation": {"is_met": reconciliation.has_only_met_checks, **reconciliation.model_dump(mode="json")},
+    }
+
+
+def _convert_comparison_to_json(comparison: ExportComparison) -> dict[str, Any]:
+    def convert(transaction: Transaction | None, row: ExportedRow | None) -> dict[str, Any]:
+        return {
+            "read": transaction
+            and transaction.model_dump(mode="json", include={"date", "description", "amount", "page"}),
+            "bank": row and {"dates": row.dates, "description": row.description, "amount": str(row.amount)},
+        }
+
+    return {
+        "is_same": comparison.is_same,
+        "equal": len(comparison.equal),
+        "differing": [convert(*pair) for pair in comparison.differing],
+        "missing": [convert(None, row) for row in comparison.missing],
+        "extra": [convert(transaction, None) for transaction in comparison.extra],
     }

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.schema import ReviewedClassification
+from evalkit.core.spreadsheets import escape_formula
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.data_card import EXPORT_MARKER, DataCardFacts, render_data_card
 from evalkit.evaluation.deidentify import (
@@ -400,7 +401,11 @@ def _format_csv(column_names: Sequence[str], records: Iterable[GroundTruthRow]) 
 
 def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str, str]:
     return {
-        column_name: "" if row[column_name] is None else str(_escape_formula(row[column_name]))
+        column_name: escape_formula(cell)
+        if isinstance(cell := row[column_name], str)
+        else ""
+        if cell is None
+        else str(cell)
         for column_name in column_names
     }
 
@@ -415,31 +420,26 @@ def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
         "records"
     )  # missing values become empty cells, not the word "nan"
     named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
-    write_private_text(_format_csv(list(map(str, table.columns)), named_records), csv_path)
+    write_private_file(_format_csv(list(map(str, table.columns)), named_records), csv_path)
 
 
 def write_private_json(value: Any, json_path: Path | str) -> None:
     """Write a value as a private JSON file (0600). UsageError if it cannot be written."""
-    write_private_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", json_path)
+    write_private_file(json.dumps(value, ensure_ascii=False, indent=2) + "\n", json_path)
 
 
-def write_private_text(
-    text: str, path: Path | str, *, error_code: str = "EXPORT", remedy: str = "Give another file to write."
+def write_private_file(
+    content: str | bytes, path: Path | str, *, error_code: str = "EXPORT", remedy: str = "Give another file to write."
 ) -> None:
-    """Write a private text file (0600) atomically.
+    """Write a private file (0600) atomically; text as UTF-8.
 
     UsageError with ``error_code`` and ``remedy`` if it cannot be written.
     """
     try:
         with replace_file_atomically(Path(path)) as temporary_path:
-            create_private_file(temporary_path, text)
+            create_private_file(temporary_path, content)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror})", code=error_code, remedy=remedy) from error
-
-
-def _escape_formula(value: Any) -> Any:
-    """Prefix text with an apostrophe if a spreadsheet would run it as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _read_jsonl(path: Path) -> list[Any]:
@@ -495,13 +495,13 @@ def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundT
             )
 
 
-def create_private_file(path: Path, text: str) -> None:
-    """Create a new private file (0600) with this text and sync it to disk.
+def create_private_file(path: Path, content: str | bytes) -> None:
+    """Create a new private file (0600), text as UTF-8, and sync it to disk.
 
     OSError if the file exists or cannot be created.
     """
-    with os.fdopen(_open_private_file(path), "w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    with os.fdopen(_open_private_file(path), "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
 

@@ -34,7 +34,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import write_private_text
+from evalkit.evaluation.export import write_private_file
 from evalkit.evaluation.extraction_monitoring import (
     list_alerts,
     list_judged_extractions,
@@ -711,9 +711,13 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
         return None
     review_metrics = measure_template_reviews(review_cycles)
     rows = [
-        ("approved on the first attempt", review_metrics.first_pass_approval_rate, "reviews"),
-        ("approved eventually", review_metrics.convergence_rate, "reviews"),
-        ("sent to arbitration", review_metrics.arbitration_rate, "attempts that both reviewers reported on"),
+        ("approved on the first attempt (first-pass approval)", review_metrics.first_pass_approval_rate, "reviews"),
+        ("approved within the retry limit (convergence)", review_metrics.convergence_rate, "reviews"),
+        (
+            "sent to arbitration (arbitration rate)",
+            review_metrics.arbitration_rate,
+            "attempts that both reviewers reported on",
+        ),
     ]
     return EvaluationSection(
         "templates",
@@ -742,7 +746,7 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     """
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     # File names in the report may contain patients' names.
-    write_private_text(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
+    write_private_file(html, html_path, error_code="REPORT", remedy="Give another file with --to.")
 
 
 @cache

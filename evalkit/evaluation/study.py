@@ -51,6 +51,7 @@ from evalkit.store import (
     PACKETS_FOLDER,
     RESULTS_FOLDER,
     REVIEWS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
     bundle_file_name,
@@ -318,11 +319,11 @@ def read_folder_study(
     foreign_types: Mapping[str, str] | None = None,
 ) -> Study:
     """Read all processed documents of an open output folder; see ``read_study``."""
-    if not (output_folder.has_folder(RESULTS_FOLDER) or output_folder.has_folder(EXTRACTIONS_FOLDER)):
+    if not any(map(output_folder.has_folder, (RESULTS_FOLDER, EXTRACTIONS_FOLDER, TEMPLATE_REVIEWS_FOLDER))):
         raise UsageError(
             f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
-            remedy="Give the output folder of an `evalkit run` or `evalkit extract`.",
+            remedy="Give the output folder of an `evalkit run`, `evalkit extract` or `evalkit review-template`.",
         )
     for foreign_label, type_name in (foreign_types or {}).items():
         if type_name not in TYPE_NAMES:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path, PurePath
 
 from rapidfuzz import fuzz
@@ -35,7 +36,7 @@ from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
-from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReviewCycle
+from evalkit.statements.review_cycles import SCHEMA_VERSION, TEMPLATE_CASE_SUFFIX, ReviewCycle
 from evalkit.statements.reviewer_report import SHOWN_ISSUE_CAPS
 from evalkit.statements.statement_template import (
     StatementTemplate,
@@ -145,6 +146,13 @@ async def _review_and_publish_template(
                     await read_document_and_save_bundle(output_folder, source, reader_pool, format_zulu_now())
                 ).bundle
         _require_same_bank(template, bundle)
+        own_id = choose_template_id(output_folder, template, bundle.sha256)
+        stored_template = read_stored_template(output_folder, template.template_id)
+        is_of_other_statement = own_id != template.template_id and (
+            stored_template is None or _has_same_rules(stored_template, template)
+        )
+        if not is_of_other_statement:
+            template = template.model_copy(update={"template_id": own_id})
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
             pictures = (
                 render_page_images_for_model(load_shown_pdf(output_folder, bundle), bundle)
@@ -154,21 +162,33 @@ async def _review_and_publish_template(
             review_loop = TemplateReviewLoop(
                 model_session.model.get_model, build_review_loop_config(settings), clock=format_zulu_now
             )
-            first_number = _find_next_cycle_number(output_folder, template.template_id)
             cycle_paths: list[str] = []
 
-            def save_cycle(cycle: ReviewCycle, number: int) -> None:
-                cycle_paths.append(template_review_file_name(template.template_id, number))
+            def save_cycle(cycle: ReviewCycle) -> None:
+                number = _find_next_cycle_number(output_folder, cycle.template_id)
+                cycle_paths.append(template_review_file_name(cycle.template_id, number))
                 output_folder.write_json(cycle_paths[-1], cycle.model_dump(mode="json"))
 
             review_result = await review_loop.review_template(
-                template, bundle, page_images=pictures, first_cycle_number=first_number, on_cycle=save_cycle
+                template,
+                bundle,
+                page_images=pictures,
+                id_if_rejected=own_id if is_of_other_statement else "",
+                first_cycle_number=sum(
+                    _find_next_cycle_number(output_folder, template_id)
+                    for template_id in {template.template_id, own_id}
+                ),
+                on_cycle=save_cycle,
             )
-        case_id, is_case_frozen = _save_template_and_queue_case(output_folder, index, review_result, bundle)
+        if review_result.template.template_id != own_id and stored_template:
+            # The template of another statement reads this one too: that statement's template and case stay.
+            case_id, is_case_frozen = None, stored_template.status is not TemplateStatus.STABLE
+        else:
+            case_id, is_case_frozen = _save_template_and_queue_case(output_folder, index, review_result, bundle)
     return TemplateReviewSummary(
         source.doc_id,
         review_result,
-        template_file_name(template.template_id),
+        template_file_name(review_result.template.template_id),
         tuple(cycle_paths),
         case_id,
         is_case_frozen,
@@ -246,6 +266,42 @@ def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
     """Return True if the output folder has a stable template of this name."""
     stored_template = read_stored_template(output_folder, template_id)
     return stored_template is not None and stored_template.status is TemplateStatus.STABLE
+
+
+def choose_template_id(output_folder: OutputFolder, template: StatementTemplate, statement_sha256: str) -> str:
+    """Choose the id under which a statement's own template is stored.
+
+    The template's id unless it belongs to another statement; then the first number, ``_v2`` and so on, that is free or
+    the statement's.
+    """
+    base_name = re.sub(r"_v\d+$", "", template.template_id)
+    numbered_ids = (f"{base_name}_v{number}" for number in count(2))
+    return next(
+        template_id
+        for template_id in chain((template.template_id,), numbered_ids)
+        if _find_owner(output_folder, template_id, template) in ("", statement_sha256)
+    )
+
+
+def _find_owner(output_folder: OutputFolder, template_id: str, template: StatementTemplate) -> str:
+    """Return the hash of the statement that a template id belongs to; empty if unknown.
+
+    ``template``: the template to store; its id belongs to its statement if nothing is stored under it.
+    """
+    stored_template = read_stored_template(output_folder, template_id)
+    if stored_template and stored_template.identity.built_from:
+        return stored_template.identity.built_from
+    if cycle_names := output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
+        return str(
+            output_folder.read_json(cycle_names[0], max_schema_version=SCHEMA_VERSION).get("statement_sha256", "")
+        )
+    return template.identity.built_from if template_id == template.template_id and not stored_template else ""
+
+
+def _has_same_rules(template: StatementTemplate, other_template: StatementTemplate) -> bool:
+    """Return True if both templates read alike: they differ in version or status at most."""
+    unified = {"version": other_template.version, "status": other_template.status}
+    return template.model_copy(update=unified) == other_template
 
 
 def _save_template_and_queue_case(

@@ -15,7 +15,7 @@ DATE_FORMATS = (
     "%m-%d-%Y", "%d-%m-%Y", "%m-%d-%y", "%d-%m-%y", "%m-%d", "%d-%m",
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d",
     "%b %d, %Y", "%b %d %Y", "%d %b %Y", "%d %b %y", "%d. %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d-%b", "%b-%d",
-    "%d/%b/%Y", "%d/%b", "%b %d", "%d %b", "%d. %b",
+    "%d/%b/%Y", "%d/%b", "%b %d", "%d %b", "%d. %b", "%d %b, %Y", "%d.%b.%Y", "%Y %b %d", "%d %m %Y", "%d. %m. %Y",
 )  # fmt: skip
 _MONTH_BY_NAME = {
     name: number
@@ -23,6 +23,20 @@ _MONTH_BY_NAME = {
         (
             "jan ene gen", "feb fev fév", "mar mär mrz mrt", "apr abr avr", "may mai mei mag maj", "jun juin giu",
             "jul juil lug", "aug ago aoû aou", "sep set", "oct okt ott out", "nov", "dec dez dic déc",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH_BY_FULL_NAME = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january januar janvier enero gennaio januari janeiro", "february februar février febrero febbraio februari fevereiro",
+            "march märz mars marzo maart março", "april avril abril aprile", "may mai mayo maggio mei maio",
+            "june juni juin junio giugno junho", "july juli juillet julio luglio julho", "august août agosto augustus",
+            "september septembre septiembre settembre setembro", "october oktober octobre octubre ottobre outubro",
+            "november novembre noviembre novembro", "december dezember décembre diciembre dicembre dezembro",
         ),
         1,
     )
@@ -84,6 +98,17 @@ def validate_date_format(date_format: str) -> str:
     return date_format
 
 
+def exchange_day_and_month(date_format: str) -> str:
+    """Exchange the numbers of day and month; a format with a month's name stays.
+
+    >>> exchange_day_and_month("%d/%m/%Y"), exchange_day_and_month("%d %b %Y")
+    ('%m/%d/%Y', '%d %b %Y')
+    """
+    if "%m" not in date_format:
+        return date_format
+    return re.sub("%[dm]", lambda code: "%m" if code[0] == "%d" else "%d", date_format)
+
+
 def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: bool = False) -> PartialDate | None:
     """Parse ``text`` as a date, in the first format that fits; None if none fits.
 
@@ -117,6 +142,22 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
         if start >= covered_end:
             yield day
             covered_end = -end
+
+
+def find_named_month(text: str) -> StatementPeriod | None:
+    """Return the first month in the text that is printed by name with its year.
+
+    >>> find_named_month("Statement for February 2024")
+    StatementPeriod(start=datetime.date(2024, 2, 1), end=datetime.date(2024, 2, 29))
+    >>> find_named_month("Margin 2020 of 5 Marches 1") is None
+    True
+    """
+    for match in re.finditer(r"(?<![\w.])([^\W\d_]{3,9})\.?,? (20\d\d)(?!\w|[.,]\d)", text[:500]):
+        name, year = match[1].casefold(), int(match[2])
+        if month := _MONTH_BY_FULL_NAME.get(name) or _MONTH_BY_NAME.get(name):
+            following_month = date(year + month // 12, month % 12 + 1, 1)
+            return StatementPeriod(date(year, month, 1), following_month - timedelta(days=1))
+    return None
 
 
 def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> date | None:

@@ -13,11 +13,13 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.documents.bundle import Box
+from evalkit.statements.alternative_readings import exchange_columns, invert_balance_sign, invert_directions
 from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.date_survey import generate_date_hypotheses
 from evalkit.statements.dates import has_year, parse_partial_date
-from evalkit.statements.layout_survey import derive_period_patterns_and_formats, survey_layout
+from evalkit.statements.layout_survey import survey_layout
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
     IssueEvidence,
@@ -33,7 +35,6 @@ from evalkit.statements.table_row import TableRow
 from evalkit.statements.template_parts import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
 
-_OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
 #: Pairs of columns that a template may have exchanged by mistake.
 _CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
     ("amount", "balance"),
@@ -143,12 +144,12 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
     message = "signs are inverted: debits are shown as credits"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
-        _invert_directions(template),
+        invert_directions(template),
     )
     message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
     yield (
         TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
-        _invert_balance_sign(template),
+        invert_balance_sign(template),
     )
     for column_name, other_name in _CONFUSABLE_COLUMNS:
         if template.find_column(column_name) and template.find_column(other_name):
@@ -161,7 +162,7 @@ def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tup
                 f"column {column_name}",
                 f"Exchange {column_name} and {other_name}",
             )
-            yield finding, _exchange_columns(template, column_name, other_name)
+            yield finding, exchange_columns(template, column_name, other_name)
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -255,10 +256,12 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     date_rules = applied_template.template.dates
+    layout = survey_layout(applied_template.lines_by_page)
     if (
-        not date_rules.period
+        layout
+        and not date_rules.period
         and not all(map(has_year, date_rules.formats))
-        and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
+        and next(generate_date_hypotheses(layout)).rules.period
     ):
         message = "the year is taken from the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
@@ -281,39 +284,6 @@ def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[T
             corrected_rows[0].page,
             "amounts",
         )
-
-
-def _invert_directions(template: StatementTemplate) -> StatementTemplate:
-    amount_rules, row_rules = template.amounts, template.rows
-    inverted_marks = {
-        "deposit": amount_rules.withdrawal,
-        "withdrawal": amount_rules.deposit,
-        "unmarked": _OPPOSITE_DIRECTION.get(amount_rules.unmarked, amount_rules.unmarked),
-    }
-    sections = tuple(
-        section.model_copy(update={"direction": _OPPOSITE_DIRECTION[section.direction]})
-        for section in row_rules.section
-    )
-    changes = {
-        "amounts": amount_rules.model_copy(update=inverted_marks),
-        "rows": row_rules.model_copy(update={"section": sections}),
-    }
-    return _exchange_columns(template.model_copy(update=changes), "debit", "credit")
-
-
-def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
-    other_meaning = "held" if template.amounts.balance == "owed" else "owed"
-    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
-
-
-def _exchange_columns(
-    template: StatementTemplate, column_name: ColumnName, other_name: ColumnName
-) -> StatementTemplate:
-    exchanged_names: dict[ColumnName, ColumnName] = {column_name: other_name, other_name: column_name}
-    columns = tuple(
-        column.model_copy(update={"name": exchanged_names.get(column.name, column.name)}) for column in template.columns
-    )
-    return template.model_copy(update={"columns": columns})
 
 
 FINANCIAL_CHECKS = (

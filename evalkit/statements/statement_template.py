@@ -9,6 +9,7 @@ import json
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from operator import not_
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -18,17 +19,21 @@ from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import DecimalSeparator, SignMark
 from evalkit.statements.bank_vocabulary import LinePattern
 from evalkit.statements.dates import validate_date_format
+from evalkit.statements.table_panels import TablePanel
 from evalkit.store.toml_records import parse_toml_record
 
 SCHEMA_VERSION = 1
 
-#: The meaning of a column. ``amount`` holds withdrawals and deposits; ``other`` is not read, such as a branch number.
+#: The meaning of a column. ``amount`` holds withdrawals and deposits; ``direction`` the marks of their direction, such
+#: as D and C; ``other`` is not read, such as a branch number.
 ColumnName = Literal[
-    "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "other"
+    "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "direction", "other"
 ]
 #: The pages that a region is for; ``later``: all pages but the first.
 PageKind = Literal["first", "middle", "last", "later", "any"]
 Direction = Literal["deposit", "withdrawal"]
+#: What on the page proved the directions when the template was built; ``person``: somebody decided them.
+SignProof = Literal["marks", "titles", "headings", "running_balance", "balances", "totals", "wording", "person"]
 
 #: The kinds of region that apply to a page, by its position; the first kind that the template has is used.
 _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
@@ -65,9 +70,11 @@ class StatementIdentity(LazyStrictRecord):
 
     bank: str = Field(min_length=1)
     statement: str = ""
-    """The bank's name for the type of statement, such as ``Current account``."""
+    """The kind of statement, such as ``credit card``: a name of ``statement_kinds.toml``, or the bank's own."""
     signs: tuple[str, ...] = ()
     """Words on the first page by which the bank's statements are recognised."""
+    built_from: str = Field("", pattern=r"^([0-9a-f]{64})?$", exclude_if=not_)
+    """SHA-256 of the statement from which the template was built; empty if unknown."""
 
 
 class Region(LazyStrictRecord):
@@ -78,6 +85,9 @@ class Region(LazyStrictRecord):
 
     pages: PageKind = "any"
     box: Annotated[Box, AfterValidator(_validate_box)]
+    shift: float = Field(0.0, ge=-1, le=1)
+    """Distance of the region's columns to the right of where ``columns`` says, in page widths: for tables that are
+    continued beside themselves."""
 
 
 class Column(LazyStrictRecord):
@@ -101,6 +111,9 @@ class DateRules(LazyStrictRecord):
     dates a period apart counts, else the latest date at a closing balance or on the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
     """Formats of the dates of the period; empty: ``formats``."""
+    alternative_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
+    """``formats`` with day and month exchanged, if they fit the statement's dates as well; empty if the order is
+    certain."""
 
 
 class AmountRules(LazyStrictRecord):
@@ -111,12 +124,16 @@ class AmountRules(LazyStrictRecord):
     """True if amounts may be printed without cents."""
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
-    unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
+    unmarked: Literal["deposit", "withdrawal", "section", "balance"] = "deposit"
     """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
-    it."""
+    it; ``balance``: the direction by which the balances printed in the rows change."""
+    reversals: bool = False
+    """True if a minus in a column ``debit`` or ``credit`` reverses the column's direction."""
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""
+    sign_proof: tuple[SignProof, ...] = ()
+    """Proofs of the directions; empty if nothing on the page proves which way the money went."""
 
     @model_validator(mode="after")
     def _reject_ambiguous_marks(self) -> Self:
@@ -204,6 +221,11 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
         """Return the boxes of the regions for a page (from 1), in the order of the file."""
         return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
+
+    def find_region_panels(self, page_number: int, total_pages: int) -> tuple[TablePanel, ...]:
+        """Return the regions for a page (from 1) as panels, in the order of the file."""
+        indices = self.find_region_indices(page_number, total_pages)
+        return tuple(TablePanel(self.regions[position].box, self.regions[position].shift) for position in indices)
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
         """Return the positions in ``regions`` (from 0) of the regions for a page (from 1)."""

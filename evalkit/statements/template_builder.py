@@ -8,10 +8,9 @@ only if it reads the statement as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise, product
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
@@ -22,23 +21,24 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model, Usage
+from evalkit.statements.amounts import MINUS_MARKS, SignMark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.dates import DATE_FORMATS, parse_partial_date, resolve_date
+from evalkit.statements.date_survey import generate_date_hypotheses
+from evalkit.statements.direction_proofs import DirectionEvidence
 from evalkit.statements.layout_survey import (
     AlignedColumn,
     LayoutSurvey,
     build_pattern_with_any_numbers,
-    derive_period_patterns_and_formats,
     survey_layout,
 )
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
-from evalkit.statements.statement_parser import find_statement_period
 from evalkit.statements.statement_template import (
     AmountRules,
     ColumnName,
     DateRules,
+    Direction,
     RowRules,
     StatementIdentity,
     StatementTemplate,
@@ -51,6 +51,7 @@ from evalkit.statements.template_parts import (
     build_columns,
     build_regions,
     derive_sum_labels,
+    derive_template_id,
     find_account_heading_patterns,
     find_bank_name,
     find_direction_headings,
@@ -70,7 +71,7 @@ class TemplateHypothesis:
     column_names: tuple[ColumnName, ...]
     """The meaning of each column of amounts, from the left."""
     amount_rules: AmountRules
-    date_formats: tuple[str, ...]
+    date_rules: DateRules
     date_once: bool
     continuation_gap: float
     row_order: Literal["oldest_first", "newest_first"]
@@ -84,19 +85,27 @@ class TemplateHypothesis:
 _TITLE_WEIGHT = 0.4
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
-#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
-#: score for how usual each convention is.
-_SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
-    (AmountRules(), 0.2),
-    (AmountRules(unmarked="withdrawal"), 0.0),
-    (
-        AmountRules(
-            deposit=("minus", "trailing_minus", "parentheses", "cr"), withdrawal=("plus", "dr"), unmarked="withdrawal"
-        ),
-        -0.2,
-    ),
-    (AmountRules(unmarked="section"), 0.1),
+#: On statements of debts an amount with a minus is a payment.
+_DEBT_MARKS = AmountRules(
+    deposit=("minus", "trailing_minus", "parentheses", "cr"), withdrawal=("plus", "dr"), unmarked="withdrawal"
 )
+#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
+#: score for how usual each convention is, on statements of money held and of debts.
+_SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
+    (AmountRules(), 0.2, -0.2),
+    (AmountRules(unmarked="withdrawal"), 0.0, 0.15),
+    (_DEBT_MARKS, -0.2, 0.2),
+    (AmountRules(unmarked="section"), 0.1, 0.2),
+    (_DEBT_MARKS.model_copy(update={"unmarked": "section"}), -0.1, 0.25),
+    (AmountRules(unmarked="balance"), 0.05, 0.05),
+)
+_SIDES: tuple[ColumnName, ColumnName] = ("debit", "credit")
+#: Score if all descriptions name the direction in which they are read.
+_WORDING_WEIGHT = 0.4
+#: Score for reading a minus beside unmarked amounts below a heading as a reversal.
+_REVERSAL_WEIGHT = 0.3
+#: Score if all rows are read in the direction that the heading above them names.
+_HEADING_WEIGHT = 0.5
 
 
 def generate_hypotheses(
@@ -109,10 +118,12 @@ def generate_hypotheses(
     gaps = CONTINUATION_GAPS if "multiline_handling" in complaints else CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(find_direction_headings(layout))
-    date_hypotheses = list(_generate_date_hypotheses(layout))
+    date_hypotheses = list(generate_date_hypotheses(layout))
+    if "date_format" not in complaints:
+        date_hypotheses = [date_hypothesis for date_hypothesis in date_hypotheses if date_hypothesis.prior > -0.5]
     date_once_options = (False, True) if _has_undated_rows(layout) else (False,)
     for column_names, title_prior in _generate_column_names(layout):
-        for (date_formats, row_order, date_prior), (
+        for (date_rules, row_order, date_prior), (
             amount_rules,
             sign_prior,
         ), date_once, gap, has_wide_regions in product(
@@ -124,7 +135,7 @@ def generate_hypotheses(
         ):
             initial_score = title_prior + date_prior + sign_prior
             yield TemplateHypothesis(
-                column_names, amount_rules, date_formats, date_once, gap, row_order, has_wide_regions, initial_score
+                column_names, amount_rules, date_rules, date_once, gap, row_order, has_wide_regions, initial_score
             )
 
 
@@ -147,107 +158,126 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
             continue
         if "amount" in used_names and {"debit", "credit"} & set(used_names):
             continue
-        title_score = sum(
-            0 if not names_in_title else _TITLE_WEIGHT if name in names_in_title else -_TITLE_WEIGHT
-            for name, names_in_title in zip(column_names, title_names, strict=True)
-        )
+        if "debit" in used_names and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)):
+            continue
+        title_score = sum(map(_score_title, column_names, title_names))
         yield (
             (*skipped_names, *column_names),
             title_score + (0.1 if tuple(used_names) in usual_combinations else 0) - 0.3 * column_names.count("other"),
         )
 
 
-def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str]:
-    title_names: set[str] = set()
+def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
+    """Return True if most rows of the emptier column have amounts in both."""
+    left_lines, right_lines = (
+        {id(placed_amount.line) for placed_amount in column.dates_or_amounts} for column in (left_column, right_column)
+    )
+    return 2 * len(left_lines & right_lines) > min(len(left_lines), len(right_lines))
+
+
+def _score_title(name: ColumnName, names_in_title: set[str] | None) -> float:
+    """Score the agreement of a column's meaning with its title; None: it has no title."""
+    if names_in_title is None or (name == "amount" and names_in_title <= {"debit", "credit"}):
+        return 0.0  # a single column of charges is one of amounts
+    if not names_in_title:  # a quantity or a rate
+        return -_TITLE_WEIGHT / 2 if name in ("debit", "credit") else 0.0
+    return _TITLE_WEIGHT if name in names_in_title else -_TITLE_WEIGHT
+
+
+def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str] | None:
+    """Return the meanings that the column's title may have; None if it has no title."""
+    title_names: set[str] | None = None
     for line in layout.header_lines:
         for cell in line.cells:
             if amount_column.overlaps(cell.box[0], cell.box[2]):
+                title_names = title_names or set()
+                if direction := layout.kind_evidence.find_own_direction(cell.text):
+                    title_names.add("credit" if direction == "deposit" else "debit")
+                    continue
                 matching_names = (
                     name
                     for name, pattern in load_bank_vocabulary().columns.items()
                     if match_at_line_start(pattern, cell.text)
                 )
                 title_names.update(islice(matching_names, 1))
-    return title_names & {"amount", "debit", "credit", "balance"}
+    return title_names and title_names & {"amount", "debit", "credit", "balance"}
 
 
 def _generate_amount_rules(
     layout: LayoutSurvey, column_names: Sequence[ColumnName], *, has_headings: bool
 ) -> Iterator[tuple[AmountRules, float]]:
     number_format = {"decimal": layout.decimal_separator, "whole": layout.cents_optional}
+    kind = layout.kind_evidence.kind
+    printed_balances = [
+        labelled_amount.amount.sign_mark
+        for _, labelled_amount in layout.labelled_amounts
+        if labelled_amount.kind in ("opening", "closing")
+    ]
+    # Balances that all have a minus are debts printed as such, also on a card.
+    is_owed = kind is not None and kind.balance == "owed" and not (printed_balances and all(printed_balances))
+    usual_balance: Literal["held", "owed"] = "owed" if is_owed else "held"
     balance_options: tuple[Literal["held", "owed"], ...] = (
-        ("held", "owed")
-        if any(labelled_amount.kind == "opening" for _, labelled_amount in layout.labelled_amounts)
-        or "balance" in column_names
-        else ("held",)
+        ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
-    for (amount_rules, prior), balance in product(
+    marks = _find_marks(layout, column_names, ("amount",))
+    side_marks = _find_marks(layout, column_names, _SIDES)
+    # A minus beside debits or credits without a mark takes one of them back.
+    number_format["reversals"] = None in side_marks and bool(side_marks & set(MINUS_MARKS))
+    is_mixed = None in marks and bool(marks & set(MINUS_MARKS))
+    title_direction = _find_amount_title_direction(layout, column_names)
+    for (amount_rules, held_prior, owed_prior), balance in product(
         _SIGN_CONVENTIONS if "amount" in column_names else _SIGN_CONVENTIONS[:1], balance_options
     ):
-        if amount_rules.unmarked == "section" and not has_headings:
+        if (
+            (amount_rules.unmarked == "section" and not has_headings)
+            or (amount_rules.unmarked == "balance" and "balance" not in column_names)
+            or _contradicts_marks(amount_rules, marks)
+        ):
             continue
         yield (
             amount_rules.model_copy(update={**number_format, "balance": balance}),
-            prior - (0.1 if balance == "owed" else 0),
+            (owed_prior if is_owed else held_prior)
+            - (0.1 if balance != usual_balance else 0)
+            + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0)
+            + (
+                _REVERSAL_WEIGHT
+                if is_mixed and amount_rules.unmarked == "section" and amount_rules.deposit == _DEBT_MARKS.deposit
+                else 0
+            ),
         )
 
 
-def _generate_date_hypotheses(
-    layout: LayoutSurvey,
-) -> Iterator[tuple[tuple[str, ...], Literal["oldest_first", "newest_first"], float]]:
-    """Generate date formats with an order of the rows and its score.
+def _find_amount_title_direction(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> Direction | None:
+    """Return the direction that the title of the column ``amount`` names; None without."""
+    for name, amount_column in zip(column_names, layout.amount_columns, strict=True):
+        title_names = _match_titles_to_column_names(layout, amount_column)
+        if name == "amount" and title_names in ({"debit"}, {"credit"}):
+            return "withdrawal" if title_names == {"debit"} else "deposit"
+    return None
 
-    Formats that read the most dates are tried. If day and month could be exchanged, the format counts with which dates
-    are in order and inside the statement's period.
-    """
-    date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
-    labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
-    match_counts = {
-        date_format: sum(parse_partial_date(text, (date_format,), is_ocr_text=True) is not None for text in date_texts)
-        for date_format in DATE_FORMATS
+
+def _find_marks(
+    layout: LayoutSurvey, column_names: Sequence[ColumnName], names: Sequence[ColumnName]
+) -> set[SignMark | None]:
+    """Return the marks in the columns of these names; None stands for amounts without."""
+    return {
+        amount.sign_mark
+        for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
+        if name in names
+        for placed_amount in amount_column.dates_or_amounts
+        if (amount := parse_amount(placed_amount.text, layout.decimal_separator, cents_optional=layout.cents_optional))
     }
-    highest_count = max(match_counts.values())
-    best_formats = [date_format for date_format in DATE_FORMATS if match_counts[date_format] == highest_count]
-    period = find_statement_period(
-        DateRules(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
-    )
-    is_day_first_usual = layout.decimal_separator == ","
-    judged_formats = []
-    for date_format in best_formats:
-        other_formats = tuple(
-            alternative
-            for alternative in DATE_FORMATS
-            if alternative != date_format and match_counts[alternative] and highest_count < len(date_texts)
-        )
-        row_dates = [
-            resolved_date
-            for text in date_texts
-            if (day := parse_partial_date(text, (date_format,), is_ocr_text=True))
-            and (resolved_date := resolve_date(day, period))
-        ]
-        unresolved_count = float(highest_count - len(row_dates))
-        descending_steps = sum(a > b for a, b in pairwise(row_dates))
-        ascending_steps = sum(a < b for a, b in pairwise(row_dates))
-        is_usual_order = (
-            (date_format.index("%d") < date_format.find("%m")) == is_day_first_usual if "%m" in date_format else True
-        )
-        outside_period_count = sum(
-            period is not None and not (period.start or day) <= day <= period.end for day in row_dates
-        )
-        disorder = unresolved_count + min(descending_steps, ascending_steps) + outside_period_count
-        judged_formats.append(
-            (
-                (date_format, *other_formats),
-                disorder - 0.5 * is_usual_order,
-                descending_steps,
-                ascending_steps,
-            )
-        )
-    date_formats, _, descending_steps, ascending_steps = min(judged_formats, key=lambda judged: judged[1])
-    is_descending = descending_steps > 2 * ascending_steps
-    yield date_formats, "newest_first" if is_descending else "oldest_first", 0.0
-    if descending_steps and ascending_steps:
-        yield date_formats, "oldest_first" if is_descending else "newest_first", -0.2
+
+
+def _contradicts_marks(amount_rules: AmountRules, marks: set[SignMark | None]) -> bool:
+    """Return True if amounts without a mark would mean the same as those with one.
+
+    A plus beside amounts without a mark is a credit, whatever a minus would be.
+    """
+    printed_marks = marks - {None}
+    if printed_marks <= {"plus", "cr"} and printed_marks:
+        return "plus" in amount_rules.withdrawal or (None in marks and amount_rules.unmarked == "deposit")
+    return printed_marks == {"dr"} and None in marks and amount_rules.unmarked == "withdrawal"
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
@@ -308,6 +338,8 @@ class BuilderRetryInput(LazyStrictRecord):
 
 #: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
 _SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
+#: Penalty for a row whose direction is not known.
+_UNSIGNED_PENALTY = 0.3
 #: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
 #: Score if all balances printed in the rows follow from the amounts.
@@ -339,7 +371,7 @@ def build_draft_template(
             code="STATEMENT-NO-TABLE",
             remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
-    writer = _TemplateAssembler(layout, template_id, retry)
+    writer = _TemplateAssembler(layout, bundle.sha256, template_id, retry)
     hypotheses = generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {})
 
     def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, AppliedTemplate]:
@@ -347,11 +379,18 @@ def build_draft_template(
         return (
             _score_by_met_sums(applied_template)
             + hypothesis.initial_score
+            + _score_directions(DirectionEvidence(applied_template, layout.kind_evidence))
             + writer.score_addressed_issues(applied_template.template)
         ), applied_template
 
     _, best_result = max(map(build_and_score, hypotheses), key=itemgetter(0))
-    return best_result
+    sign_proof = DirectionEvidence(best_result, layout.kind_evidence).list_proofs()
+    amount_rules = best_result.template.amounts.model_copy(update={"sign_proof": sign_proof})
+    return replace(best_result, template=best_result.template.model_copy(update={"amounts": amount_rules}))
+
+
+def _score_directions(evidence: DirectionEvidence) -> float:
+    return _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
 
 
 def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
@@ -365,22 +404,29 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
+    unsigned_count = len(applied_template.select_leftovers("no heading says which way the money went"))
+    score -= _UNSIGNED_PENALTY * unsigned_count
     return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
 
 
 class _TemplateAssembler:
-    def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: BuilderRetryInput | None) -> None:
+    def __init__(
+        self, layout: LayoutSurvey, statement_sha256: str, template_id: str | None, retry: BuilderRetryInput | None
+    ) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
         self._complaints = retry.weigh_issues_by_category() if retry else {}
         bank = find_bank_name(layout)
         self._template_id = template_id or (
-            self._prior_template.template_id
-            if self._prior_template
-            else f"{re.sub(r'[^a-z0-9]+', '_', bank.casefold()).strip('_') or 'statement'}_draft_v1"
+            self._prior_template.template_id if self._prior_template else derive_template_id(bank, "", statement_sha256)
         )
-        self._identity = StatementIdentity(bank=bank, signs=(bank,))
-        self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
+        kind = layout.kind_evidence.kind
+        self._identity = StatementIdentity(
+            bank=bank or "Unknown bank",
+            statement=kind.name if kind else "",
+            signs=(bank,) if bank else (),
+            built_from=statement_sha256,
+        )
         self._sum_labels = derive_sum_labels(layout)
         self._sections = find_direction_headings(layout)
         self._account_headings = find_account_heading_patterns(layout)
@@ -397,11 +443,9 @@ class _TemplateAssembler:
             template_id=self._template_id,
             version=self._prior_template.version + 1 if self._prior_template else 1,
             identity=self._identity,
-            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns),
+            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns, self._layout.panels),
             columns=columns,
-            dates=DateRules(
-                formats=hypothesis.date_formats, period=self._period_labels, period_formats=self._period_formats
-            ),
+            dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,
             rows=RowRules(
                 gap=hypothesis.continuation_gap,
@@ -493,6 +537,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
         )
         fixed_fields = {
             "template_id": measured_template.template_id,
+            "identity": {**sanitised_fields["identity"], "built_from": measured_template.identity.built_from},
             "version": measured_template.version,
             "status": TemplateStatus.DRAFT,
         }

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import Literal
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start, strip_accents
 from evalkit.statements.layout_survey import (
     AlignedColumn,
     LayoutSurvey,
@@ -25,6 +25,7 @@ from evalkit.statements.statement_template import (
     SectionHeading,
     TotalLabel,
 )
+from evalkit.statements.table_panels import TablePanel
 from evalkit.statements.text_lines import TextLine
 
 #: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
@@ -35,6 +36,8 @@ _COLUMN_MARGIN = 0.03
 NARROW_MARGIN = 0.004
 _WIDE_REGION_MARGIN = 0.03
 _MAX_HEADING_WORDS = 8
+#: Most characters of a bank or a product in a template's id.
+_MAX_ID_PART = 60
 #: Smallest share of numbers among the words of a column of check numbers.
 _MIN_CHECK_NUMBER_SHARE = 0.8
 #: Default top and bottom of a region, in page heights; lines below the footer's top count as footer.
@@ -53,6 +56,8 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
         (name, amount_column.x0, amount_column.x1)
         for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
     ]
+    if layout.direction_column:
+        spans.append(("direction", layout.direction_column.x0, layout.direction_column.x1))
     if check_number_column := _find_check_number_column(layout):
         spans.append(("check_number", check_number_column.x0, check_number_column.x1))
     spans.append(("description", *_find_description_span(layout, [span[1:] for span in spans])))
@@ -60,7 +65,7 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
     edges = [
         max(spans[0][1] - _COLUMN_MARGIN, 0.0),
         *(_compute_column_edge(a, b) for a, b in pairwise(spans)),
-        min(spans[-1][2] + _COLUMN_MARGIN, 1.0),
+        min(spans[-1][2] + _COLUMN_MARGIN, layout.panels[0].box[2] if layout.panels else 1.0),
     ]
     return tuple(
         Column(name=name, x=(round(x0, 4), round(x1, 4)), title=_read_column_title(layout, x0, x1))
@@ -228,9 +233,11 @@ def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequ
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
+    vocabulary, kind = load_bank_vocabulary(), layout.kind_evidence.kind
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
-        (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
-    )  # fmt: skip
+        ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
+        ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
+    )
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_start_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
@@ -298,10 +305,12 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
         if not row_positions:
             continue
         first_row_position = row_positions[0]
-        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header_line(line)), None)
+        header_position = next(
+            (number for number in range(first_row_position - 1, -1, -1) if layout.is_header_line(lines[number])), None
+        )
         top = (
-            (header_line.box[3] + lines[first_row_position].box[1]) / 2
-            if header_line
+            (lines[header_position].box[3] + lines[header_position + 1].box[1]) / 2
+            if header_position is not None
             else max(lines[first_row_position].box[1] - lines[first_row_position].height / 2, 0.0)
         )
         footer_line = next(
@@ -394,8 +403,10 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     Lines that differ only in their numbers count as equal.
     """
     pattern_counts: Counter[str] = Counter()
+    table_patterns: set[str] = set()  # a row's last line may be the first on a page
     for lines in layout.lines_by_page:
         table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
+        table_patterns.update(build_pattern_with_any_numbers(line.text) for line in lines if id(line) in table_line_ids)
         if table_line_ids:
             pattern_counts.update(
                 {
@@ -404,35 +415,67 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
                     if not (id(line) in table_line_ids or layout.is_header_line(line) or layout.is_sum_line(line))
                 }
             )
-    return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))
+    return (
+        pattern
+        for pattern, count in pattern_counts.items()
+        if count > 1 and pattern not in table_patterns and re.search(r"[^\W\d_]{2}", pattern)
+    )
 
 
-def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region, ...]:
-    """Build regions for the first page and for later pages, as wide as the columns."""
-    x0, x1 = columns[0].x[0], columns[-1].x[1]
+def build_regions(
+    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[TablePanel]
+) -> tuple[Region, ...]:
+    """Build regions for the first page and for later pages, as wide as the columns.
+
+    ``panels``: the tables that are printed side by side; each gets a region.
+    """
+    left_edge, right_edge = columns[0].x[0], columns[-1].x[1]
+    ranges = [
+        (max(left_edge + panel.shift, panel.box[0]), min(right_edge + panel.shift, panel.box[2]), panel.shift)
+        for panel in panels
+    ] or [(left_edge, right_edge, 0.0)]
     last_page = max(box_by_page)
 
-    def build_region(page_kind: PageKind, page_numbers: Sequence[int]) -> Iterator[Region]:
+    def build_region(
+        page_kind: PageKind, page_numbers: Sequence[int], box_by_page: Mapping[int, Box] = box_by_page
+    ) -> Iterator[Region]:
         boxes = [box_by_page[page_number] for page_number in page_numbers if page_number in box_by_page]
         if boxes:
             top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
-            yield Region(pages=page_kind, box=(x0, round(top, 4), x1, round(bottom, 4)))
+            for x0, x1, shift in ranges:
+                box = (round(x0, 4), round(top, 4), round(x1, 4), round(bottom, 4))
+                yield Region(pages=page_kind, box=box, shift=round(shift, 4))
 
     if last_page == 1:  # a one-page statement does not show how later pages look
-        return (
-            *build_region("first", [1]),
-            Region(pages="later", box=(x0, _DEFAULT_REGION_TOP, x1, round(box_by_page[1][3], 4))),
-        )
+        later_boxes = {2: (0.0, _DEFAULT_REGION_TOP, 1.0, box_by_page[1][3])}
+        return (*build_region("first", [1]), *build_region("later", [2], later_boxes))
     return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
 
 
-def find_bank_name(layout: LayoutSurvey) -> str:
-    """Return the bank's name: the first cell above the rows that looks like one.
-
-    Otherwise the first cell with text; "Unknown bank" if there is none.
-    """
-    lines_above = takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
-    texts = [cell.text for line in lines_above for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)]
+def find_bank_name(layout: LayoutSurvey) -> str | None:
+    """Return the bank's name: the first cell above the rows that looks like one."""
     pattern = re.compile(load_bank_vocabulary().bank, re.IGNORECASE)
-    bank_names = (text for text in texts if pattern.match(text) and len(text.split()) <= _MAX_HEADING_WORDS)
-    return next(bank_names, None) or next(iter(texts), "Unknown bank")
+    return next(
+        (
+            cell.text
+            for line in takewhile(lambda line: not layout.is_row_start(line), layout.lines_by_page[0])
+            for cell in line.cells
+            if pattern.match(cell.text) and len(cell.words) <= _MAX_HEADING_WORDS
+        ),
+        None,
+    )
+
+
+def derive_template_id(bank: str | None, product: str, statement_sha256: str) -> str:
+    """Derive an id from the bank and its product; from the statement without a bank.
+
+    >>> derive_template_id("Banque d'Été", "Compte courant", "a1" * 32), derive_template_id(None, "", "a1" * 32)
+    ('banque_d_ete_compte_courant_v1', 'statement_a1a1a1a1')
+    """
+    bank_part, product_part = (
+        re.sub(r"[^a-z0-9]+", "_", strip_accents(name).casefold()).strip("_")[:_MAX_ID_PART]
+        for name in (bank or "", product)
+    )
+    if not bank_part:
+        return f"statement_{statement_sha256[:8]}"
+    return "_".join(filter(None, (bank_part, "" if product_part in bank_part else product_part, "v1")))

@@ -134,14 +134,17 @@ class TemplateReviewLoop:
         bundle: DocumentBundle,
         *,
         page_images: Sequence[PageImage] = (),
+        id_if_rejected: str = "",
         first_cycle_number: int = 1,
-        on_cycle: Callable[[ReviewCycle, int], None] = lambda cycle, number: None,
+        on_cycle: Callable[[ReviewCycle], None] = lambda cycle: None,
     ) -> TemplateReviewResult:
         """Review a template; build and review others until one is approved or escalated.
 
-        ``page_images``: images of the statement's pages, for models that see images. ``first_cycle_number``: number of
-        the first attempt's record, greater than 1 if an earlier review of the template left records. ``on_cycle``:
-        called with each finished attempt's record and its number. StoreError if a model's answer could not be stored.
+        ``page_images``: images of the statement's pages, for models that see images. ``id_if_rejected``: the id of
+        this statement's own template, if the reviewed one belongs to another statement and does not fit; empty keeps
+        the id. ``first_cycle_number``: number of the first attempt's record, greater than 1 if an earlier review of
+        the template left records. ``on_cycle``: called with each finished attempt's record. StoreError if a model's
+        answer could not be stored.
         """
         identity_hash = hash_canonical_json(
             [template.template_id, render_template_toml(template), bundle.sha256, first_cycle_number]
@@ -151,6 +154,9 @@ class TemplateReviewLoop:
         while True:
             attempt = _ReviewAttempt(len(history.cycles) + 1, template, times={})
             cycle = await self._run_attempt(attempt, bundle, tuple(page_images), history)
+            if id_if_rejected and not history.cycles and cycle.outcome != "approved":
+                cycle = history.start_own_template(attempt, cycle, id_if_rejected)
+                template = attempt.template
             next_template: StatementTemplate | None = None
             if cycle.outcome == "retry":
                 next_template, usage = await self._build_next_template(attempt, cycle, bundle, tuple(page_images))
@@ -161,7 +167,7 @@ class TemplateReviewLoop:
                         update={"outcome": "escalated", "escalation_reason": "max_retries_exceeded"}
                     )
             history.add_cycle(attempt, cycle)
-            on_cycle(history.cycles[-1], first_cycle_number + len(history.cycles) - 1)
+            on_cycle(history.cycles[-1])
             if next_template is None:
                 return history.build_review_result(template)
             template = next_template
@@ -515,6 +521,23 @@ class _ReviewHistory:
         self.cycles: list[ReviewCycle] = []
         self._model_issues_by_attempt: list[tuple[StatementTemplate, dict[TemplateReviewer, list[TemplateIssue]]]] = []
         self._usage = Usage()
+
+    def start_own_template(self, attempt: _ReviewAttempt, cycle: ReviewCycle, template_id: str) -> ReviewCycle:
+        """Rename the attempt's template as the first draft of this statement; return the record."""
+        self.template_id = template_id
+        identity = attempt.template.identity.model_copy(update={"built_from": self.statement_sha256})
+        attempt.template = attempt.template.model_copy(
+            update={"template_id": template_id, "version": 1, "identity": identity}
+        )
+        renamed = {"template_id": template_id}
+        return cycle.model_copy(
+            update={
+                **renamed,
+                "template": render_template_toml(attempt.template),
+                "reports": tuple(report.model_copy(update=renamed) for report in cycle.reports),
+                "arbitration": cycle.arbitration and cycle.arbitration.model_copy(update=renamed),
+            }
+        )
 
     @property
     def previous_issues(self) -> Sequence[ReportedIssue]:

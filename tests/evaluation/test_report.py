@@ -15,8 +15,10 @@ from commands import evalkit_command
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 from places import open_folder
 from sklearn.metrics import f1_score
-from statements.reviewing import break_template, review_without_model, statement, wrong_dates
+from statements.reviewing import break_template, build_sound_template, review_without_model, statement, wrong_dates
+from typer.testing import CliRunner
 
+from evalkit.cli import app
 from evalkit.evaluation.acceptance_threshold import certify_acceptance_threshold, measure_confidence_calibration
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
@@ -88,9 +90,9 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     section = made["templates"]
     assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
     shares = dict(section.tables[0].frame[["measure", "share"]].itertuples(index=False))
-    assert shares["approved on the first attempt"] == estimate_proportion(0, 1)
-    assert shares["approved eventually"] == estimate_proportion(1, 1)
-    assert shares["sent to arbitration"] == estimate_proportion(1, 2)
+    assert shares["approved on the first attempt (first-pass approval)"] == estimate_proportion(0, 1)
+    assert shares["approved within the retry limit (convergence)"] == estimate_proportion(1, 1)
+    assert shares["sent to arbitration (arbitration rate)"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
     write_html_report(made, tmp_path / "report.html")
     assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
@@ -449,6 +451,15 @@ def test_cells_read_well(value, shown) -> None:
 
 def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:
     return evalkit_command("report", "--output", output, "--to", to, *more)
+
+
+def test_a_folder_of_templates_alone_has_a_report(tmp_path: Path) -> None:
+    (cycle,) = review_without_model(build_sound_template(statement()), statement()).cycles
+    open_folder(tmp_path).write_json(template_review_file_name("bank", 1), cycle.model_dump(mode="json"))
+    done = CliRunner().invoke(app, ["report", "--output", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    for measure in ("first-pass approval", "convergence", "arbitration rate"):
+        assert measure in done.output
 
 
 def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, tmp_path: Path) -> None:

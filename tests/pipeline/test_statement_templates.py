@@ -34,8 +34,9 @@ def test_a_template_is_built_and_applied(pdf: Path, tmp_path: Path) -> None:
     with table.open() as lines:
         found = list(csv.DictReader(lines))
     rows = draw("CR and DR", 1).rows
-    assert list(found[0]) == ["date", "description", "amount", "balance", "page"]
-    assert [tuple(one.values()) for one in found] == [
+    assert list(found[0]) == ["date", "description", "amount", "balance", "page", "confidence"]
+    assert {one["confidence"] for one in found} == {"1.0"}, "printed text, and the sums are met"
+    assert [tuple(one.values())[:5] for one in found] == [
         (one.date, one.description, f"{one.amount:.2f}", f"{one.balance:.2f}", str(one.page)) for one in rows
     ]
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in (toml, table))
@@ -50,6 +51,31 @@ def test_a_template_has_its_place_in_the_output_folder(pdf: Path, tmp_path: Path
     assert made["template"] == str(file)
     applied = CliRunner().invoke(app, ["apply-template", file.stem, str(pdf), "--output", str(output), "--json"])
     assert json.loads(applied.stdout)["statement"] == made["statement"]
+
+
+def test_the_banks_own_file_decides_the_exit_status(pdf: Path, tmp_path: Path) -> None:
+    toml, table = tmp_path / "bank.toml", tmp_path / "bank.csv"
+    CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
+    rows = draw("CR and DR", 1).rows
+    lines = [f"{one.description};{one.date[8:]}.{one.date[5:7]}.{one.date[:4]};{one.amount}" for one in rows]
+    table.write_text("\n".join(["Text;Datum;Betrag", *lines]))
+    words = ["apply-template", str(toml), str(pdf), "--check", str(table)]
+    same = CliRunner().invoke(app, words)
+    assert (same.exit_code, f"{len(rows)} rows equal, 0 missing, 0 extra, 0 differing" in same.output) == (0, True)
+    table.write_text(
+        "\n".join(["Text;Datum;Betrag", *lines[1:], f"{rows[0].description};{lines[0].split(';')[1]};0.07"])
+    )
+    other = CliRunner().invoke(app, [*words, "--json"])
+    assert other.exit_code == 1
+    check = json.loads(other.stdout)["check"]
+    assert (check["equal"], check["is_same"], len(check["differing"])) == (len(rows) - 1, False, 1)
+    assert check["differing"][0]["bank"]["amount"] == "0.07"
+
+
+def test_an_unknown_ending_is_refused(pdf: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["apply-template", "bank.toml", str(pdf), "--to", str(tmp_path / "rows.docx")])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.code == "TEMPLATE-TABLE"
 
 
 def test_totals_that_differ_are_no_failure(pdf: Path, tmp_path: Path) -> None:

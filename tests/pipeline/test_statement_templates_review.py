@@ -47,7 +47,7 @@ from evalkit.statements.statement_template import TemplateStatus, parse_template
 from evalkit.statements.template_review_loop import ReviewLoopConfig
 from evalkit.store import CaseClaim, template_review_file_name
 
-TEMPLATE_ID = "first_meadow_bank_draft_v1"
+TEMPLATE_ID = "first_meadow_bank_v1"
 
 
 @pytest.fixture(scope="module")
@@ -252,6 +252,44 @@ def test_statement_of_equal_file_name_gets_its_own_id(folder: Path) -> None:
     assert names[0] == "statement"
     assert re.fullmatch("statement-[0-9a-f]{8}", names[1])
     assert len(names) == 2
+
+
+def test_another_statement_touches_no_earlier_template(folder: Path) -> None:
+    """Two statements of one bank: each has its own template, case and cycles."""
+    first = review("signs.toml", "statement.pdf")
+    kept = {path: path.read_bytes() for path in Path("output").rglob("*.json") if "bundles" not in str(path)}
+    draft = stored()
+    Path("other.pdf").write_bytes(draw("signed amounts", 1).pdf)
+    text = Path("signs.toml").read_text()
+    Path("other.toml").write_text("\n".join(line for line in text.splitlines() if "built_from" not in line))
+    for toml in ("signs.toml", "other.toml"):
+        other = review(toml, "other.pdf")
+        assert other["template"] == "templates/first_meadow_bank_v2.toml"
+        assert {name.split("/")[1] for name in other["cycles"]} == {"first_meadow_bank_v2"}
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    assert stored() == draft
+    assert first["case_id"] in queued()
+    review("bank.toml", "statement.pdf")
+    assert first["case_id"] not in queued()
+
+
+def test_the_next_month_leaves_a_stable_template_as_it_is(folder: Path) -> None:
+    review("bank.toml", "statement.pdf")
+    before = stored()
+    Path("next.pdf").write_bytes(draw("CR and DR", 1, month=1).pdf)
+    made = review(TEMPLATE_ID, "next.pdf")
+    assert (made["outcome"], made["template"]) == ("approved", f"templates/{TEMPLATE_ID}.toml")
+    assert stored() == before
+    assert [path.name for path in Path("output/templates").iterdir()] == [f"{TEMPLATE_ID}.toml"]
+
+
+def test_a_draft_of_another_statement_is_no_replacement(folder: Path) -> None:
+    for month in (0, 1, 0):
+        Path("month.pdf").write_bytes(
+            Path("statement.pdf").read_bytes() if not month else draw("CR and DR", 1, month=1).pdf
+        )
+        assert CliRunner().invoke(app, ["build-template", "month.pdf"]).exit_code == 0
+    assert sorted(path.stem for path in Path("output/templates").iterdir()) == [TEMPLATE_ID, "first_meadow_bank_v2"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import UsageError
+from evalkit.statements.alternative_readings import (
+    build_opposite_reading,
+    build_other_date_order,
+    confirm_date_order,
+    confirm_directions,
+)
 from evalkit.statements.statement_template import (
     StatementIdentity,
     StatementTemplate,
@@ -137,3 +143,32 @@ def test_each_page_takes_the_regions_of_its_kind(
     base["region"] = [{"pages": kind, "box": [0, tops[kind], 1, 1]} for kind in kinds]
     boxes = StatementTemplate.model_validate(base).find_region_boxes(page, pages)
     assert boxes == (() if found is None else ((0, tops[found], 1, 1),))
+
+
+def test_sign_proof_is_written_and_read() -> None:
+    template = parse_template_toml(TEXT, "example")
+    assert "sign_proof" not in render_template_toml(template)
+    decided = confirm_directions(template)
+    assert parse_template_toml(render_template_toml(decided), "example").amounts.sign_proof == ("person",)
+
+
+def test_opposite_reading_names_no_proof() -> None:
+    template = confirm_directions(parse_template_toml(TEXT, "example"))
+    opposite = build_opposite_reading(template)
+    assert (opposite.amounts.unmarked, opposite.amounts.balance) == ("withdrawal", "owed")
+    assert opposite.amounts.deposit == template.amounts.withdrawal
+    assert [section.direction for section in opposite.rows.section] == ["withdrawal"]
+    assert opposite.amounts.sign_proof == ()
+
+
+def test_other_date_order_is_built_if_both_fit() -> None:
+    template = parse_template_toml(TEXT, "example")
+    assert "alternative_formats" not in render_template_toml(template)
+    assert build_other_date_order(template) is None
+    ambiguous = template.model_copy(
+        update={"dates": template.dates.model_copy(update={"alternative_formats": ("%d/%m",)})}
+    )
+    other = build_other_date_order(parse_template_toml(render_template_toml(ambiguous), "example"))
+    assert other is not None
+    assert (other.dates.formats, other.dates.alternative_formats) == (("%d/%m",), ("%m/%d",))
+    assert build_other_date_order(confirm_date_order(other)) is None

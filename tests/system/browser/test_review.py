@@ -219,6 +219,26 @@ def test_screen_update_under_a_held_button_keeps_the_click(review_server: Served
     screen.queue()
 
 
+def test_the_page_pressed_last_is_shown_in_the_end(login: Login) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    screen.page.locator(".ek-issue .ek-message").first.click()
+    screen.settle()
+    own_page = int(screen.page.locator(".ek-pane").get_attribute("data-page") or 0)
+    other_page = 1 if own_page > 1 else 2
+    screen.turn_to(other_page)
+    screen.settle()
+    # Both presses reach the kernel before it has answered the first, which turns to the issue's page.
+    screen.page.evaluate(
+        """(page) => ['.ek-issue .ek-message', `.ek-thumb[data-page="${page}"]`].forEach(
+            (name) => document.querySelector(name).click())""",
+        other_page,
+    )
+    screen.settle()
+    expect(screen.page.locator(".ek-pane")).to_have_attribute("data-asked", str(other_page))
+    expect(screen.page.locator(".ek-pane")).to_have_attribute("data-page", str(other_page))
+
+
 def test_undeterminable_needs_a_reason(review_server: Served, login: Login) -> None:
     screen = login()
     screen.open("poor_scan")

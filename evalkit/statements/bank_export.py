@@ -1,0 +1,288 @@
+"""Read the transactions of a bank's own export, a CSV or OFX file.
+
+The columns of a CSV file are found by their content; titles decide only between columns that could be either. Nothing
+here knows what a template reads, so that the file can check it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from html import unescape
+from itertools import permutations
+from pathlib import Path
+from typing import NamedTuple
+
+from evalkit.core.package_tables import load_package_table
+from evalkit.core.records import StrictRecord
+from evalkit.core.safe_io import read_regular_file
+from evalkit.core.spreadsheets import unescape_formula
+from evalkit.errors import UsageError
+
+_MAX_BYTES = 32 * 1024**2
+#: Longer cells are texts, neither dates nor amounts.
+_MAX_SHORT_CELL = 40
+_DELIMITERS = (",", ";", "\t", "|")
+#: A column holds dates or amounts if this share of its filled cells does; a heading or a total may be among them.
+_MIN_SHARE = 0.8
+_DATE_FORMATS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y",
+    "%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%b %d %Y", "%d %B %Y",
+)  # fmt: skip
+_AMOUNT = re.compile(r"(?P<open>\()?(?P<lead>[-+])?(?P<digits>[\d.,'’]{1,24})(?P<trail>[-+])?(?P<close>\))?")
+_CURRENCY = re.compile(r"[A-Z]{3}|US\$|[$€£¥₹]|Fr\.")
+_OFX_ROW = re.compile(r"<STMTTRN>", re.IGNORECASE)
+_OFX_ENTRY = re.compile(r"<([A-Z0-9.]{1,32})>([^<\r\n]*)", re.IGNORECASE)
+
+
+class ExportedRow(NamedTuple):
+    """A transaction of a bank's export."""
+
+    dates: tuple[str, ...]
+    """Its date, or dates: of booking and of value; ISO 8601."""
+    amount: Decimal
+    """The amount: deposits positive, withdrawals negative."""
+    description: str
+
+
+class _ExportWords(StrictRecord):
+    titles: dict[str, frozenset[str]]
+    directions: dict[str, frozenset[str]]
+
+
+@cache
+def _load_words() -> _ExportWords:
+    return _ExportWords.model_validate(load_package_table("evalkit.statements", "bank_export.toml"))
+
+
+class _Column(NamedTuple):
+    title: str
+    cells: tuple[str, ...]
+
+    def has_title(self, meaning: str) -> bool:
+        return not _load_words().titles[meaning].isdisjoint(re.findall(r"\w+", self.title[:200].casefold()))
+
+    def parse_all(self, parse: Callable[[str], object]) -> bool:
+        """Return True if nearly all filled cells can be parsed, and one is filled."""
+        filled = [cell for cell in self.cells if cell]
+        return bool(filled) and sum(parse(cell) is not None for cell in filled) >= _MIN_SHARE * len(filled)
+
+
+def read_bank_export(path: Path) -> list[ExportedRow]:
+    """Read the transactions of a bank's CSV or OFX file, in the file's order.
+
+    UsageError if the file cannot be read, or its columns cannot be told apart.
+    """
+    try:
+        content = read_regular_file(path, _MAX_BYTES)
+    except OSError as error:
+        raise _build_error(path, f"it cannot be read ({error.strerror})") from error
+    text = _decode(content)
+    rows = list(_read_ofx_rows(text)) if _OFX_ROW.search(text) else _read_csv_rows(path, text)
+    if not rows:
+        raise _build_error(path, "no row with a date and an amount was found")
+    return rows
+
+
+def _decode(content: bytes) -> str:
+    is_utf_16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        return content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
+def _read_ofx_rows(text: str) -> Iterator[ExportedRow]:
+    """Read the transactions of OFX 1 (SGML) or 2 (XML); tags may be left open."""
+    for block in _OFX_ROW.split(text)[1:]:
+        entries = {
+            name.upper(): unescape(value).strip()
+            for name, value in reversed(
+                _OFX_ENTRY.findall(re.split("</STMTTRN>", block, maxsplit=1, flags=re.IGNORECASE)[0])
+            )
+        }
+        name, memo = entries.get("NAME", ""), entries.get("MEMO", "")
+        amount_text = entries.get("TRNAMT", "")
+        amount = _parse_decimal(amount_text, max(".,", key=amount_text.rfind))
+        day = _parse_date(entries.get("DTPOSTED", "")[:8], "%Y%m%d")
+        if day and amount is not None:
+            yield ExportedRow((day.isoformat(),), amount, memo if memo.startswith(name) else f"{name} {memo}".strip())
+
+
+# ── CSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_csv_rows(path: Path, text: str) -> list[ExportedRow]:
+    columns = _split_columns(path, text)
+    dates_by_column = {column: dates for column in columns if (dates := _parse_dates(column))}
+    if not dates_by_column:
+        raise _build_error(path, "no column of dates was found")
+    other_columns = [column for column in columns if column not in dates_by_column]
+    amounts = _find_signed_amounts(path, other_columns)
+    text_column = max(
+        other_columns,
+        key=lambda column: (column.has_title("description"), sum(map(str.isalpha, "".join(column.cells)))),
+    )
+    rows = []
+    for position, amount in enumerate(amounts):
+        days = tuple(day.isoformat() for dates in dates_by_column.values() if (day := dates[position]))
+        if days and amount is not None:
+            rows.append(ExportedRow(days, amount, text_column.cells[position]))
+    return rows
+
+
+def _split_columns(path: Path, text: str) -> list[_Column]:
+    """Split the file by the delimiter that gives most lines the same number of cells."""
+    best: tuple[int, list[list[str]]] = (0, [])
+    for delimiter in _DELIMITERS:
+        try:
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        except csv.Error:
+            continue
+        lengths = [len(row) for row in rows if len(row) > 1]
+        width = max(lengths, key=lengths.count, default=0)
+        table = [[unescape_formula(cell.strip()) for cell in row] for row in rows if len(row) == width]
+        best = max(best, (len(table) * min(width, 4), table), key=lambda candidate: candidate[0])
+    table = best[1]
+    if len(table) < 2:
+        raise _build_error(path, "it is no table with a title above each column")
+    header_rows = [row for row in table if not any(_is_number(cell) for cell in row)][:1] or [[""] * len(table[0])]
+    body = [row for row in table if row != header_rows[0]]
+    return [_Column(title, tuple(row[position] for row in body)) for position, title in enumerate(header_rows[0])]
+
+
+def _parse_date(text: str, date_format: str) -> date | None:
+    if len(text) <= _MAX_SHORT_CELL:
+        with suppress(ValueError):
+            return datetime.strptime(text, date_format).date()  # noqa: DTZ007 - a day has no time zone
+    return None
+
+
+def _parse_dates(column: _Column) -> list[date | None]:
+    """Parse a column of dates; empty if it is none.
+
+    Of two orders of day and month that fit, the one with the shorter period counts: an export is of weeks or months.
+    """
+    cells = [re.split(r"[T ]\d{1,2}:", cell[: _MAX_SHORT_CELL + 1])[0] for cell in column.cells]
+    candidates = []
+    for date_format in _DATE_FORMATS:
+        dates = [_parse_date(cell, date_format) for cell in cells]
+        known = [day for day in dates if day and day.year > 1900]
+        filled_count = sum(map(bool, cells))
+        if known and len(known) >= _MIN_SHARE * filled_count:
+            candidates.append((filled_count - len(known), max(known) - min(known), dates))
+    return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else []
+
+
+def _parse_decimal(text: str, separator: str) -> Decimal | None:
+    """Parse a number with this decimal separator, a sign, brackets or a currency."""
+    if len(text) > _MAX_SHORT_CELL:
+        return None
+    compact = re.sub(r"\s", "", _CURRENCY.sub("", text.translate(str.maketrans("−–", "--"))))
+    match = _AMOUNT.fullmatch(compact)
+    if not match or not any(map(str.isdigit, compact)):
+        return None
+    group = "," if separator == "." else "."
+    digits = match["digits"].translate(str.maketrans("", "", f"{group}'’")).replace(separator, ".")
+    is_negative = "-" in (match["lead"], match["trail"]) or bool(match["open"] and match["close"])
+    try:
+        return -Decimal(digits) if is_negative else Decimal(digits)
+    except InvalidOperation:
+        return None
+
+
+def _is_number(cell: str) -> bool:
+    return _parse_decimal(cell, ".") is not None or _parse_decimal(cell, ",") is not None
+
+
+def _find_separator(columns: Sequence[_Column]) -> str:
+    cells = [cell for column in columns for cell in column.cells if len(cell) <= _MAX_SHORT_CELL and _is_number(cell)]
+    return max(".,", key=lambda separator: sum(bool(re.search(rf"\{separator}\d\d?\D*$", cell)) for cell in cells))
+
+
+def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal | None]:
+    """Find the column of amounts, or the two of money out and in; return signed amounts."""
+    numbers = _parse_money_columns(columns)
+    if not numbers:
+        raise _build_error(path, "no column of amounts was found")
+    for (column, values), (other, balances) in permutations(numbers.items(), 2):
+        if not column.has_title("balance") and _is_running_balance(values, balances):
+            return values
+        if _is_pair_of_sides(column, values, other, balances):
+            return [_merge_sides(out, into) for out, into in zip(values, balances, strict=True)]
+    amounts = max(
+        numbers.items(), key=lambda pair: (pair[0].has_title("amount"), any((number or 0) < 0 for number in pair[1]))
+    )[1]
+    if any((amount or 0) < 0 for amount in amounts):
+        return amounts
+    direction_column = next((column for column in columns if column.parse_all(_find_direction)), None)
+    if direction_column is None:
+        return amounts
+    signs = map(_find_direction, direction_column.cells)
+    return [
+        None if amount is None or sign is None else amount * sign for amount, sign in zip(amounts, signs, strict=True)
+    ]
+
+
+def _parse_money_columns(columns: Sequence[_Column]) -> dict[_Column, list[Decimal | None]]:
+    """Parse the columns of money; numbers without cents count if no other has them.
+
+    A titled balance is left out, unless it is the only column.
+    """
+    separator = _find_separator(columns)
+
+    def parse(cell: str) -> Decimal | None:
+        return _parse_decimal(cell, separator)
+
+    numeric = [column for column in columns if column.parse_all(parse)]
+    titled = [column for column in numeric if any(map(column.has_title, ("amount", "debit", "credit")))]
+    chosen = titled or [column for column in numeric if any(separator in cell for cell in column.cells)] or numeric
+    chosen = [column for column in chosen if not column.has_title("balance")] or chosen
+    return {column: [parse(cell) for cell in column.cells] for column in chosen}
+
+
+def _is_running_balance(values: Sequence[Decimal | None], balances: Sequence[Decimal | None]) -> bool:
+    """Return True if each balance is the previous one plus the amount, in either order."""
+    steps = [
+        (before + value == after, after + next_value == before)
+        for value, next_value, before, after in zip(values[1:], values, balances, balances[1:], strict=False)
+        if value is not None and next_value is not None and before is not None and after is not None
+    ]
+    return bool(steps) and any(sum(side) >= _MIN_SHARE * len(steps) for side in zip(*steps, strict=True))
+
+
+def _is_pair_of_sides(
+    column: _Column, outgoing: Sequence[Decimal | None], other: _Column, incoming: Sequence[Decimal | None]
+) -> bool:
+    """Return True for the columns of money out and in: by title, and no row fills both."""
+    return (
+        column.has_title("debit")
+        and other.has_title("credit")
+        and not any(out and into for out, into in zip(outgoing, incoming, strict=True))
+    )
+
+
+def _merge_sides(outgoing: Decimal | None, incoming: Decimal | None) -> Decimal | None:
+    if incoming:
+        return abs(incoming)
+    return None if outgoing is None else -abs(outgoing)
+
+
+def _find_direction(cell: str) -> int | None:
+    directions = _load_words().directions
+    word = cell[:_MAX_SHORT_CELL].casefold().strip(" .+-")
+    return -1 if word in directions["withdrawal"] else 1 if word in directions["deposit"] else None
+
+
+def _build_error(path: Path, reason: str) -> UsageError:
+    return UsageError(
+        f"{path.name} cannot be compared: {reason}",
+        code="TEMPLATE-CHECK",
+        remedy="Give the CSV or OFX file of the same month that the bank's website offers, unchanged.",
+    )
