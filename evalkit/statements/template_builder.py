@@ -341,8 +341,8 @@ class BuilderRetryInput(LazyStrictRecord):
 
 #: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
 _SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
-#: Penalty for a row that was found and not read, and for all such rows; less than for a sum that is not met.
-_LOST_ROW_PENALTY, _MAX_LOST_ROWS_PENALTY = 0.3, 0.9
+#: Penalty if all rows are found and not read; less than for a sum that is not met.
+_LOST_ROWS_PENALTY = 0.9
 _LOST_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "no heading says which way the money went",
     "it has a date and no amount",
@@ -406,14 +406,16 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
-    score = _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) if running_checks else 0.0
+    row_count = len(statement.transactions)
+    read_share = row_count / max(row_count + len(applied_template.select_leftovers(*_LOST_ROW_REASONS)), 1)
+    score = _LOST_ROWS_PENALTY * (read_share - 1)
+    if running_checks:
+        score += _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) * read_share
     score += sum(
         _SUM_WEIGHT if check.is_met else -_SUM_WEIGHT
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
-    lost_count = len(applied_template.select_leftovers(*_LOST_ROW_REASONS))
-    score -= min(_LOST_ROW_PENALTY * lost_count, _MAX_LOST_ROWS_PENALTY)
     return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
 
 
