@@ -98,7 +98,8 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
         "history": [
             f"Version {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
             + (f", score {record.score:+.2f}" if record.attempt > 1 else "")
-            for record in escalation.convergence_history
+            + (f"; it assumed: {assumed}" if assumed else "")
+            for record, assumed in zip_longest(escalation.convergence_history, escalation.tried, fillvalue="")
         ],
         "persistent": [
             {
