@@ -48,9 +48,14 @@ class Amount(NamedTuple):
         """Return the amount as a balance: negative if it is a debt.
 
         ``is_debt_if_unmarked``: True on credit cards, where an amount without a mark is a debt, and one with a minus is
-        not.
+        not. CR, DR and a plus mean the same everywhere.
+
+        >>> Amount(Decimal(5), "cr").compute_signed_balance(is_debt_if_unmarked=True)
+        Decimal('5')
         """
-        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses", "dr")
+        if self.sign_mark in ("cr", "dr", "plus"):
+            return -self.magnitude if self.sign_mark == "dr" else self.magnitude
+        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses")
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Time limit for matching one pattern with one line; a match usually takes a millisecond.
 _MATCH_TIMEOUT_SECONDS = 1.0
+#: A printed line is shorter; more of a hostile one is not searched.
+_MAX_SEARCHED_LENGTH = 500
 #: Long lines on which patterns with nested repetitions would backtrack for a very long time.
 _BACKTRACKING_PROBES = tuple(
     run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 ")
@@ -68,6 +70,8 @@ class BankVocabulary(StrictRecord):
     account: LinePattern
     """A heading that names an account with its number."""
     period: LinePattern
+    due_date: LinePattern
+    """Words before the date of a payment or of the next statement, looked for anywhere in a line."""
     bank: LinePattern
     """A line that names a bank."""
     whole: LinePattern
@@ -91,8 +95,23 @@ def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     UsageError TEMPLATE-SLOW if matching takes more than a second. The package ``regex`` is used because matching with
     ``re`` cannot be stopped.
     """
+    return _apply_line_pattern(pattern, text, is_at_start=True)
+
+
+@lru_cache(maxsize=16384)
+def search_in_line(pattern: str, text: str) -> regex.Match[str] | None:
+    """Find the pattern anywhere in the first 500 characters of the text, ignoring accents.
+
+    UsageError TEMPLATE-SLOW if matching takes more than a second.
+    """
+    return _apply_line_pattern(pattern, text[:_MAX_SEARCHED_LENGTH], is_at_start=False)
+
+
+def _apply_line_pattern(pattern: str, text: str, *, is_at_start: bool) -> regex.Match[str] | None:
+    compiled_pattern = _compile_line_pattern(pattern)
     try:
-        return _compile_line_pattern(pattern).match(strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
+        apply = compiled_pattern.match if is_at_start else compiled_pattern.search
+        return apply(strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
         raise UsageError(
             f"a regular expression of a template takes more than {_MATCH_TIMEOUT_SECONDS:g} s on a line",

@@ -28,6 +28,20 @@ _MONTH_BY_NAME = {
     )
     for name in names.split()
 }  # fmt: skip
+_MONTH_BY_FULL_NAME = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january januar janvier enero gennaio januari janeiro", "february februar février febrero febbraio februari fevereiro",
+            "march märz mars marzo maart março", "april avril abril aprile", "may mai mayo maggio mei maio",
+            "june juni juin junio giugno junho", "july juli juillet julio luglio julho", "august août agosto augustus",
+            "september septembre septiembre settembre setembro", "october oktober octobre octubre ottobre outubro",
+            "november novembre noviembre novembro", "december dezember décembre diciembre dicembre dezembro",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
 _PATTERN_BY_CODE = {
     "%d": r"(?P<d>\d{1,2})",
     "%m": r"(?P<m>\d{1,2})",
@@ -128,6 +142,22 @@ def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[Parti
         if start >= covered_end:
             yield day
             covered_end = -end
+
+
+def find_named_month(text: str) -> StatementPeriod | None:
+    """Return the first month in the text that is printed by name with its year.
+
+    >>> find_named_month("Statement for February 2024")
+    StatementPeriod(start=datetime.date(2024, 2, 1), end=datetime.date(2024, 2, 29))
+    >>> find_named_month("Margin 2020 of 5 Marches 1") is None
+    True
+    """
+    for match in re.finditer(r"(?<![\w.])([^\W\d_]{3,9})\.?,? (20\d\d)(?!\w|[.,]\d)", text[:500]):
+        name, year = match[1].casefold(), int(match[2])
+        if month := _MONTH_BY_FULL_NAME.get(name) or _MONTH_BY_NAME.get(name):
+            following_month = date(year + month // 12, month % 12 + 1, 1)
+            return StatementPeriod(date(year, month, 1), following_month - timedelta(days=1))
+    return None
 
 
 def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> date | None:

@@ -9,14 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from operator import itemgetter
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.dates import DATE_FORMATS, find_dates_in_text, has_year, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_date_labels_and_nearby_texts, find_labelled_amounts
+from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts
+from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.text_lines import PageWord, TextLine
 
 #: Most words of a date: "Jan 5, 2024".
@@ -87,6 +86,7 @@ class LayoutSurvey:
     header_lines: tuple[TextLine, ...]
     """The lines with the titles of the columns, on all pages."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
+    kind_evidence: KindEvidence
 
     def is_row_start(self, line: TextLine) -> bool:
         """Return True if a row of the table begins in the line."""
@@ -107,6 +107,7 @@ class LayoutSurvey:
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     """Find columns, headers and sums; None if dates or amounts form no column."""
+    kind_evidence = find_statement_kind(lines_by_page)
     decimal_separator = _detect_decimal_separator(lines_by_page)
     cents_optional = _is_without_cents(lines_by_page, decimal_separator)
     dates_before_amounts = [
@@ -131,6 +132,12 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         line for lines in lines_by_page for line in _find_header_lines(lines, date_column.dates_or_amounts)
     )
     other_date_columns = [column for column in further_columns if _is_date_column(column, header_lines)]
+    if _has_value_date_title(date_column, header_lines):
+        booking_column = next(
+            (column for column in other_date_columns if not _has_value_date_title(column, header_lines)), date_column
+        )
+        other_date_columns = [column for column in (date_column, *other_date_columns) if column is not booking_column]
+        date_column = booking_column
     amount_columns = _find_amount_columns(
         date_column, other_date_columns, header_lines, decimal_separator, cents_optional=cents_optional
     )
@@ -160,9 +167,15 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         header_lines=header_lines,
         labelled_amounts=tuple(
             _find_labelled_sums(
-                lines_by_page, row_dates, header_lines, decimal_separator, cents_optional=cents_optional
+                lines_by_page,
+                row_dates,
+                header_lines,
+                kind_evidence,
+                decimal_separator,
+                cents_optional=cents_optional,
             )
         ),
+        kind_evidence=kind_evidence,
     )
 
 
@@ -210,40 +223,6 @@ def find_line_amounts(
         # Without cents, a number at the end of a text may be no amount: all of the cell must be amounts.
         if end == 0 or not cents_optional:
             yield from reversed(placed_amounts)
-
-
-def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Derive patterns for the period's label, and the formats of the period's dates.
-
-    Without a labelled period: no patterns, and the date formats most used on the pages.
-    """
-    formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
-    labelled_texts = (
-        (min(len(list(find_dates_in_text(text, formats_with_year))), 2), label, text)
-        for lines in lines_by_page
-        for line, line_below in zip_longest(lines, lines[1:])
-        for label, text in find_date_labels_and_nearby_texts(line, line_below, (load_bank_vocabulary().period,))
-    )
-    date_count, label, text = max(labelled_texts, key=itemgetter(0), default=(0, "", ""))
-    if not date_count:
-        return (), _detect_date_formats("\n".join(line.text for lines in lines_by_page for line in lines))
-    return (build_pattern_with_any_numbers(label),), _detect_date_formats(text)
-
-
-def _detect_date_formats(text: str) -> tuple[str, ...]:
-    """Return formats with a year that fit most dates in the text, then yearless ones."""
-    formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
-    match_counts = {
-        date_format: len(list(find_dates_in_text(text, [date_format]))) for date_format in formats_with_year
-    }
-    highest_count = max(match_counts.values())
-    yearless_formats = [
-        date_format for date_format in ("%b %d", "%d %b") if list(find_dates_in_text(text, [date_format]))
-    ]
-    return (
-        *(date_format for date_format in formats_with_year if match_counts[date_format] == highest_count),
-        *yearless_formats,
-    )
 
 
 def build_pattern_with_any_numbers(text: str) -> str:
@@ -325,6 +304,13 @@ def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> 
     return any(match_at_line_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
         column.dates_or_amounts
     )
+
+
+def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
+    title = " ".join(
+        cell.text for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])
+    )
+    return match_at_line_start(load_bank_vocabulary().columns["value_date"], title) is not None
 
 
 def _has_row_amount(
@@ -426,16 +412,18 @@ def _find_labelled_sums(
     lines_by_page: LinesByPage,
     row_dates: Sequence[DateOrAmount],
     header_lines: Sequence[TextLine],
+    kind_evidence: KindEvidence,
     decimal_separator: DecimalSeparator,
     *,
     cents_optional: bool,
 ) -> Iterator[tuple[TextLine, LabelledAmount]]:
     vocabulary = load_bank_vocabulary()
+    kind = kind_evidence.kind
     patterns_by_kind: Mapping[str, tuple[str, ...]] = {
         "opening": (vocabulary.opening,),
         "closing": (vocabulary.closing,),
-        "deposits": (vocabulary.deposits,),
-        "withdrawals": (vocabulary.withdrawals,),
+        "deposits": ((kind and kind.deposits) or vocabulary.deposits,),
+        "withdrawals": ((kind and kind.withdrawals) or vocabulary.withdrawals,),
     }
     balance_patterns = {kind: patterns_by_kind[kind] for kind in ("opening", "closing")}
     row_date_by_line_id = {id(placed_text.line): placed_text for placed_text in row_dates}

@@ -15,8 +15,6 @@ from evalkit.statements.text_lines import TextLine
 _MAX_LINES_BELOW_LABEL = 2
 #: Most words of an amount: "$ 1 234,56 CR".
 _MAX_AMOUNT_WORDS = 4
-#: Text that begins with a number, or with one word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
-_STARTS_WITH_DATE = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
 _COUNT_PATTERN = re.compile(r"[\d#%=+-]*")
 
 
@@ -67,27 +65,6 @@ def find_labelled_amounts(
                 )
                 yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.box, cell.box)))
                 break
-
-
-def find_date_labels_and_nearby_texts(
-    line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """Find labels at the start of cells, with the texts that may contain their dates.
-
-    Each label comes twice: with the text from its cell to the line's end, and with the cells of the line below that
-    begin with a date.
-    """
-    for position, cell in enumerate(line.cells):
-        if label := next(
-            (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))), None
-        ):
-            yield label, " ".join(other_cell.text for other_cell in line.cells[position:])
-            yield (
-                label,
-                " ".join(other_cell.text for other_cell in line_below.cells if _STARTS_WITH_DATE.match(other_cell.text))
-                if line_below
-                else "",
-            )
 
 
 def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) -> str | None:

@@ -17,8 +17,9 @@ from evalkit.statements.alternative_readings import exchange_columns, invert_bal
 from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
+from evalkit.statements.date_survey import generate_date_hypotheses
 from evalkit.statements.dates import has_year, parse_partial_date
-from evalkit.statements.layout_survey import derive_period_patterns_and_formats, survey_layout
+from evalkit.statements.layout_survey import survey_layout
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
     IssueEvidence,
@@ -255,10 +256,12 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     date_rules = applied_template.template.dates
+    layout = survey_layout(applied_template.lines_by_page)
     if (
-        not date_rules.period
+        layout
+        and not date_rules.period
         and not all(map(has_year, date_rules.formats))
-        and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
+        and next(generate_date_hypotheses(layout)).rules.period
     ):
         message = "the year is taken from the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evalkit.core.package_tables import load_package_table
 from evalkit.core.records import StrictRecord
-from evalkit.statements.bank_vocabulary import LinePattern
+from evalkit.statements.bank_vocabulary import LinePattern, load_bank_vocabulary, match_at_line_start, search_in_line
+from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_template import Direction
+from evalkit.statements.text_lines import TextLine
+
+#: A word above the first row counts as much as this many below it.
+_HEAD_WEIGHT = 3
+_MAX_LABEL_WORDS = 3
+#: A line that begins with a date and has more cells is a row.
+_MAX_HEAD_CELLS = 2
 
 
 class StatementKind(StrictRecord):
@@ -24,10 +34,91 @@ class StatementKind(StrictRecord):
     deposits: LinePattern | None = None
     """Titles, headings and labels that mean deposits on this kind of statement, whatever they mean on others."""
     withdrawals: LinePattern | None = None
+    deposit_words: LinePattern | None = None
+    """Words of descriptions of deposits; None: those of any statement."""
+    withdrawal_words: LinePattern | None = None
+
+
+class RowWords(StrictRecord):
+    """Words of descriptions that say which way the money went."""
+
+    deposit_words: LinePattern
+    withdrawal_words: LinePattern
+
+
+class StatementKindTable(StrictRecord):
+    """The content of ``statement_kinds.toml``."""
+
+    rows: RowWords
+    kind: tuple[StatementKind, ...]
+
+
+class KindEvidence(NamedTuple):
+    """What the words outside the rows say about the kind of statement."""
+
+    kind: StatementKind | None
+    """None if no kind is named, or two kinds are named as often."""
+    is_debt_possible: bool
+    """True if any word names a kind of statement whose balance is a debt."""
+
+    def find_title_direction(self, title: str) -> Direction | None:
+        """Return the direction that a title or heading names; None without."""
+        columns = load_bank_vocabulary().columns
+        if direction := self.find_own_direction(title):
+            return direction
+        if match_at_line_start(columns["amount"], title):
+            return None
+        return _match_direction(title, columns["credit"], columns["debit"])
+
+    def find_own_direction(self, title: str) -> Direction | None:
+        """Return the direction that a title has on this kind of statement only; None without.
+
+        On a credit card payments are deposits, on other statements withdrawals.
+        """
+        return _match_direction(title, self.kind.deposits, self.kind.withdrawals) if self.kind else None
+
+    def find_word_direction(self, description: str) -> Direction | None:
+        """Return the direction that the words of a description name; None if none or both do."""
+        words = _load_kind_table().rows
+        deposit_words = (self.kind and self.kind.deposit_words) or words.deposit_words
+        withdrawal_words = (self.kind and self.kind.withdrawal_words) or words.withdrawal_words
+        is_deposit = search_in_line(deposit_words, description) is not None
+        if is_deposit == (search_in_line(withdrawal_words, description) is not None):
+            return None
+        return "deposit" if is_deposit else "withdrawal"
+
+
+def find_statement_kind(lines_by_page: Sequence[Sequence[TextLine]]) -> KindEvidence:
+    """Find the kind of statement that most words outside the rows name."""
+    weights: Counter[str] = Counter()
+    seen_words: set[tuple[str, str, bool]] = set()
+    kinds = _load_kind_table().kind
+    is_head = True
+    for line in (line for lines in lines_by_page for line in lines):
+        if len(line.cells) > _MAX_HEAD_CELLS and parse_partial_date(line.cells[0].text, DATE_FORMATS, is_ocr_text=True):
+            is_head = False
+            continue
+        if not is_head and len(line.words) > _MAX_LABEL_WORDS and not any(map(str.isdigit, line.text)):
+            continue  # a sentence, which may advertise another product
+        for kind in kinds:
+            match = search_in_line(kind.words, line.text)
+            if match and (kind.name, match.group().casefold(), is_head) not in seen_words:
+                seen_words.add((kind.name, match.group().casefold(), is_head))
+                weights[kind.name] += _HEAD_WEIGHT if is_head else 1
+    highest_weight = max(weights.values(), default=0)
+    named_kinds = [kind for kind in kinds if weights[kind.name] == highest_weight >= _HEAD_WEIGHT]
+    return KindEvidence(
+        named_kinds[0] if len(named_kinds) == 1 else None,
+        any(weights[kind.name] for kind in kinds if kind.balance == "owed"),
+    )
+
+
+def _match_direction(title: str, deposits: str | None, withdrawals: str | None) -> Direction | None:
+    if deposits and match_at_line_start(deposits, title):
+        return "deposit"
+    return "withdrawal" if withdrawals and match_at_line_start(withdrawals, title) else None
 
 
 @cache
-def load_statement_kinds() -> tuple[StatementKind, ...]:
-    """Load the kinds of statements that evalkit ships."""
-    rows = load_package_table("evalkit.statements", "statement_kinds.toml")["kind"]
-    return tuple(map(StatementKind.model_validate, rows))
+def _load_kind_table() -> StatementKindTable:
+    return StatementKindTable.model_validate(load_package_table("evalkit.statements", "statement_kinds.toml"))

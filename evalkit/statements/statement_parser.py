@@ -10,22 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import zip_longest
 from typing import Literal
 
 from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
+from evalkit.statements.balance_directions import derive_amounts_from_balances
 from evalkit.statements.bank_vocabulary import match_at_line_start
-from evalkit.statements.dates import PartialDate, StatementPeriod, find_dates_in_text, resolve_date
-from evalkit.statements.printed_sums import (
-    LabelledAmount,
-    find_date_labels_and_nearby_texts,
-    find_labelled_amounts,
-    parse_trailing_amount,
-)
-from evalkit.statements.statement_template import ColumnName, DateRules, Direction, StatementTemplate
+from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
+from evalkit.statements.statement_period import find_statement_period
+from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines
 
@@ -42,8 +38,6 @@ LeftoverReason = Literal[
 ]
 #: Number of line rules that also apply outside regions: headings and sums may be above the table or on another page.
 _RULES_OUTSIDE_REGIONS = 4
-#: Two dates in a line of the first page are the statement's period if they are this many days apart.
-_PERIOD_LENGTH_DAYS = range(5, 100)
 #: Columns of the CSV file of transactions; other programs rely on their order.
 TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
@@ -137,69 +131,6 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
     return parser.build_statement()
 
 
-def find_statement_period(
-    dates: DateRules, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
-) -> StatementPeriod | None:
-    """Return the statement's period; None if no page prints it.
-
-    ``closing_labels``: label patterns of closing balances, whose date is the end of the period if no period is
-    labelled.
-    """
-    date_formats = dates.period_formats or dates.formats
-    if not dates.period:
-        return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
-    for lines in lines_by_page:
-        for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_date_labels_and_nearby_texts(line, line_below, dates.period):
-                if period := build_statement_period(list(find_dates_in_text(text, date_formats))):
-                    return period
-    return None
-
-
-def _find_unlabelled_period(
-    closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
-) -> StatementPeriod | None:
-    """Return the period by dates without a label; None if there are no dates.
-
-    Two dates of one line of page 1 if they are 5 to 99 days apart, else only the end: the latest date at a closing
-    balance, or else the latest date on page 1.
-    """
-    first_page_lines = lines_by_page[0] if lines_by_page else ()
-    for line in first_page_lines:
-        period = build_statement_period(list(find_dates_in_text(line.text, date_formats)))
-        if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
-            return period
-    closing_balance_lines = (
-        line
-        for lines in lines_by_page
-        for line in lines
-        if any(match_at_line_start(pattern, cell.text) for pattern in closing_labels for cell in line.cells)
-    )
-    for candidate_lines in (closing_balance_lines, first_page_lines):
-        known_dates = [
-            resolved_date
-            for line in candidate_lines
-            for day in find_dates_in_text(line.text, date_formats)
-            if (resolved_date := resolve_date(day, None))
-        ]
-        if known_dates:
-            return StatementPeriod(None, max(known_dates))
-    return None
-
-
-def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPeriod | None:
-    """Build the period from earliest to latest date; None if no date has a year."""
-    known_dates = [resolved_date for day in partial_dates if (resolved_date := resolve_date(day, None))]
-    if not known_dates:
-        return None
-    latest = max(known_dates)
-    yearless_dates = [resolve_date(day, StatementPeriod(None, latest)) for day in partial_dates if day.year is None]
-    earlier_dates = [
-        resolved_date for resolved_date in (*known_dates, *yearless_dates) if resolved_date and resolved_date < latest
-    ]
-    return StatementPeriod(min(earlier_dates) if earlier_dates else None, latest)
-
-
 @dataclass
 class _OpenTransaction:
     partial_date: PartialDate
@@ -211,6 +142,8 @@ class _OpenTransaction:
     balance: Decimal | None = None
     check_number: str = ""
     is_ocr_corrected: bool = False
+    is_unsigned: bool = False
+    """True if only the printed balances say which way the money went."""
     lines: list[TextLine] = field(default_factory=list)
     """Its lines on the page, in order."""
 
@@ -241,6 +174,8 @@ class _StatementParser:
         self._page_number = 0
         self._lines_below: Sequence[TextLine] = ()
         self._transactions: list[Transaction] = []
+        #: Positions of the transactions whose direction the balances must say.
+        self._unsigned_positions: set[int] = set()
         self._printed_sums: list[PrintedSum] = []
         self._leftovers: list[LeftoverText] = []
         self._rows_outside_regions: list[LeftoverText] = []
@@ -297,6 +232,7 @@ class _StatementParser:
     def build_statement(self) -> ParsedStatement:
         """Finish the last transaction and return all that was read."""
         self._finish_open_transaction()
+        self._sign_by_balances()
         period = self._period
         return ParsedStatement(
             template_id=self._template.template_id,
@@ -308,6 +244,23 @@ class _StatementParser:
             left_over=tuple(self._leftovers),
             outside=tuple(self._rows_outside_regions),
         )
+
+    def _sign_by_balances(self) -> None:
+        """Give unmarked amounts the direction by which the printed balances change."""
+        amounts = derive_amounts_from_balances(
+            self._transactions,
+            self._unsigned_positions,
+            self._printed_sums,
+            is_newest_first=self._template.rows.order == "newest_first",
+        )
+        transactions, self._transactions = self._transactions, []
+        for row, amount in zip(transactions, amounts, strict=True):
+            if amount is not None:
+                self._transactions.append(row.model_copy(update={"amount": amount}))
+                continue
+            reason: LeftoverReason = "no heading says which way the money went"
+            box = enclose_boxes(row.boxes)
+            self._leftovers.append(LeftoverText(page=row.page, text=row.description, box=box, reason=reason))
 
     # Meanings of a line
 
@@ -405,6 +358,9 @@ class _StatementParser:
         if row.has_date_after_amount:
             return self._add_leftover(row.line, "it has dates behind its amounts")
         signed_amount = row.compute_signed_amount(self._direction)
+        is_unsigned = signed_amount is None and self._template.amounts.unmarked == "balance" and row.has_money_movement
+        if is_unsigned:
+            signed_amount = row.amounts_by_column["amount"].magnitude
         if row.has_money_movement and signed_amount is None:
             return self._add_leftover(row.line, "no heading says which way the money went")
         if row.partial_date is None and self._open_transaction and self._open_transaction.amount is None:
@@ -417,6 +373,7 @@ class _StatementParser:
             assert self._last_day is not None  # noqa: S101 - either the row has a date or an earlier row had
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
         open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
+        open_transaction.is_unsigned = is_unsigned
         check_number = " ".join(word.text for word in row.words_by_column.get("check_number", ()))
         open_transaction.check_number = check_number or open_transaction.check_number
         open_transaction.is_ocr_corrected = row.is_ocr_corrected
@@ -466,6 +423,8 @@ class _StatementParser:
         if resolved_date is None:
             self._add_leftover(open_transaction.join_lines(), "its year is not known")
             return
+        if open_transaction.is_unsigned:
+            self._unsigned_positions.add(len(self._transactions))
         self._transactions.append(
             Transaction(
                 date=resolved_date.isoformat(),

@@ -119,9 +119,9 @@ class AmountRules(LazyStrictRecord):
     """True if amounts may be printed without cents."""
     deposit: tuple[SignMark, ...] = ("plus", "cr")
     withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
-    unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
+    unmarked: Literal["deposit", "withdrawal", "section", "balance"] = "deposit"
     """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
-    it."""
+    it; ``balance``: the direction by which the balances printed in the rows change."""
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""

@@ -143,4 +143,6 @@ class TableRow:
             return "deposit"
         if amount.sign_mark in amount_rules.withdrawal:
             return "withdrawal"
+        if amount_rules.unmarked == "balance":
+            return None
         return section_direction if amount_rules.unmarked == "section" else amount_rules.unmarked

@@ -9,8 +9,8 @@ only if it reads the statement as well.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise, product
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from operator import attrgetter, not_
 from typing import Any, Literal, NamedTuple
 
@@ -21,19 +21,19 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model, Usage
+from evalkit.statements.amounts import SignMark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.dates import DATE_FORMATS, parse_partial_date, resolve_date
+from evalkit.statements.date_survey import generate_date_hypotheses
+from evalkit.statements.direction_proofs import DirectionEvidence
 from evalkit.statements.layout_survey import (
     AlignedColumn,
     LayoutSurvey,
     build_pattern_with_any_numbers,
-    derive_period_patterns_and_formats,
     survey_layout,
 )
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
-from evalkit.statements.statement_parser import find_statement_period
 from evalkit.statements.statement_template import (
     AmountRules,
     ColumnName,
@@ -77,7 +77,7 @@ class TemplateHypothesis:
     column_names: tuple[ColumnName, ...]
     """The meaning of each column of amounts, from the left."""
     amount_rules: AmountRules
-    date_formats: tuple[str, ...]
+    date_rules: DateRules
     date_once: bool
     continuation_gap: float
     row_order: Literal["oldest_first", "newest_first"]
@@ -91,19 +91,22 @@ class TemplateHypothesis:
 _TITLE_WEIGHT = 0.4
 #: Most columns of amounts that get a meaning, counted from the right; others are not read.
 _MAX_AMOUNT_COLUMNS = 4
-#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
-#: score for how usual each convention is.
-_SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
-    (AmountRules(), 0.2),
-    (AmountRules(unmarked="withdrawal"), 0.0),
-    (
-        AmountRules(
-            deposit=("minus", "trailing_minus", "parentheses", "cr"), withdrawal=("plus", "dr"), unmarked="withdrawal"
-        ),
-        -0.2,
-    ),
-    (AmountRules(unmarked="section"), 0.1),
+#: On statements of debts an amount with a minus is a payment.
+_DEBT_MARKS = AmountRules(
+    deposit=("minus", "trailing_minus", "parentheses", "cr"), withdrawal=("plus", "dr"), unmarked="withdrawal"
 )
+#: Sign conventions of a column ``amount`` (marks of deposits and withdrawals, direction of unmarked amounts), with a
+#: score for how usual each convention is, on statements of money held and of debts.
+_SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
+    (AmountRules(), 0.2, -0.2),
+    (AmountRules(unmarked="withdrawal"), 0.0, 0.15),
+    (_DEBT_MARKS, -0.2, 0.2),
+    (AmountRules(unmarked="section"), 0.1, 0.2),
+    (_DEBT_MARKS.model_copy(update={"unmarked": "section"}), -0.1, 0.25),
+    (AmountRules(unmarked="balance"), 0.05, 0.05),
+)
+#: Score if all descriptions name the direction in which they are read.
+_WORDING_WEIGHT = 0.4
 
 
 def generate_hypotheses(
@@ -116,10 +119,12 @@ def generate_hypotheses(
     gaps = CONTINUATION_GAPS if "multiline_handling" in complaints else CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(find_direction_headings(layout))
-    date_hypotheses = list(_generate_date_hypotheses(layout))
+    date_hypotheses = list(generate_date_hypotheses(layout))
+    if "date_format" not in complaints:
+        date_hypotheses = [date_hypothesis for date_hypothesis in date_hypotheses if date_hypothesis.prior > -0.5]
     date_once_options = (False, True) if _has_undated_rows(layout) else (False,)
     for column_names, title_prior in _generate_column_names(layout):
-        for (date_formats, row_order, date_prior), (
+        for (date_rules, row_order, date_prior), (
             amount_rules,
             sign_prior,
         ), date_once, gap, has_wide_regions in product(
@@ -131,7 +136,7 @@ def generate_hypotheses(
         ):
             initial_score = title_prior + date_prior + sign_prior
             yield TemplateHypothesis(
-                column_names, amount_rules, date_formats, date_once, gap, row_order, has_wide_regions, initial_score
+                column_names, amount_rules, date_rules, date_once, gap, row_order, has_wide_regions, initial_score
             )
 
 
@@ -169,6 +174,9 @@ def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedCo
     for line in layout.header_lines:
         for cell in line.cells:
             if amount_column.overlaps(cell.box[0], cell.box[2]):
+                if direction := layout.kind_evidence.find_own_direction(cell.text):
+                    title_names.add("credit" if direction == "deposit" else "debit")
+                    continue
                 matching_names = (
                     name
                     for name, pattern in load_bank_vocabulary().columns.items()
@@ -182,79 +190,54 @@ def _generate_amount_rules(
     layout: LayoutSurvey, column_names: Sequence[ColumnName], *, has_headings: bool
 ) -> Iterator[tuple[AmountRules, float]]:
     number_format = {"decimal": layout.decimal_separator, "whole": layout.cents_optional}
+    kind = layout.kind_evidence.kind
+    printed_balances = [
+        labelled_amount.amount.sign_mark
+        for _, labelled_amount in layout.labelled_amounts
+        if labelled_amount.kind in ("opening", "closing")
+    ]
+    # Balances that all have a minus are debts printed as such, also on a card.
+    is_owed = kind is not None and kind.balance == "owed" and not (printed_balances and all(printed_balances))
+    usual_balance: Literal["held", "owed"] = "owed" if is_owed else "held"
     balance_options: tuple[Literal["held", "owed"], ...] = (
-        ("held", "owed")
-        if any(labelled_amount.kind == "opening" for _, labelled_amount in layout.labelled_amounts)
-        or "balance" in column_names
-        else ("held",)
+        ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
-    for (amount_rules, prior), balance in product(
+    marks = _find_amount_marks(layout, column_names)
+    for (amount_rules, held_prior, owed_prior), balance in product(
         _SIGN_CONVENTIONS if "amount" in column_names else _SIGN_CONVENTIONS[:1], balance_options
     ):
-        if amount_rules.unmarked == "section" and not has_headings:
+        if (
+            (amount_rules.unmarked == "section" and not has_headings)
+            or (amount_rules.unmarked == "balance" and "balance" not in column_names)
+            or _contradicts_marks(amount_rules, marks)
+        ):
             continue
         yield (
             amount_rules.model_copy(update={**number_format, "balance": balance}),
-            prior - (0.1 if balance == "owed" else 0),
+            (owed_prior if is_owed else held_prior) - (0.1 if balance != usual_balance else 0),
         )
 
 
-def _generate_date_hypotheses(
-    layout: LayoutSurvey,
-) -> Iterator[tuple[tuple[str, ...], Literal["oldest_first", "newest_first"], float]]:
-    """Generate date formats with an order of the rows and its score.
-
-    Formats that read the most dates are tried. If day and month could be exchanged, the format counts with which dates
-    are in order and inside the statement's period.
-    """
-    date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
-    labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
-    match_counts = {
-        date_format: sum(parse_partial_date(text, (date_format,), is_ocr_text=True) is not None for text in date_texts)
-        for date_format in DATE_FORMATS
+def _find_amount_marks(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> set[SignMark | None]:
+    """Return the marks in the column ``amount``; None stands for amounts without."""
+    return {
+        amount.sign_mark
+        for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
+        if name == "amount"
+        for placed_amount in amount_column.dates_or_amounts
+        if (amount := parse_amount(placed_amount.text, layout.decimal_separator, cents_optional=layout.cents_optional))
     }
-    highest_count = max(match_counts.values())
-    best_formats = [date_format for date_format in DATE_FORMATS if match_counts[date_format] == highest_count]
-    period = find_statement_period(
-        DateRules(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
-    )
-    is_day_first_usual = layout.decimal_separator == ","
-    judged_formats = []
-    for date_format in best_formats:
-        other_formats = tuple(
-            alternative
-            for alternative in DATE_FORMATS
-            if alternative != date_format and match_counts[alternative] and highest_count < len(date_texts)
-        )
-        row_dates = [
-            resolved_date
-            for text in date_texts
-            if (day := parse_partial_date(text, (date_format,), is_ocr_text=True))
-            and (resolved_date := resolve_date(day, period))
-        ]
-        unresolved_count = float(highest_count - len(row_dates))
-        descending_steps = sum(a > b for a, b in pairwise(row_dates))
-        ascending_steps = sum(a < b for a, b in pairwise(row_dates))
-        is_usual_order = (
-            (date_format.index("%d") < date_format.find("%m")) == is_day_first_usual if "%m" in date_format else True
-        )
-        outside_period_count = sum(
-            period is not None and not (period.start or day) <= day <= period.end for day in row_dates
-        )
-        disorder = unresolved_count + min(descending_steps, ascending_steps) + outside_period_count
-        judged_formats.append(
-            (
-                (date_format, *other_formats),
-                disorder - 0.5 * is_usual_order,
-                descending_steps,
-                ascending_steps,
-            )
-        )
-    date_formats, _, descending_steps, ascending_steps = min(judged_formats, key=lambda judged: judged[1])
-    is_descending = descending_steps > 2 * ascending_steps
-    yield date_formats, "newest_first" if is_descending else "oldest_first", 0.0
-    if descending_steps and ascending_steps:
-        yield date_formats, "oldest_first" if is_descending else "newest_first", -0.2
+
+
+def _contradicts_marks(amount_rules: AmountRules, marks: set[SignMark | None]) -> bool:
+    """Return True if amounts without a mark would mean the same as those with one.
+
+    A plus beside amounts without a mark is a credit, whatever a minus would be.
+    """
+    printed_marks = marks - {None}
+    if printed_marks <= {"plus", "cr"} and printed_marks:
+        return "plus" in amount_rules.withdrawal or (None in marks and amount_rules.unmarked == "deposit")
+    return printed_marks == {"dr"} and None in marks and amount_rules.unmarked == "withdrawal"
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
@@ -328,6 +311,8 @@ class BuilderRetryInput(LazyStrictRecord):
 
 #: Score of a met sum, and penalty for a line that was not read.
 _SUM_WEIGHT, _LEFTOVER_PENALTY = 1.0, 0.03
+#: Penalty for a row whose direction is not known.
+_UNSIGNED_PENALTY = 0.3
 #: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
 #: Score if all balances printed in the rows follow from the amounts.
@@ -340,8 +325,8 @@ def build_draft_template(bundle: DocumentBundle, *, template_id: str | None = No
     ``template_id``: None derives one from the bank's name. DocumentError STATEMENT-NO-TABLE if the pages have no columns
     of dates and amounts.
     """
-    drafts = _build_scored_drafts(bundle, template_id, None)
-    return max(drafts, key=attrgetter("score")).applied
+    layout, drafts = _build_scored_drafts(bundle, template_id, None)
+    return _name_sign_proofs(max(drafts, key=attrgetter("score")).applied, layout)
 
 
 def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> AppliedTemplate | None:
@@ -350,13 +335,16 @@ def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> Applie
     None if all hypotheses were tried or are refuted. Errors as ``build_draft_template``; UsageError if a rejected
     template is invalid.
     """
-    drafts = _build_scored_drafts(bundle, None, retry)
-    return choose_untried_draft(drafts, retry.list_tried_templates(), _score_by_met_sums)
+    layout, drafts = _build_scored_drafts(bundle, None, retry)
+    next_draft = choose_untried_draft(
+        drafts, retry.list_tried_templates(), lambda applied_template: _score_reading(applied_template, layout)
+    )
+    return next_draft and _name_sign_proofs(next_draft, layout)
 
 
 def _build_scored_drafts(
     bundle: DocumentBundle, template_id: str | None, retry: BuilderRetryInput | None
-) -> list[ScoredDraft]:
+) -> tuple[LayoutSurvey, list[ScoredDraft]]:
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
     layout = survey_layout(lines_by_page)
     if layout is None:
@@ -370,10 +358,25 @@ def _build_scored_drafts(
     def build_and_score(hypothesis: TemplateHypothesis) -> ScoredDraft:
         applied_template = AppliedTemplate.apply_to_lines(assembler.build_template(hypothesis), lines_by_page)
         prior = hypothesis.initial_score
-        return ScoredDraft(applied_template, _score_by_met_sums(applied_template) + prior, prior)
+        return ScoredDraft(applied_template, _score_reading(applied_template, layout) + prior, prior)
 
     hypotheses = generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {})
-    return [build_and_score(hypothesis) for hypothesis in hypotheses]
+    return layout, [build_and_score(hypothesis) for hypothesis in hypotheses]
+
+
+def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
+    """Return the reading with what proves the template's directions; a person's decision stays."""
+    template = applied_template.template
+    if "person" in template.amounts.sign_proof:
+        return applied_template
+    sign_proof = DirectionEvidence(applied_template, layout.kind_evidence).list_proofs()
+    amount_rules = template.amounts.model_copy(update={"sign_proof": sign_proof})
+    return replace(applied_template, template=template.model_copy(update={"amounts": amount_rules}))
+
+
+def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
+    word_score = DirectionEvidence(applied_template, layout.kind_evidence).word_score
+    return _score_by_met_sums(applied_template) + _WORDING_WEIGHT * word_score
 
 
 def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
@@ -387,6 +390,8 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
+    unsigned_count = len(applied_template.select_leftovers("no heading says which way the money went"))
+    score -= _UNSIGNED_PENALTY * unsigned_count
     return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
 
 
@@ -396,14 +401,18 @@ class _TemplateAssembler:
     ) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
-        bank = find_bank_name(layout)
-        self._template_id = template_id or (
-            self._prior_template.template_id if self._prior_template else derive_template_id(bank, "", statement_sha256)
-        )
+        bank, kind = find_bank_name(layout), layout.kind_evidence.kind
         self._identity = StatementIdentity(
-            bank=bank or "Unknown bank", signs=(bank,) if bank else (), built_from=statement_sha256
+            bank=bank or "Unknown bank",
+            statement=kind.name if kind else "",
+            signs=(bank,) if bank else (),
+            built_from=statement_sha256,
         )
-        self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
+        self._template_id = template_id or (
+            self._prior_template.template_id
+            if self._prior_template
+            else derive_template_id(bank, self._identity.statement, statement_sha256)
+        )
         self._sum_labels = derive_sum_labels(layout)
         self._sections = find_direction_headings(layout)
         self._account_headings = find_account_heading_patterns(layout)
@@ -422,9 +431,7 @@ class _TemplateAssembler:
             identity=self._identity,
             regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns),
             columns=columns,
-            dates=DateRules(
-                formats=hypothesis.date_formats, period=self._period_labels, period_formats=self._period_formats
-            ),
+            dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,
             rows=RowRules(
                 gap=hypothesis.continuation_gap,

@@ -230,9 +230,11 @@ def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequ
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
+    vocabulary, kind = load_bank_vocabulary(), layout.kind_evidence.kind
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
-        (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
-    )  # fmt: skip
+        ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
+        ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
+    )
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_start_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():

@@ -70,15 +70,23 @@ class SoundReading(NamedTuple):
     applied: AppliedTemplate
 
 
-def load_half(half: str) -> tuple[tuple[FaultKind, ...], dict[str, Drawing]]:
-    """Return the faults and the small drawings of a half."""
+class Half(NamedTuple):
+    """The faults and the small statements of a half."""
+
+    faults: tuple[FaultKind, ...]
+    drawings: dict[str, Drawing]
+    mends: dict[str, Callable[[dict[str, Any], Drawn], None]]
+
+
+def load_half(half: str) -> Half:
+    """Return the faults and the small statements of a half."""
     module = importlib.import_module(f"benchmarks.first_contact.statement_faults.{half}")
-    return module.FAULTS, module.DRAWINGS
+    return Half(module.FAULTS, module.DRAWINGS, module.MENDS)
 
 
 def draw_statement(half: str, name: str, seed: int) -> Drawn:
     """Draw a shape, or one of the half's own small statements."""
-    drawings = load_half(half)[1]
+    drawings = load_half(half).drawings
     return drawings[name](seed) if name in drawings else shapes.draw(name, seed)
 
 
@@ -91,14 +99,27 @@ def load_bundle(drawn: Drawn) -> DocumentBundle:
 
 @lru_cache(maxsize=4)
 def build_sound_reading(half: str, name: str, seed: int) -> SoundReading | None:
-    """Build the template of a statement; None if it does not read exactly what was drawn."""
+    """Build the template of a statement; None if it does not read exactly what was drawn.
+
+    In the templates of some small statements a person mends something first, if they are not right by themselves.
+    """
     drawn = draw_statement(half, name, seed)
     bundle = load_bundle(drawn)
     try:
         applied = build_draft_template(bundle)
     except EvalkitError:
         return None
-    return None if find_row_effects(drawn, applied) else SoundReading(drawn, bundle, applied)
+    mend = load_half(half).mends.get(name)
+    if mend and not is_sound(drawn, applied):
+        plain = applied.template.model_dump(mode="json", by_alias=True)
+        mend(plain, drawn)
+        applied = applied.apply_other_template(StatementTemplate.model_validate(plain))
+    return SoundReading(drawn, bundle, applied) if is_sound(drawn, applied) else None
+
+
+def is_sound(drawn: Drawn, applied: AppliedTemplate) -> bool:
+    """Return whether all rows are read as drawn and all used sums are met."""
+    return not find_row_effects(drawn, applied) and all(check.is_met for check in applied.sum_checks)
 
 
 def _partition(keys: Iterable[object]) -> list[int]:
@@ -200,7 +221,7 @@ def try_statement(job: tuple[str, str, int, tuple[str, ...]]) -> tuple[bool, lis
     sound = build_sound_reading(half, name, seed)
     if sound is None:
         return False, []
-    trials = [plant(kind, sound, name, seed) for kind in load_half(half)[0] if kind.name in kinds]
+    trials = [plant(kind, sound, name, seed) for kind in load_half(half).faults if kind.name in kinds]
     return True, [trial for trial in trials if trial]
 
 
@@ -217,7 +238,7 @@ def review_sound(job: tuple[str, str, int]) -> SoundReview | None:
 
 def run_half(half: str, per_kind: int, jobs: int) -> tuple[dict[str, list[Trial]], Counter[str]]:
     """Plant every fault of a half ``per_kind`` times, in several shapes; also count unsound templates by statement."""
-    kinds = load_half(half)[0]
+    kinds = load_half(half).faults
     planted: dict[str, list[Trial]] = {kind.name: [] for kind in kinds}
     unsound: Counter[str] = Counter()
     with ProcessPoolExecutor(jobs) as pool:
@@ -252,7 +273,7 @@ def report_faults(half: str, per_kind: int, jobs: int, console: Console, *, is_s
     table = Table(title=f"planted faults, {half} half")
     for title in ("kind", "severity", "planted", "caught", "missed in"):
         table.add_column(title, overflow="fold")
-    kinds = load_half(half)[0]
+    kinds = load_half(half).faults
     for kind in kinds:
         trials = planted[kind.name]
         missed = Counter(trial.statement for trial in trials if not trial.is_caught)

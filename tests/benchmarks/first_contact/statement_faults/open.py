@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -312,6 +312,10 @@ DRAWINGS: dict[str, Drawing] = {
     "first twelve days": draw_first_twelve_days,
     "old account": draw_old_account,
 }
+
+
+MENDS: dict[str, Callable[[Plain, Drawn], None]] = {}
+"""What a person mends in the templates of the small statements: here nothing."""
 
 
 # Faults in templates
