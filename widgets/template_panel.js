@@ -64,12 +64,33 @@ function render({ model, el: root }) {
       all.reason ? el("p", { class: "ek-reason" }, el("b", { text: "Reason for approving all the same: " }), all.reason) : null);
   };
 
+  // ---- two readings
+
+  const question = (doubt) => {
+    const chosen = model.get("readings")[doubt.name];
+    const isLocked = model.get("is_locked");
+    const choose = (number, letter) => el("th", { scope: "col" }, el("button", {
+      "data-key": doubt === shown().questions[0] ? letter : null, "data-decides": "", "data-focus": `${doubt.name} ${number}`, disabled: isLocked,
+      "aria-pressed": chosen === number, class: chosen === number ? "ek-on" : "", onclick: () => send("reading", { question: doubt.name, number }),
+    }, chosen === number ? "✓ Chosen" : "This is right", doubt === shown().questions[0] ? kbd(letter) : null));
+    const pair = (cells) => cells.map((text, number) => el("td", { class: `ek-reading${chosen === number ? " ek-chosen" : ""}`, text }));
+    return el("section", { class: "ek-question", "aria-label": doubt.question, onclick: (event) => event.stopPropagation() },
+      el("h3", { text: doubt.question }),
+      el("table", {},
+        el("thead", {}, el("tr", {}, el("th", { scope: "col", text: "On the page" }), choose(0, "["), choose(1, "]"))),
+        el("tbody", {}, doubt.rows.map((line) => el("tr", { ...opener(line.name), "aria-label": `${line.text}: ${line.cells.join(", or ")}` },
+          el("td", {}, el("div", { class: "ek-words", text: line.text }), line.picture ? el("img", { class: "ek-line-cut", src: line.picture, alt: "as it is on the page" }) : null),
+          pair(line.cells)))),
+        el("tfoot", {}, doubt.totals.map(([label, ...cells]) => el("tr", {}, el("th", { scope: "row", text: label }), pair(cells))))));
+  };
+
   // ---- issues
 
   const issue = (one) => {
     const isOpen = selected() === one.issue_id;
     const isWanted = model.get("wanted").includes(one.issue_id);
     const note = model.get("notes")[one.issue_id];
+    const doubt = shown().questions.find((candidate) => candidate.issue_id === one.issue_id);
     return el("article", {
       ...opener(one.issue_id), class: `ek-issue${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}`, "data-issue": one.issue_id,
       "aria-label": `${SEVERITIES[RANKS[one.severity]]}: ${one.message}${isWanted ? ", must be looked at" : ""}`,
@@ -78,12 +99,13 @@ function render({ model, el: root }) {
       el("span", { class: "ek-muted", text: `${one.by} · ${one.where}` }), el("span", { class: "ek-grow" }),
       isWanted ? el("span", { class: "ek-must", text: "look here" }) : model.get("seen").includes(one.issue_id) ? el("span", { class: "ek-seen", text: "seen" }) : null),
     el("p", { class: "ek-message", text: one.message }),
+    doubt ? question(doubt) : null,
     one.fix ? el("p", { class: "ek-muted", text: `Suggested: ${one.fix}` }) : null,
     one.arbitrator ? el("p", { class: "ek-arbitrator", text: one.arbitrator }) : null,
     isOpen && one.evidence ? el("p", { class: "ek-muted", text: one.evidence }) : null,
     isOpen && model.get("place") ? el("p", { class: "ek-muted", text: model.get("place") }) : null,
     note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-    isOpen ? verdictButtons(one.issue_id, (model.get("verdicts")[one.issue_id] || {}).verdict, send, model.get("is_locked")) : null);
+    isOpen && !doubt ? verdictButtons(one.issue_id, (model.get("verdicts")[one.issue_id] || {}).verdict, send, model.get("is_locked")) : null);
   };
   const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
     el("header", {}, el("b", { text: `Answer ${one.name}` }), one.overall ? el("span", { class: "ek-muted", text: one.overall }) : null),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 import traitlets
 
-from evalkit.core.grouping import split_into_runs
+from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.issue import PageBox
 from evalkit.review.draft import Draft
-from evalkit.review.kinds.statement_template import TemplateReviewCase
+from evalkit.review.kinds.statement_template import TemplateReviewCase, list_undecided_questions
 from evalkit.review.plain_sentences import describe_issue
 from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,
     describe_region,
+    find_chosen_reading,
     get_edge_page_fraction,
     list_column_edge_names_and_labels,
 )
@@ -23,6 +28,7 @@ from evalkit.statements.reconciliation import SumCheck, SumCheckName
 from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
+from evalkit.statements.statement_template import StatementTemplate
 from widgets.case_panel import (
     format_headline,
     format_issue_counts,
@@ -71,6 +77,9 @@ class TemplatePanel(CasePanelWidget):
         trait=traitlets.Dict(), help="The lines of all pages that belong to no row: ``{name, page, text, reason}``."
     )
     template = traitlets.Dict(help="The template's settings with their options, see ``build_template_trait``.")
+    readings = traitlets.Dict(
+        help="The chosen reading, 0 or 1, of each question in ``case.questions`` by name; absent if none was chosen."
+    )
     wanted = traitlets.List(
         trait=traitlets.Unicode(), help="The issues that the expert must still look at before approving the template."
     )
@@ -100,7 +109,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
             f"Version {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
             + (f", score {record.score:+.2f}" if record.attempt > 1 else "")
             + (f"; it assumed: {assumed}" if assumed else "")
-            for record, assumed in zip_longest(escalation.convergence_history, escalation.tried, fillvalue="")
+            for record, assumed in zip(escalation.convergence_history, escalation.tried or repeat(""), strict=False)
         ],
         "persistent": [
             {
@@ -118,6 +127,124 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
         "arbitration": [record.recommendation for record in escalation.arbitration_reports if record.recommendation],
         "earlier": list_earlier_reviews(case),
     }
+
+
+def render_reading_questions(
+    case: TemplateReviewCase, render_cut_out: Callable[[PageBox], str]
+) -> list[dict[str, Any]]:
+    """Build ``case.questions``: both readings of each doubt, with rows and totals.
+
+    ``render_cut_out`` draws a row's line as a data address.
+    """
+    return [
+        {
+            "name": name,
+            "issue_id": next(
+                record.issue.issue_id
+                for record in case.issues_within_caps
+                if record.issue.category == _CATEGORY_BY_QUESTION[name]
+            ),
+            "question": _READING_QUESTIONS[name],
+            "rows": [
+                {
+                    "name": f"row.{number}",
+                    "page": row.page,
+                    "text": row.description,
+                    "picture": render_cut_out(_find_cell_box(case.agent_template, row, name)),
+                    "cells": [_CELL_BY_QUESTION[name](version) for version in (row, other)],
+                }
+                for number, row, other in _choose_example_rows(*readings)
+            ],
+            "totals": [[label, *(describe(reading) for reading in readings)] for label, describe in _TOTALS[name]],
+        }
+        for name in list_undecided_questions(case.packet, case.agent_template)
+        if (readings := case.apply_both_readings(name))
+    ]
+
+
+def list_chosen_readings(case: TemplateReviewCase, draft: Draft) -> dict[str, int]:
+    """Build ``TemplatePanel.readings``: the chosen reading of each question."""
+    chosen = {
+        name: find_chosen_reading(case.get_template(draft), name, opened_template=case.agent_template)
+        for name in list_undecided_questions(case.packet, case.agent_template)
+    }
+    return {name: number for name, number in chosen.items() if number is not None}
+
+
+def _choose_example_rows(first: AppliedTemplate, second: AppliedTemplate) -> list[tuple[int, Transaction, Transaction]]:
+    """Choose rows that the readings tell differently: two of money in, two of out.
+
+    Each has the row's number in the first reading, from 1.
+    """
+    other_by_place = {(row.page, row.boxes[0]): row for row in second.statement.transactions}
+    pairs = [
+        (number, row, other)
+        for number, row in enumerate(first.statement.transactions, 1)
+        if (other := other_by_place.get((row.page, row.boxes[0])))
+        and (row.amount, row.date) != (other.amount, other.date)
+    ]
+    by_direction = group_by(pairs, lambda pair: pair[1].amount > 0)
+    return sorted((pair for same in by_direction.values() for pair in same[:_MAX_EXAMPLES]), key=lambda pair: pair[0])
+
+
+def _find_cell_box(template: StatementTemplate, row: Transaction, question_name: str) -> PageBox:
+    """Find the box of the cells in the row's first line that the question is about."""
+    x0, y0, x1, y1 = row.boxes[0]
+    names = ("date",) if question_name == "dates" else ("debit", "credit", "amount")
+    edges = [edge for column in template.columns if column.name in names for edge in column.x]
+    return row.page, max(x0, min(edges)), y0, min(x1, max(edges)), y1
+
+
+def _format_direction(row: Transaction) -> str:
+    return f"{abs(row.amount):,.2f} {'in' if row.amount > 0 else 'out'}"
+
+
+def _format_day(row: Transaction) -> str:
+    day = date.fromisoformat(row.date)
+    return f"{day.day} {day:%B %Y}"
+
+
+def _sum_amounts(reading: AppliedTemplate, sign: int) -> str:
+    amounts = (row.amount for row in reading.statement.transactions if row.amount * sign > 0)
+    return f"{abs(sum(amounts, Decimal(0))):,.2f}"
+
+
+def _format_last_balance(reading: AppliedTemplate) -> str:
+    balances = [printed_sum.value for printed_sum in reading.statement.sums if printed_sum.kind == "closing"]
+    return f"{abs(balances[-1]):,.2f} {'owed' if balances[-1] < 0 else 'held'}" if balances else "not printed"
+
+
+def _format_outer_day(reading: AppliedTemplate, choose: Callable[..., Transaction]) -> str:
+    rows = reading.statement.transactions
+    return _format_day(choose(rows, key=lambda row: row.date)) if rows else "none"
+
+
+_MAX_EXAMPLES = 2
+_READING_QUESTIONS = {
+    "signs": "Which way did the money go?",
+    "dates": "Is the day first, or the month?",
+}
+_CATEGORY_BY_QUESTION = {"signs": "sign_logic", "dates": "date_format"}
+_CELL_BY_QUESTION: dict[str, Callable[[Transaction], str]] = {"signs": _format_direction, "dates": _format_day}
+_MET_SUMS = (
+    "Sums that agree",
+    lambda reading: f"{sum(check.is_met for check in reading.sum_checks)} of {len(reading.sum_checks)}",
+)
+#: The totals below the two readings of each question: label, and the words for a reading.
+_TOTALS: dict[str, list[tuple[str, Callable[[AppliedTemplate], str]]]] = {
+    "signs": [
+        ("Money in", lambda reading: _sum_amounts(reading, 1)),
+        ("Money out", lambda reading: _sum_amounts(reading, -1)),
+        ("Balance at the end", _format_last_balance),
+        _MET_SUMS,
+    ],
+    "dates": [
+        ("First day", lambda reading: _format_outer_day(reading, min)),
+        ("Last day", lambda reading: _format_outer_day(reading, max)),
+        ("Rows read", lambda reading: str(len(reading.statement.transactions))),
+        _MET_SUMS,
+    ],
+}
 
 
 def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:

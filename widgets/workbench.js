@@ -73,6 +73,7 @@ const KEYS = [
     ["t", "Select an edge; Tab selects the next one"], ["← → ↑ ↓", "Move the selected edge; with Shift in larger steps; Esc deselects it"],
     ["1 2 3 4", "Show issues, rows, unread lines, how it is read"], ["j  k", "Next, previous in the list"],
     ["i", "Next issue that you must look at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums that do not add up may be approved"],
+    ["[  ]", "Of two readings of the statement, the left or the right one is right"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the previous document, of the next document"],

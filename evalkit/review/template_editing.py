@@ -13,6 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import ValidationError
 
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
+from evalkit.statements.alternative_readings import (
+    build_opposite_reading,
+    build_other_date_order,
+    confirm_date_order,
+    confirm_directions,
+)
 from evalkit.statements.dates import DATE_FORMATS
 from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.statement_template import (
@@ -78,8 +84,93 @@ class TemplateChoice(NamedTuple):
     """The template fields to replace for a chosen value."""
 
 
+class ReadingQuestion(NamedTuple):
+    """Doubt of a template that a person settles by choosing one of two readings."""
+
+    issue_code: str
+    """Code of the issues in the packet that raise the doubt."""
+    build_other: Callable[[StatementTemplate], StatementTemplate | None]
+    """Returns the second reading; None if there is none."""
+    confirm: Callable[[StatementTemplate], StatementTemplate]
+    """Returns the template with a note that a person decided."""
+    is_decided: Callable[[StatementTemplate], bool]
+
+
+#: The doubts in which the expert chooses a reading, by name.
+READING_QUESTIONS: dict[str, ReadingQuestion] = {
+    "signs": ReadingQuestion(
+        "TEMPLATE-SIGN-LOGIC",
+        build_opposite_reading,
+        confirm_directions,
+        lambda template: "person" in template.amounts.sign_proof,
+    ),
+    "dates": ReadingQuestion(
+        "TEMPLATE-DATE-FORMAT",
+        build_other_date_order,
+        confirm_date_order,
+        lambda template: not template.dates.alternative_formats,
+    ),
+}
+
+
+def list_readings(opened_template: StatementTemplate, question_name: str) -> list[StatementTemplate]:
+    """List the reading of a template as opened and the other one, both confirmed.
+
+    ReviewRefused if there is no such question or no other reading.
+    """
+    question = READING_QUESTIONS.get(question_name)
+    other = question and question.build_other(opened_template)
+    if question is None or other is None:
+        raise _build_template_refusal_error("the template has no such question", "Reload the page.")
+    return [question.confirm(opened_template), question.confirm(other)]
+
+
+def choose_reading(
+    template: StatementTemplate, question_name: str, number: int, *, opened_template: StatementTemplate
+) -> StatementTemplate:
+    """Choose reading 0 or 1 of ``list_readings``; boxes and edges stay.
+
+    ReviewRefused if there is no such question or reading.
+    """
+    readings = list_readings(opened_template, question_name)
+    if number not in range(len(readings)):
+        raise _build_template_refusal_error("the question has no such reading", "Reload the page.")
+    chosen = readings[number]
+    if question_name == "dates":
+        return template.model_copy(update={"dates": chosen.dates})
+    columns = tuple(
+        column.model_copy(update={"name": other.name}) if {column.name, other.name} == {"debit", "credit"} else column
+        for column, other in zip(template.columns, chosen.columns, strict=True)
+    )
+    amounts = chosen.amounts.model_copy(update={"decimal": template.amounts.decimal})
+    return template.model_copy(update={"amounts": amounts, "rows": chosen.rows, "columns": columns})
+
+
+def find_chosen_reading(
+    template: StatementTemplate, question_name: str, *, opened_template: StatementTemplate
+) -> int | None:
+    """Return which reading of ``list_readings`` was chosen; None if none."""
+    if not READING_QUESTIONS[question_name].is_decided(template):
+        return None
+    if question_name == "dates":
+        return int(template.dates.formats != opened_template.dates.formats)
+    return int(_list_directions(template) != _list_directions(opened_template))
+
+
+def _list_directions(template: StatementTemplate) -> tuple[object, ...]:
+    amounts, side_names = (
+        template.amounts,
+        [column.name for column in template.columns if column.name in ("debit", "credit")],
+    )
+    return amounts.deposit, amounts.unmarked, [section.direction for section in template.rows.section], side_names
+
+
 def _build_amounts_update_builder(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
     return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
+
+
+#: The proof of directions that an expert has chosen.
+_PERSON = ["person"]
 
 
 def _get_direction_of_minus(amounts: AmountRules) -> str:
@@ -90,7 +181,9 @@ def _build_sign_update(template: StatementTemplate, value: str) -> Mapping[str, 
     amounts = template.amounts
     if _get_direction_of_minus(amounts) == value:
         return {}
-    return _build_amounts_update_builder(deposit=amounts.withdrawal, withdrawal=amounts.deposit)(template)
+    return _build_amounts_update_builder(deposit=amounts.withdrawal, withdrawal=amounts.deposit, sign_proof=_PERSON)(
+        template
+    )
 
 
 def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
@@ -119,7 +212,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         "Amounts without a sign are",
         lambda template: template.amounts.unmarked,
         lambda _: {"deposit": "deposits", "withdrawal": "withdrawals", "section": "as the heading above says"},
-        lambda template, value: _build_amounts_update_builder(unmarked=value)(template),
+        lambda template, value: _build_amounts_update_builder(unmarked=value, sign_proof=_PERSON)(template),
     ),
     "balance": TemplateChoice(
         "A printed balance is",
@@ -137,7 +230,13 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         "Dates are written",
         lambda template: " or ".join(template.dates.formats),
         _list_date_formats,
-        lambda template, value: {"dates": {**template.dates.model_dump(mode="json"), "formats": value.split(" or ")}},
+        lambda template, value: {
+            "dates": {
+                **template.dates.model_dump(mode="json"),
+                "formats": value.split(" or "),
+                "alternative_formats": [],
+            }
+        },
     ),
 }
 
@@ -252,6 +351,8 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     template_fields = template.model_dump(mode="json")
     for column, column_name in zip(template_fields["column"], names, strict=True):
         column["name"] = column_name
+    if {"debit", "credit"} & {name, template.columns[column_index].name}:
+        template_fields["amounts"]["sign_proof"] = _PERSON
     return _build_validated_template(template_fields)
 
 
@@ -263,6 +364,8 @@ def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> S
     choice = TEMPLATE_CHOICES.get(choice_name)
     if choice is None or value not in choice.list_options(template):
         raise _build_template_refusal_error("the template has no such option", "Reload the page.")
+    if choice.read_value(template) == value:
+        return template
     return _build_validated_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
 
 
@@ -349,6 +452,17 @@ def describe_template_changes(agent_template: StatementTemplate, expert_template
         if old_choice != new_choice:
             described_fields.add("dates" if choice_name == "dates" else "amounts")
             yield f"{choice.question}: {choice.list_options(agent_template)[old_choice]} → {choice.list_options(expert_template)[new_choice]}"
+    without_proof = [
+        template.amounts.model_copy(update={"sign_proof": ()}) for template in (agent_template, expert_template)
+    ]
+    if agent_template.amounts != expert_template.amounts and without_proof[0] == without_proof[1]:
+        described_fields.add("amounts")
+        if _list_directions(agent_template) == _list_directions(expert_template):
+            yield "Money in and money out: decided as they were read"
+    if "dates" not in described_fields and agent_template.dates.formats == expert_template.dates.formats:
+        described_fields.add("dates")
+        if agent_template.dates != expert_template.dates:
+            yield "Day and month: decided as they were read"
     for name in StatementTemplate.model_fields:  # a correction from Python may change any field
         if name not in described_fields and getattr(agent_template, name) != getattr(expert_template, name):
             yield f"The template's {name} changed"

@@ -105,6 +105,11 @@ class DirectionEvidence:
                 unmarked -= set(changed)
         return rows_by_mark | ({None: sorted(unmarked)} if unmarked else {})
 
+    @property
+    def _unmarked(self) -> set[int]:
+        """The positions of the rows whose amount has no mark."""
+        return set(self._rows_by_mark.get(None, () if self._rows_by_mark else range(len(self.rows))))
+
     @cached_property
     def _has_proving_marks(self) -> bool:
         marks = self._rows_by_mark
@@ -144,9 +149,12 @@ class DirectionEvidence:
             if column.name in directions and column.title
         ]
         amount_column = self.template.find_column("amount")
-        if amount_column and set(self._rows_by_mark) == {None}:
+        if amount_column:
             direction = self.kind_evidence.find_title_direction(amount_column.title)
-            return direction is not None and direction == self.template.amounts.unmarked
+            return direction is not None and all(
+                (get_direction(row) == direction) == (position in self._unmarked)
+                for position, row in enumerate(self.rows)
+            )
         return any(title for title, _ in named) and all(title in (None, direction) for title, direction in named)
 
     @cached_property
@@ -155,7 +163,6 @@ class DirectionEvidence:
 
         Beside amounts without a mark, one with a mark must be a reversal: read the other way.
         """
-        unmarked = set(self._rows_by_mark.get(None, range(len(self.rows))))
         direction_by_section: dict[str, Direction | None] = {
             row.section: next(
                 (
@@ -167,11 +174,11 @@ class DirectionEvidence:
             )
             for row in self.rows
         }
-        mixed_sections = {self.rows[position].section for position in unmarked}
+        mixed_sections = {self.rows[position].section for position in self._unmarked}
         return all(
             direction_by_section[row.section] is not None
             and (get_direction(row) == direction_by_section[row.section])
-            == (position in unmarked or row.section not in mixed_sections)
+            == (position in self._unmarked or row.section not in mixed_sections)
             for position, row in enumerate(self.rows)
         )
 

@@ -38,6 +38,7 @@ from evalkit.statements.statement_template import (
     AmountRules,
     ColumnName,
     DateRules,
+    Direction,
     RowRules,
     StatementIdentity,
     StatementTemplate,
@@ -105,6 +106,7 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
     (_DEBT_MARKS.model_copy(update={"unmarked": "section"}), -0.1, 0.25),
     (AmountRules(unmarked="balance"), 0.05, 0.05),
 )
+_SIDES: tuple[ColumnName, ColumnName] = ("debit", "credit")
 #: Score if all descriptions name the direction in which they are read.
 _WORDING_WEIGHT = 0.4
 
@@ -159,21 +161,39 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
             continue
         if "amount" in used_names and {"debit", "credit"} & set(used_names):
             continue
-        title_score = sum(
-            0 if not names_in_title else _TITLE_WEIGHT if name in names_in_title else -_TITLE_WEIGHT
-            for name, names_in_title in zip(column_names, title_names, strict=True)
-        )
+        if "debit" in used_names and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)):
+            continue
+        title_score = sum(map(_score_title, column_names, title_names))
         yield (
             (*skipped_names, *column_names),
             title_score + (0.1 if tuple(used_names) in usual_combinations else 0) - 0.3 * column_names.count("other"),
         )
 
 
-def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str]:
-    title_names: set[str] = set()
+def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:
+    """Return True if most rows of the emptier column have amounts in both."""
+    left_lines, right_lines = (
+        {id(placed_amount.line) for placed_amount in column.dates_or_amounts} for column in (left_column, right_column)
+    )
+    return 2 * len(left_lines & right_lines) > min(len(left_lines), len(right_lines))
+
+
+def _score_title(name: ColumnName, names_in_title: set[str] | None) -> float:
+    """Score the agreement of a column's meaning with its title; None: it has no title."""
+    if names_in_title is None or (name == "amount" and names_in_title <= {"debit", "credit"}):
+        return 0.0  # a single column of charges is one of amounts
+    if not names_in_title:  # a quantity or a rate
+        return -_TITLE_WEIGHT / 2 if name in ("debit", "credit") else 0.0
+    return _TITLE_WEIGHT if name in names_in_title else -_TITLE_WEIGHT
+
+
+def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str] | None:
+    """Return the meanings that the column's title may have; None if it has no title."""
+    title_names: set[str] | None = None
     for line in layout.header_lines:
         for cell in line.cells:
             if amount_column.overlaps(cell.box[0], cell.box[2]):
+                title_names = title_names or set()
                 if direction := layout.kind_evidence.find_own_direction(cell.text):
                     title_names.add("credit" if direction == "deposit" else "debit")
                     continue
@@ -183,7 +203,7 @@ def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedCo
                     if match_at_line_start(pattern, cell.text)
                 )
                 title_names.update(islice(matching_names, 1))
-    return title_names & {"amount", "debit", "credit", "balance"}
+    return title_names and title_names & {"amount", "debit", "credit", "balance"}
 
 
 def _generate_amount_rules(
@@ -203,6 +223,7 @@ def _generate_amount_rules(
         ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
     marks = _find_amount_marks(layout, column_names)
+    title_direction = _find_amount_title_direction(layout, column_names)
     for (amount_rules, held_prior, owed_prior), balance in product(
         _SIGN_CONVENTIONS if "amount" in column_names else _SIGN_CONVENTIONS[:1], balance_options
     ):
@@ -214,8 +235,19 @@ def _generate_amount_rules(
             continue
         yield (
             amount_rules.model_copy(update={**number_format, "balance": balance}),
-            (owed_prior if is_owed else held_prior) - (0.1 if balance != usual_balance else 0),
+            (owed_prior if is_owed else held_prior)
+            - (0.1 if balance != usual_balance else 0)
+            + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0),
         )
+
+
+def _find_amount_title_direction(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> Direction | None:
+    """Return the direction that the title of the column ``amount`` names; None without."""
+    for name, amount_column in zip(column_names, layout.amount_columns, strict=True):
+        title_names = _match_titles_to_column_names(layout, amount_column)
+        if name == "amount" and title_names in ({"debit"}, {"credit"}):
+            return "withdrawal" if title_names == {"debit"} else "deposit"
+    return None
 
 
 def _find_amount_marks(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> set[SignMark | None]:

@@ -176,26 +176,19 @@ def choose_untried_draft(
                     applied, prior = base.applied.apply_other_template(template), base.prior - _CHANGE_PENALTY
                     candidates[template] = ScoredDraft(applied, prior + score_reading(applied), prior)
 
+    def find_best_unrefuted(is_enough: Callable[[list[bool]], bool]) -> AppliedTemplate | None:
+        ranked_candidates = sorted(candidates.values(), key=attrgetter("score"), reverse=True)
+        return next((draft.applied for draft in ranked_candidates if _is_open(draft.applied, tried, is_enough)), None)
+
     # Parts of the last template that nobody complained about are likelier than what the program would choose.
     add_variants(ScoredDraft(last.applied, 0.0, best_draft.prior))
+    unrefuted = find_best_unrefuted(all)
+    if unrefuted and unrefuted.has_all_sums_met:
+        return unrefuted
     add_variants(best_draft)
     for base in sorted(candidates.values(), key=attrgetter("score"), reverse=True)[:_MAX_SECOND_CHANGES]:
         add_variants(base)
-    ranked_candidates = sorted(candidates.values(), key=attrgetter("score"), reverse=True)
-    min_met_sums = count_met_sums(last.applied)
-    untried = [
-        draft.applied
-        for draft in ranked_candidates
-        if count_met_sums(draft.applied) >= min_met_sums
-        and not any(has_same_reading(draft.applied, attempt.applied) for attempt in tried)
-    ]
-    for is_enough in (all, any):
-        for applied in untried:
-            if all(
-                not answers or is_enough(answers) for attempt in tried for answers in [attempt.list_answers(applied)]
-            ):
-                return applied
-    return None
+    return find_best_unrefuted(all) or find_best_unrefuted(any)
 
 
 class _TriedReading(NamedTuple):
@@ -213,6 +206,15 @@ class _TriedReading(NamedTuple):
             for category in self.refuted
             if (get_facts := _FACTS_BY_CATEGORY.get(category))
         ]
+
+
+def _is_open(applied: AppliedTemplate, tried: Sequence[_TriedReading], is_enough: Callable[[list[bool]], bool]) -> bool:
+    """Return True if the candidate was not tried, and enough complaints do not refute it."""
+    return (
+        count_met_sums(applied) >= count_met_sums(tried[-1].applied)
+        and not any(has_same_reading(applied, attempt.applied) for attempt in tried)
+        and all(not answers or is_enough(answers) for attempt in tried for answers in [attempt.list_answers(applied)])
+    )
 
 
 def _parse_as(template_toml: str, draft: ScoredDraft) -> StatementTemplate:

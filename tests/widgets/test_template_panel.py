@@ -11,6 +11,7 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 from places import open_folder, open_index
 from statements.spoilt import Spoilt, publish_template_case, spoil_template, without_last_row
+from statements.undecided import undecided_case
 
 from evalkit.documents.readers import read_document
 from evalkit.review import SMEReviewHelper
@@ -263,3 +264,33 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
     assert len(_instances) - alive < 150
+
+
+def test_both_readings_are_shown_and_one_is_chosen(tmp_path: Path) -> None:
+    one = undecided_case(tmp_path, "undecided")
+    files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
+    publish_template_case(files, index, one)
+    index.close()
+    shutil.copy(tmp_path / "undecided.pdf", tmp_path / "output")
+    screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
+    opened(screen, one)
+    panel = screen.panels["statement_template"]
+    (question,) = panel.case["questions"]
+    assert (question["name"], panel.readings) == ("signs", {})
+    cells = {row["text"]: row["cells"] for row in question["rows"]}
+    assert cells["RESTAURANT"] == ["63.20 in", "63.20 out"]
+    assert cells["PAYMENT THANK YOU"] == ["240.00 out", "240.00 in"]
+    totals = {label: readings for label, *readings in question["totals"]}
+    assert totals["Money in"] == totals["Money out"][::-1]
+    assert totals["Balance at the end"][0].replace("held", "owed") == totals["Balance at the end"][1]
+    assert all(row["picture"].startswith("data:image/png") for row in question["rows"])
+    press(screen, "reading", question="signs", number=1)
+    assert panel.readings == {"signs": 1}
+    press(screen, "reading", question="signs", number=0)
+    assert panel.readings == {"signs": 0}
+    press(screen, "undo")
+    press(screen, "undo")
+    assert panel.readings == {}
+    press(screen, "reading", question="nonsense", number=1)
+    assert screen.segment_editor.problem

@@ -18,6 +18,8 @@ from widgets.template_panel import (
     build_template_trait,
     describe_row_counts,
     describe_template_target_place,
+    list_chosen_readings,
+    render_reading_questions,
     render_sum_checks,
     render_template_case,
     render_template_frames,
@@ -51,7 +53,9 @@ class TemplateController(CaseController):
     @override
     def render_case(self) -> dict[str, Any]:
         self.screen.page_pane.strips = []
-        return render_template_case(self.case)
+        return render_template_case(self.case) | {
+            "questions": render_reading_questions(self.case, self.screen.render_cut_out)
+        }
 
     @override
     def render_draft(self) -> None:
@@ -69,6 +73,7 @@ class TemplateController(CaseController):
         panel.left = render_unread_lines(applied_template)
         panel.counted = describe_row_counts(applied_template, self.draft.page)
         panel.template = build_template_trait(case, self.draft)
+        panel.readings = list_chosen_readings(case, self.draft)
         panel.wanted = list(case.find_unseen_requirements(self.draft).issue_ids)
 
     @override
@@ -137,6 +142,12 @@ class TemplateController(CaseController):
         "choice": Action(
             lambda controller, message: controller.case.edit_template(
                 controller.draft, apply_choice, str(message["what"]), str(message["value"])
+            ),
+            is_change=True,
+        ),
+        "reading": Action(
+            lambda controller, message: controller.case.choose_reading(
+                controller.draft, str(message["question"]), int(message["number"])
             ),
             is_change=True,
         ),

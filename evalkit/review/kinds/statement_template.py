@@ -25,11 +25,14 @@ from evalkit.review.ground_truth import GroundTruthRecord, Review, ReviewOutcome
 from evalkit.review.packet import ReviewTask, SMEPacket, build_packet_fields
 from evalkit.review.submission import Correction, Submission, build_incomplete_review_error
 from evalkit.review.template_editing import (
+    READING_QUESTIONS,
     build_approved_template,
+    choose_reading,
     describe_template_changes,
     describe_unmet_sums,
     extract_template_if_edited,
     is_nearly_same_template,
+    list_readings,
     move_template_edge,
     parse_corrected_template,
     read_stored_template,
@@ -80,6 +83,16 @@ def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
         page=template_issue.page,
         facts={"finding": template_issue.message.rstrip(".")},
     ).model_copy(update={"issue_id": template_issue.issue_id})
+
+
+def list_undecided_questions(packet: TemplatePacket, template: StatementTemplate) -> list[str]:
+    """List the ``READING_QUESTIONS`` that grave issues raise and ``template`` leaves open."""
+    grave_codes = {issue.code for issue in packet.open_issues if issue.severity is IssueSeverity.BLOCKER}
+    return [
+        name
+        for name, question in READING_QUESTIONS.items()
+        if question.issue_code in grave_codes and not question.is_decided(template)
+    ]
 
 
 class TemplatePacket(SMEPacket):
@@ -189,6 +202,17 @@ class TemplateReviewCase(ReviewCase):
             draft, move_template_edge, edge_name, page_fraction, opened_template=self.agent_template
         )
 
+    def choose_reading(self, draft: Draft, question_name: str, number: int) -> Draft:
+        """Choose reading 0 or 1 of an open question; return the new draft.
+
+        ReviewRefused if there is no such question or reading.
+        """
+        return self.edit_template(draft, choose_reading, question_name, number, opened_template=self.agent_template)
+
+    def apply_both_readings(self, question_name: str) -> list[AppliedTemplate]:
+        """Read the statement with both readings of a question."""
+        return [self._cached_apply_template(reading) for reading in list_readings(self.agent_template, question_name)]
+
     def edit_template(
         self, draft: Draft, edit: Callable[..., StatementTemplate], *arguments: Any, **options: Any
     ) -> Draft:
@@ -281,6 +305,8 @@ class TemplateReviewCase(ReviewCase):
             return "The template reads no row of this statement: correct it, or reject it."
         if unseen_sentence := self._describe_unseen(draft):
             return unseen_sentence
+        if list_undecided_questions(self.packet, self.get_template(draft)):
+            return "Choose first which of the two readings is right."
         if (unmet_sentence := self.describe_unmet_sums(draft)) and not draft.unmet_sums:
             return f"{unmet_sentence[:1].upper()}{unmet_sentence[1:]}: say why the template may be approved, or correct it."
         return None
@@ -393,6 +419,11 @@ class TemplateKind(CaseKind[TemplatePacket, StatementTemplate]):
             raise build_incomplete_review_error(
                 "the template reads no row of this statement",
                 "Correct the template, or pass undeterminable with a reason.",
+            )
+        if list_undecided_questions(packet, final_template):
+            raise build_incomplete_review_error(
+                "nobody has decided which of the two readings is right",
+                'Pass corrected_template with sign_proof = ["person"] in [amounts], and without alternative_formats in [dates].',
             )
         if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not reason:
             raise build_incomplete_review_error(

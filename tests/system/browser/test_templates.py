@@ -13,6 +13,7 @@ from places import open_folder, open_index
 from playwright.sync_api import Locator
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, publish_template_case, spoil_template, with_signs_inverted
+from statements.undecided import draw_month, undecided_case
 from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
 from system.browser.small_cases import CaseQueue, wait_until
@@ -49,6 +50,8 @@ def made(folder: Path) -> dict[str, Spoilt]:
         "g_reject": spoil_template(folder, "g_reject", "signed amounts", 6),
         "i_small": spoil_template(folder, "i_small", "two accounts", 4),
         "h_turned": spoil_template(folder, "h_turned", "signed amounts", 9),
+        "j_undecided": undecided_case(folder, "j_undecided"),
+        "k_dates": undecided_case(folder, "k_dates", "date_format"),
     }
 
 
@@ -265,6 +268,67 @@ def test_inverted_signs_are_put_right_by_choosing(
     one.screen.button("Approve with changes").click()
     one.decided("corrected")
     assert_reads_all(one.one, one.written(review_server.output))
+
+
+def test_a_person_decides_the_sign_and_next_month_is_read(
+    review_server: Served, sheet: Callable[[str], Sheet], pdfs: Path, shots: Path | None
+) -> None:
+    one = sheet("j_undecided")
+    one.look()
+    question = one.page.locator(".ek-question")
+    assert "Which way did the money go?" in question.inner_text()
+    assert "61.20 in" not in question.inner_text(), "the amounts of this month"
+    assert "63.20 in\t63.20 out" in question.inner_text().replace("\n", "\t")
+    one.page.wait_for_function(
+        "() => [...document.querySelectorAll('.ek-line-cut')].every((cut) => cut.naturalWidth > 100)"
+    )
+    one.page.wait_for_selector(".ek-state:has-text('Choose first which of the two readings is right')")
+    assert grave(one.page) == []
+    one.screen.shot(shots, "template-signs-1440")
+    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.screen.settle()
+    assert question.locator("[data-key='[']").is_visible()
+    assert question.evaluate("(node) => node.scrollWidth - node.clientWidth") == 0
+    one.screen.shot(shots, "template-signs-1280")
+    one.page.set_viewport_size({"width": 1440, "height": 900})
+    one.page.keyboard.press("[")
+    one.page.wait_for_selector(".ek-record .ek-line-change:has-text('decided as they were read')")
+    one.page.keyboard.press("]")
+    one.page.wait_for_selector(".ek-question [data-key=']'][aria-pressed=true]")
+    one.page.wait_for_selector(".ek-record .ek-line-change:has-text('deposits → withdrawals')")
+    one.sums_met()
+    one.screen.shot(shots, "template-signs-chosen-1440")
+    one.page.keyboard.press("Control+Enter")
+    one.decided("corrected")
+    template = one.written(review_server.output)
+    assert (template.status, template.amounts.sign_proof) == (TemplateStatus.STABLE, ("person",))
+    next_month, table = pdfs / "next_month.pdf", pdfs / "next_month.csv"
+    next_month.write_bytes(draw_month(3).pdf)
+    words = ["apply-template", template.template_id, str(next_month), "--output", str(review_server.output)]
+    applied = CliRunner().invoke(app, [*words, "--to", str(table)])
+    assert applied.exit_code == 0, applied.output
+    assert "is a draft" not in applied.output
+    with table.open() as lines:
+        amounts = [Decimal(row["amount"]) for row in csv.DictReader(lines)]
+    assert amounts == [row.amount for row in draw_month(3).rows]
+
+
+def test_a_person_decides_the_order_of_day_and_month(
+    review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
+) -> None:
+    one = sheet("k_dates")
+    one.look()
+    assert "3 February 2024" in one.page.locator(".ek-question").inner_text()
+    assert "2 March 2024" in one.page.locator(".ek-question").inner_text()
+    assert one.page.locator(".ek-question").evaluate("(node) => node.scrollWidth - node.clientWidth") == 0
+    one.screen.shot(shots, "template-dates-1440")
+    one.page.locator(".ek-question button").first.click()
+    one.page.wait_for_selector(".ek-question button[aria-pressed=true]")
+    one.page.keyboard.press("Control+Enter")
+    one.decided("corrected")
+    template = one.written(review_server.output)
+    assert (template.status, template.dates.alternative_formats) == (TemplateStatus.STABLE, ())
+    assert parse_statement(template, one.one.bundle).transactions[0].date == "2024-02-03"
 
 
 def test_sums_that_are_not_met_need_a_reason_in_words(

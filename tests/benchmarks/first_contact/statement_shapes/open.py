@@ -1014,6 +1014,32 @@ def _sum_off(seed: int, later: int) -> Statement:
     return sheet.finish(rng, has_sums_right=False)
 
 
+def _rows_tell(seed: int, later: int) -> Statement:
+    """Draw amounts without a mark whose direction only the rows' wording tells."""
+    house, rng = _seeded("rows tell", seed, later)
+    bank = ("Hearthstone Credit Union", "Lanternfish CU", "Maple Bend Thrift", "Sandbar Savings", "Tuckahoe Members CU")
+    first, last = month_of(2024, 2 + seed, later)
+    sheet = Sheet(house, size=9.2, width=612, height=792)
+    spends = ("Debit purchase Larkspur Grocers", "ATM withdrawal Quay St", "Bill paid Clearbrook Water", "Debit fee")
+    incomes = ("Payroll deposit Oakhurst", "Mobile check deposit", "Dividend earned", "Credit from member 0042")
+    entries = Inventor(rng, spends, incomes, income=0.4).entries(first, last, rng.randint(10, 30), ZERO)
+    sheet.line(560, bank[seed], "r", size=15, bold=True)
+    sheet.line(50, f"History of share 07 from {first:%m/%d/%Y} to {last:%m/%d/%Y}")
+    sheet.down(18)
+    columns = moved(
+        house,
+        (
+            Column("text", 55, "l", ("What happened",)),
+            Column("date", 340, "l", ("When",)),
+            Column("amount", 540, "r", ("How much",)),
+        ),
+    )
+    Table(
+        sheet, columns, lambda each: {"date": f"{each.day:%m/%d/%Y}", "amount": f"${figure(abs(each.amount))}"}
+    ).print(entries)
+    return sheet.finish(rng, signs_proven="words")
+
+
 def _shapes(shapes: Sequence[DrawShape]) -> dict[str, DrawShape]:
     return {each.__name__.strip("_").replace("_", " "): each for each in shapes}
 
@@ -1039,5 +1065,6 @@ SHAPES: dict[str, DrawShape] = _shapes(
         _card_leap_day,
         _no_titles,
         _sum_off,
+        _rows_tell,
     )
 )
