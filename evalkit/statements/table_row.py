@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from evalkit.statements.amounts import Amount, parse_amount
+from evalkit.statements.amounts import Amount, get_sign_mark, parse_amount
 from evalkit.statements.dates import PartialDate, parse_partial_date
 from evalkit.statements.printed_sums import parse_trailing_amount
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
@@ -80,6 +81,9 @@ class TableRow:
         first_amount_position = next(
             (position for position, text in enumerate(texts) if parse_amount(text, decimal_separator)), len(texts)
         )
+        # A value date may be printed after the amount of a row that says what it is for.
+        if any(re.search(r"[^\W\d_]{2}", text) for text in texts[1:first_amount_position]):
+            return False
         return any(parse_partial_date(text, date_formats) for text in texts[first_amount_position + 1 :])
 
     @property
@@ -139,9 +143,12 @@ class TableRow:
         self, amount: Amount, section_direction: Direction | None
     ) -> Literal["deposit", "withdrawal"] | None:
         amount_rules = self.template.amounts
-        if amount.sign_mark in amount_rules.deposit:
+        sign_mark = amount.sign_mark or get_sign_mark(
+            " ".join(word.text for word in self.words_by_column.get("direction", ()))
+        )
+        if sign_mark in amount_rules.deposit:
             return "deposit"
-        if amount.sign_mark in amount_rules.withdrawal:
+        if sign_mark in amount_rules.withdrawal:
             return "withdrawal"
         if amount_rules.unmarked == "balance":
             return None

@@ -461,7 +461,7 @@ class _TemplateAssembler:
             template_id=self._template_id,
             version=self._prior_template.version + 1 if self._prior_template else 1,
             identity=self._identity,
-            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns),
+            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns, self._layout.panels),
             columns=columns,
             dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,
