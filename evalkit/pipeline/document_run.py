@@ -64,6 +64,7 @@ from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import is_packet_frozen
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
+from evalkit.statements.statement_detection import BANK_STATEMENT_CODE, refuse_bank_statement
 from evalkit.store import (
     RESULTS_FOLDER,
     OutputFolder,
@@ -324,6 +325,8 @@ class _DocumentRun:
         if bundle is None:
             read_outcome = await self._read_or_give_up_and_save(source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
+        if supplied_classification is None:
+            refuse_bank_statement(bundle)
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
         outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
@@ -474,7 +477,8 @@ class _DocumentRun:
                 return summarise_failure(source, error)
             self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
             case_ids = list_document_case_ids(source.doc_id)
-            if not any(
+            # The bundle of a bank statement may belong to the case of a template.
+            if error.code != BANK_STATEMENT_CODE and not any(
                 is_packet_frozen(self._output_folder, self._index, case_id, format_zulu_now()) for case_id in case_ids
             ):
                 self._output_folder.remove_file(converted_file_name(source.doc_id))

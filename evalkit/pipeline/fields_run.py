@@ -35,6 +35,7 @@ from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.settings import Settings
+from evalkit.statements.statement_detection import refuse_bank_statement
 from evalkit.store import OutputFolder, OutputIndex, open_output_folder
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
                 reader_version=reader_config.reader_version,
                 run_started_at=format_zulu_now(),
                 fresh=options.fresh,
+                refuses_statements=options.template == AUTO_TEMPLATE,
             )
             executor = open_executor(
                 settings,
@@ -178,6 +180,7 @@ async def _extract_document(
     reader_version: str,
     run_started_at: str,
     fresh: bool,
+    refuses_statements: bool,
 ) -> ExtractedDocument:
     """Extract one document's fields; a failure is returned as its ``error``."""
     if source.read_error:
@@ -188,6 +191,8 @@ async def _extract_document(
         if bundle is None:
             read_outcome = await read_document_and_save_bundle(output_folder, source, executor, times["started_at"])
             bundle, times["seconds"] = read_outcome.bundle, read_outcome.seconds_by_step
+        if refuses_statements:
+            refuse_bank_statement(bundle)
         document_extractions, resumed = await load_or_extract_and_publish_fields(
             output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
         )

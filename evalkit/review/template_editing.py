@@ -63,6 +63,7 @@ COLUMN_WORDS: dict[ColumnName, str] = {
     "amount": "amount (in and out)",
     "balance": "balance",
     "check_number": "check number",
+    "direction": "direction (in or out)",
     "other": "not used",
 }
 
@@ -211,7 +212,12 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "unmarked": TemplateChoice(
         "Amounts without a sign are",
         lambda template: template.amounts.unmarked,
-        lambda _: {"deposit": "deposits", "withdrawal": "withdrawals", "section": "as the heading above says"},
+        lambda template: {
+            "deposit": "deposits",
+            "withdrawal": "withdrawals",
+            "section": "as the heading above says",
+            **({"balance": "as the balances in the rows say"} if template.find_column("balance") else {}),
+        },
         lambda template, value: _build_amounts_update_builder(unmarked=value, sign_proof=_PERSON)(template),
     ),
     "balance": TemplateChoice(

@@ -7,26 +7,35 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-DecimalSeparator = Literal[".", ","]
+from evalkit.core.package_tables import load_package_table
+
+#: A blank: the cents are in a cell of their own, without a separator.
+DecimalSeparator = Literal[".", ",", " "]
 #: The mark of a printed amount: ``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``.
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
+MINUS_MARKS: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses")
 
-#: The mark that a code after an amount means; H and S are German: Haben (credit) and Soll (debit).
+_MARKS: dict[str, str] = load_package_table("evalkit.statements", "amount_marks.toml")
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
-    "CR": "cr", "C": "cr", "H": "cr",
-    "DR": "dr", "DB": "dr", "D": "dr", "S": "dr", "OD": "dr",
+    **dict.fromkeys(_MARKS["credit"].split(), "cr"), **dict.fromkeys(_MARKS["debit"].split(), "dr"), "+": "plus", "-": "minus"
 }  # fmt: skip
-_DASH_TO_HYPHEN = str.maketrans("−–—‐‑", "-----")
-_CURRENCY_PATTERN = r"(?:US\$|[$€£¥₹]|(?:USD|EUR|GBP|CHF|CAD|AUD|Fr\.)(?![A-Za-z]))"
+#: Codes that may follow an amount; longer words are marks only in a column of their own.
+_CODE_PATTERN = "|".join(
+    re.escape(code) for code in sorted(_SIGN_MARK_BY_CODE, key=len, reverse=True) if code.isalpha() and len(code) <= 3
+)
+_NORMALISED_CHARACTERS = str.maketrans("−–—‐‑\u00a0\u202f\u2009\u2007’`´", "-----    '''")
+_CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].split())})(?![A-Za-z]))"
 _AMOUNT_PATTERN = re.compile(
-    rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*"
-    rf"(?P<digits>[\d.,'’](?:[\d.,'’ ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<close>\))?"
-    r"\s*(?P<code>CR|DR|DB|OD|C|D|H|S)?\.?",
+    rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
+    rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?"
+    rf"\s*(?P<code>{_CODE_PATTERN})?\.?",
     re.IGNORECASE,
 )
 #: The digits for letters that OCR confuses with them.
 _OCR_DIGIT_FIXES = str.maketrans("OoQIl|SBZ", "000111582")
 _MIN_DIGIT_SHARE = 0.5
+#: Longer texts are no amount, and would be slow to match.
+_MAX_AMOUNT_LENGTH = 60
 _MISREAD_NUMBER_PATTERN = re.compile(
     r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
 )
@@ -55,7 +64,7 @@ class Amount(NamedTuple):
         """
         if self.sign_mark in ("cr", "dr", "plus"):
             return -self.magnitude if self.sign_mark == "dr" else self.magnitude
-        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses")
+        is_negative = self.sign_mark in MINUS_MARKS
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
@@ -83,7 +92,9 @@ def parse_amount(
     >>> parse_amount("1.234,56", "."), parse_amount("12.5", "."), parse_amount("171", "."), parse_amount("1,23", ".")
     (None, None, None, None)
     """
-    normalised = text.translate(_DASH_TO_HYPHEN).replace("\u00a0", " ").strip()
+    normalised = text.translate(_NORMALISED_CHARACTERS).strip()
+    if len(normalised) > _MAX_AMOUNT_LENGTH:
+        return None
     if amount := _parse_exact_amount(normalised, decimal_separator, cents_optional=cents_optional):
         return amount
     if (
@@ -94,6 +105,15 @@ def parse_amount(
         return None
     amount = _parse_exact_amount(corrected, decimal_separator, cents_optional=False)
     return amount and amount._replace(is_ocr_corrected=True)
+
+
+def get_sign_mark(text: str) -> SignMark | None:
+    """Return the mark that a lone code or word for a direction means; None without.
+
+    >>> get_sign_mark("Haben"), get_sign_mark("dr."), get_sign_mark("–"), get_sign_mark("Shop")
+    ('cr', 'dr', 'minus', None)
+    """
+    return _SIGN_MARK_BY_CODE.get(text.translate(_NORMALISED_CHARACTERS).strip(" .()").upper())
 
 
 def _parse_exact_amount(text: str, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> Amount | None:
@@ -109,10 +129,10 @@ def _parse_exact_amount(text: str, decimal_separator: DecimalSeparator, *, cents
 
 @cache
 def _compile_digits_pattern(decimal_separator: DecimalSeparator) -> re.Pattern[str]:
-    group_separators = {".": "[,'’ ]", ",": "[.'’ ]"}[decimal_separator]
-    return re.compile(
-        rf"(?P<whole>\d{{1,3}}(?:{group_separators}\d{{3}})+|\d*)(?:{re.escape(decimal_separator)}(?P<cents>\d\d))?"
-    )
+    group_separator = {".": "[,' ]", ",": "[.' ]", " ": "[.,' ]"}[decimal_separator]
+    #: In India lakhs and crores are groups of two digits: 12,34,567.89.
+    whole = rf"\d{{1,3}}(?:{group_separator}\d{{3}})+|\d{{1,2}}(?:,\d\d)+,\d{{3}}|\d*"
+    return re.compile(rf"(?P<whole>{whole})(?:{re.escape(decimal_separator)}(?P<cents>\d\d))?")
 
 
 def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_in_column: bool) -> str | None:
@@ -136,7 +156,7 @@ def _find_sign_mark(match: re.Match[str]) -> SignMark | None:
         return "parentheses"
     if match["code"]:
         return _SIGN_MARK_BY_CODE[match["code"].upper()]
-    if match["trail"]:
-        return "trailing_minus" if match["trail"] == "-" else "plus"
+    if trail := match["trail"] or match["behind"]:
+        return "trailing_minus" if trail == "-" else "plus"
     sign = match["lead"] or match["inner"]
     return None if sign is None else "minus" if sign == "-" else "plus"

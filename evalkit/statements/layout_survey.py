@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
-from evalkit.statements.amounts import DecimalSeparator, parse_amount
+from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
-from evalkit.statements.text_lines import PageWord, TextLine
+from evalkit.statements.table_panels import TablePanel, split_lines_into_panels
+from evalkit.statements.text_lines import PageWord, TextLine, join_cents
 
 #: Most words of a date: "Jan 5, 2024".
 _MAX_DATE_WORDS = 3
@@ -33,6 +35,12 @@ _MAX_HEADER_LINE_GAP = 1.9
 _MIN_CENTS_SHARE = 0.3
 #: Smallest number of dates in a date column, as a share of the fullest column's dates.
 _MIN_SHARE_OF_FULLEST = 0.5
+#: Smallest share of all rows in a panel, and largest share of rows with something beside them that is no part of them.
+_MIN_PANEL_SHARE, _MAX_BESIDE_SHARE = 0.1, 0.8
+#: Space left of a panel's dates, and largest difference of the widths of panels, in page widths.
+_PANEL_MARGIN, _PANEL_TOLERANCE = 0.012, 0.04
+_PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 LinesByPage = Sequence[Sequence[TextLine]]
 
 
@@ -77,6 +85,9 @@ class LayoutSurvey:
     """Columns, header lines and labelled sums found on a statement's pages."""
 
     lines_by_page: LinesByPage
+    """The lines of each page; those of tables that are printed side by side follow one another."""
+    panels: tuple[TablePanel, ...]
+    """The horizontal ranges of the tables that are printed side by side; empty if nothing is beside the rows."""
     decimal_separator: DecimalSeparator
     cents_optional: bool
     date_column: AlignedColumn
@@ -85,6 +96,8 @@ class LayoutSurvey:
     """The columns of amounts, from the left."""
     header_lines: tuple[TextLine, ...]
     """The lines with the titles of the columns, on all pages."""
+    direction_column: AlignedColumn | None
+    """The column of marks that say the direction of the row's amount."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
     kind_evidence: KindEvidence
 
@@ -109,7 +122,14 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     """Find columns, headers and sums; None if dates or amounts form no column."""
     kind_evidence = find_statement_kind(lines_by_page)
     decimal_separator = _detect_decimal_separator(lines_by_page)
+    if decimal_separator == " ":
+        lines_by_page = [join_cents(lines) for lines in lines_by_page]
     cents_optional = _is_without_cents(lines_by_page, decimal_separator)
+    panels = _find_panels(lines_by_page, decimal_separator, cents_optional=cents_optional)
+    lines_beside: LinesByPage = ()
+    if panels:
+        ordered_lines = [_order_lines_by_panel(lines, panels, decimal_separator) for lines in lines_by_page]
+        lines_by_page, lines_beside = zip(*ordered_lines, strict=True)
     dates_before_amounts = [
         placed_text
         for lines in lines_by_page
@@ -159,15 +179,17 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     )
     return LayoutSurvey(
         lines_by_page=lines_by_page,
+        panels=panels,
         decimal_separator=decimal_separator,
         cents_optional=cents_optional,
         date_column=AlignedColumn(date_column.x0, date_column.x1, row_dates),
         value_date_column=other_date_columns[0] if other_date_columns else None,
         amount_columns=amount_columns,
         header_lines=header_lines,
+        direction_column=_find_direction_column(row_dates, amount_columns),
         labelled_amounts=tuple(
             _find_labelled_sums(
-                lines_by_page,
+                (*lines_by_page, *lines_beside),
                 row_dates,
                 header_lines,
                 kind_evidence,
@@ -244,6 +266,11 @@ def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
         if re.fullmatch(r".*\d[.,]\d\d[-+)]?(?:CR|DR|C|D|H|S)?", word.text)
         and not parse_partial_date(word.text, DATE_FORMATS)
     )
+    cents_apart_count = sum(
+        " " in word.text for lines in lines_by_page for line in join_cents(lines) for word in line.words
+    )
+    if cents_apart_count > 2 * separator_counts.total():
+        return " "
     return "," if separator_counts[","] > separator_counts["."] else "."
 
 
@@ -274,12 +301,172 @@ def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
-    """Return True if a date follows an amount, as in lists of daily balances."""
+    """Return True if a date follows an amount without a text, as in lists of daily balances."""
     first_amount_x = min(
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
     )
-    return any(placed_text.x0 > first_amount_x for placed_text in find_line_dates(line))
+    dates = list(find_line_dates(line))
+    return any(placed_date.x0 > first_amount_x for placed_date in dates) and not any(
+        dates[0].x1 < word.box[0] < first_amount_x and _LETTERS.search(word.text) for word in line.words
+    )
+
+
+@dataclass
+class _LinePart:
+    """Words of a line that may be a row: a date, a text and amounts, in this order."""
+
+    line: TextLine
+    date: DateOrAmount | None
+    text_x: float | None = None
+    """Left edge of the first word with letters."""
+    amounts: list[DateOrAmount] = field(default_factory=list)
+
+    @property
+    def left_edge(self) -> float:
+        """Left edge of the date, or of the text."""
+        return self.date.x0 if self.date else self.text_x or 0.0
+
+    @property
+    def is_row(self) -> bool:
+        """True if the words have all that a transaction has."""
+        return self.date is not None and self.text_x is not None and bool(self.amounts)
+
+
+def _split_line_into_parts(
+    line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> list[_LinePart]:
+    """Divide a line before each date or text that follows an amount."""
+    dates = {id(placed_date.words[0]): placed_date for placed_date in find_line_dates(line)}
+    amounts = list(find_line_amounts(line, decimal_separator, cents_optional=cents_optional))
+    amount_by_word_id = {id(word): amount for amount in amounts for word in amount.words}
+    date_word_ids = {id(word) for placed_date in dates.values() for word in placed_date.words}
+    parts = [_LinePart(line, None)]
+    for word in line.words:
+        if placed_date := dates.get(id(word)):
+            if parts[-1].amounts or (parts[-1].date is None and parts[-1].text_x is not None):
+                parts.append(_LinePart(line, placed_date))
+            elif parts[-1].date is None:
+                parts[-1].date = placed_date
+        elif amount := amount_by_word_id.get(id(word)):
+            if amount not in parts[-1].amounts:
+                parts[-1].amounts.append(amount)
+        elif id(word) not in date_word_ids and _LETTERS.search(word.text):
+            if parts[-1].amounts:
+                parts.append(_LinePart(line, None))
+            if parts[-1].text_x is None:
+                parts[-1].text_x = word.box[0]
+    return parts
+
+
+def _find_panels(
+    lines_by_page: LinesByPage, decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> tuple[TablePanel, ...]:
+    """Find the horizontal ranges of tables that are printed side by side.
+
+    A single range if only the words beside it, such as a list of daily balances, are no part of the table; none if the
+    rows have nothing beside them.
+    """
+    parts_by_line = [
+        _split_line_into_parts(line, decimal_separator, cents_optional=cents_optional)
+        for lines in lines_by_page
+        for line in lines
+    ]
+    row_parts = [part for parts in parts_by_line for part in parts if part.is_row]
+    columns = sorted(
+        _group_into_columns(part.date for part in row_parts if part.date),
+        key=lambda column: -len(column.dates_or_amounts),
+    )
+    if not columns:
+        return ()
+    panels: list[tuple[float, float, list[_LinePart]]] = []
+    for column in columns:
+        column_parts = [part for part in row_parts if part.date in column.dates_or_amounts]
+        right_edge = max(amount.x1 for part in column_parts for amount in part.amounts)
+        if len(column_parts) > max(1, _MIN_PANEL_SHARE * len(row_parts)) and not any(
+            column.x0 < x1 and x0 < right_edge for x0, x1, _ in panels
+        ):
+            panels.append((column.x0, right_edge, column_parts))
+    main_x0, main_right_edge, main_parts = panels[0]
+    ranges = sorted((x0, x1) for x0, x1, _ in panels if abs((x1 - x0) - (main_right_edge - main_x0)) < _PANEL_TOLERANCE)
+    # What follows a row's amounts on few lines only, and has amounts of its own, is no part of the row.
+    foreign_parts = [
+        (part.left_edge, part is not parts[0] and parts[0].is_row)
+        for parts in parts_by_line
+        for part in parts
+        if part.amounts and (part.date is None) != (part.text_x is None) and part.left_edge > ranges[-1][1]
+    ]
+    rows_with_foreign_part = sum(is_behind_row for _, is_behind_row in foreign_parts)
+    right_edge = (
+        min(x0 for x0, _ in foreign_parts) - _PANEL_MARGIN
+        if len(foreign_parts) > 1 and rows_with_foreign_part < _MAX_BESIDE_SHARE * len(main_parts)
+        else 1.0
+    )
+    has_left_part = any(
+        len(parts) > 1 and parts[1].is_row and parts[0].date is None and parts[0].amounts for parts in parts_by_line
+    )
+    if len(ranges) == 1 and right_edge == 1.0 and not has_left_part:
+        return ()
+    edges = [*(x0 - _PANEL_MARGIN for x0, _ in ranges), right_edge]
+    return tuple(
+        TablePanel((max(left_edge, 0.0), 0.0, next_edge, 1.0), panel_x0 - ranges[0][0])
+        for (panel_x0, _), (left_edge, next_edge) in zip(ranges, pairwise(edges), strict=True)
+    )
+
+
+def _order_lines_by_panel(
+    lines: Sequence[TextLine], panels: Sequence[TablePanel], decimal_separator: DecimalSeparator
+) -> tuple[list[TextLine], list[TextLine]]:
+    """Order a page's lines: above the rows, each panel, below; and those beside the rows."""
+    row_positions = [
+        position
+        for position, line in enumerate(lines)
+        if any(part.is_row for part in _split_line_into_parts(line, decimal_separator, cents_optional=False))
+    ]
+    if not row_positions:
+        return list(lines), []
+    first = row_positions[0]
+    while first > max(row_positions[0] - _MAX_HEADER_DISTANCE, 0) and not next(
+        find_line_amounts(lines[first - 1], decimal_separator, cents_optional=False), None
+    ):
+        first -= 1
+    last = row_positions[-1]
+    while (
+        last + 1 < len(lines)
+        and lines[last + 1].deskewed_center_y - lines[last].deskewed_center_y
+        < _MAX_HEADER_LINE_GAP * lines[last].height
+    ):
+        last += 1
+    placed_lines = split_lines_into_panels(lines[first : last + 1], panels)
+    table_lines = [line_in_panel for _, line_in_panel in placed_lines if line_in_panel]
+    lines_beside = [line for line, line_in_panel in placed_lines if line_in_panel is None]
+    return [*lines[:first], *table_lines, *lines[last + 1 :]], lines_beside
+
+
+def _find_direction_column(
+    row_dates: Sequence[DateOrAmount], amount_columns: Sequence[AlignedColumn]
+) -> AlignedColumn | None:
+    """Find the column of marks for the amounts' direction, left of the amounts."""
+    lines = [placed_text.line for placed_text in row_dates]
+    marks = [
+        DateOrAmount(line, cell.words)
+        for line in lines
+        for cell in line.cells
+        if len(cell.words) == 1 and get_sign_mark(cell.text)
+    ]
+    for column in _group_into_columns(marks):
+        if (
+            len(column.dates_or_amounts) > 1
+            and not any(amount_column.overlaps(column.x0, column.x1) for amount_column in amount_columns)
+            and all(
+                get_sign_mark(word.text)
+                for line in lines
+                for word in line.words
+                if column.overlaps(word.box[0], word.box[2])
+            )
+        ):
+            return column
+    return None
 
 
 def _find_dates_before_amounts(
@@ -354,10 +541,17 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             for name, pattern in title_patterns.items()
             if match_at_line_start(pattern, cell.text)
         }
+        next_line = lines[position + 1] if position + 1 < len(lines) else None
         if (
             len(named_columns) < 2
             or len(line.cells) < 2
-            or any(re.search(r"\d[.,]\d\d\b", word.text) for word in line.words)
+            or any(_PRINTED_AMOUNT.search(word.text) for word in line.words)
+            # A summary of labels above their amounts is no header.
+            or (
+                next_line
+                and id(next_line) not in row_line_ids
+                and all(_PRINTED_AMOUNT.search(cell.text) for cell in next_line.cells)
+            )
         ):
             continue
         for other_line in lines[max(position - 1, 0) : position + 2]:

@@ -63,7 +63,7 @@ def find_labelled_amounts(
                     if cell is not label_cell
                     else _strip_trailing_amount(label_cell, decimal_separator, cents_optional=skip_cents)
                 )
-                yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.box, cell.box)))
+                yield LabelledAmount(kind, label_text, amount, enclose_boxes((label_cell.page_box, cell.page_box)))
                 break
 
 

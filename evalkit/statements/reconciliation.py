@@ -15,7 +15,14 @@ from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Tra
 from evalkit.statements.statement_template import StatementTemplate
 
 SumCheckName = Literal[
-    "closing_balance", "running_balance", "carried_balance", "deposits", "withdrawals", "section_total", "repeated_rows"
+    "closing_balance",
+    "running_balance",
+    "carried_balance",
+    "deposits",
+    "withdrawals",
+    "section_total",
+    "subtotal",
+    "repeated_rows",
 ]
 #: Rows without a balance or reference number may be equal by chance; this many equal rows in sequence are a repetition.
 _MIN_REPEATED_RUN = 3
@@ -129,17 +136,61 @@ def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
 
 
 def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
-    """Check each balance carried forward against the last balance printed before it."""
+    """Check each balance carried forward against the last balance before it plus the amounts since."""
+    opening_balance = None if account.is_newest_first else _find_opening_balance(account)
     for printed_sum in account.sums:
-        earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
-        if printed_sum.kind == "carried" and earlier_balances:
+        if printed_sum.kind != "carried" or not printed_sum.after:
+            continue
+        balance = opening_balance
+        for row in account.rows[: printed_sum.after]:
+            is_unknown = balance is None or account.is_newest_first
+            balance = row.balance if row.balance is not None else None if is_unknown else balance + row.amount
+        if balance is not None:
             yield _build_sum_check(
                 "carried_balance",
                 printed_sum,
                 printed_sum.value,
-                earlier_balances[-1],
-                "the last balance printed before is {found}; carried forward: {expected}",
+                balance,
+                "the balance before is {found}; carried forward: {expected}",
             )
+
+
+def _check_subtotals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
+    """Check each sum in the table against the rows since the sum before, of its page, or of all pages so far.
+
+    The sum may be of deposits, of withdrawals, of both, or a balance.
+    """
+    last_position_by_kind: dict[str, int] = {}
+    opening_balance = _find_opening_balance(account)
+    for printed_sum in account.sums:
+        if printed_sum.kind not in ("subtotal", "deposits_subtotal", "withdrawals_subtotal"):
+            continue
+        rows_before = account.rows[: printed_sum.after]
+        candidate_rows = (
+            rows_before,
+            rows_before[last_position_by_kind.get(printed_sum.kind, 0) :],
+            [row for row in rows_before if row.page == printed_sum.page],
+        )
+        amounts_by_candidate = [
+            [
+                row.amount
+                for row in rows
+                if printed_sum.kind == "subtotal" or (row.amount > 0) == (printed_sum.kind == "deposits_subtotal")
+            ]
+            for rows in candidate_rows
+        ]
+        computed_sums = [sum(amounts, Decimal(0)) for amounts in amounts_by_candidate]
+        if printed_sum.kind == "subtotal" and opening_balance is not None:
+            computed_sums.append(opening_balance + computed_sums[0])
+        computed = next((total for total in computed_sums if abs(total) == abs(printed_sum.value)), computed_sums[0])
+        last_position_by_kind[printed_sum.kind] = printed_sum.after
+        yield _build_sum_check(
+            "subtotal",
+            printed_sum,
+            abs(printed_sum.value),
+            abs(computed),
+            "the rows above add up to {found}; printed: {expected}",
+        )
 
 
 def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
@@ -241,6 +292,7 @@ _CHECK_BUILDERS: tuple[Callable[[_AccountRowsAndSums], Iterator[SumCheck]], ...]
     _check_closing_balance,
     _check_running_balance,
     _check_carried_balance,
+    _check_subtotals,
     _check_totals,
     _check_repeated_rows,
 )

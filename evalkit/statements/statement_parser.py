@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -22,8 +22,9 @@ from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.statement_period import find_statement_period
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
+from evalkit.statements.table_panels import split_lines_into_panels
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines
+from evalkit.statements.text_lines import PageWord, TextLine, group_words_into_lines, join_cents
 
 LeftoverReason = Literal[
     "it belongs to no transaction",
@@ -36,14 +37,17 @@ LeftoverReason = Literal[
     "it has dates behind its amounts",
     "it does not say what it was",
 ]
-#: Number of line rules that also apply outside regions: headings and sums may be above the table or on another page.
-_RULES_OUTSIDE_REGIONS = 4
 #: Columns of the CSV file of transactions; other programs rely on their order.
 TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
-SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
-_SUM_KIND_BY_NAME: dict[str, SumKind] = {
-    "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
-}  # fmt: skip
+SumKind = Literal[
+    "opening", "closing", "deposits", "withdrawals", "carried", "subtotal", "deposits_subtotal", "withdrawals_subtotal"
+]
+_SUM_KIND_BY_NAME: dict[str, SumKind] = {kind: kind for kind in get_args(SumKind)}
+#: The sums in a line such as "Carried forward", by the column that they are printed in.
+_FURNITURE_SUM_KINDS: tuple[tuple[ColumnName, SumKind], ...] = (
+    ("balance", "carried"), ("amount", "subtotal"), ("credit", "deposits_subtotal"), ("debit", "withdrawals_subtotal"),
+)  # fmt: skip
+_FURNITURE_KINDS = frozenset(kind for _, kind in _FURNITURE_SUM_KINDS)
 #: The end of a heading that is repeated on the next page, such as "(continued)".
 _CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -121,13 +125,17 @@ def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> Pars
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
     """Read a statement whose words are already grouped into lines, by page."""
+    if template.amounts.decimal == " ":
+        lines_by_page = [join_cents(lines) for lines in lines_by_page]
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
-        boxes = template.find_region_boxes(page_number, len(lines_by_page))
-        for position, line in enumerate(lines):
-            line_in_region = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
-            parser.consume_line(line, line_in_region, lines[position + 1 :])
+        panels = template.find_region_panels(page_number, len(lines_by_page))
+        placed_lines = split_lines_into_panels(lines, panels)
+        for position, (line, line_in_region) in enumerate(placed_lines):
+            parser.consume_line(
+                line, line_in_region, [lower.line for lower in placed_lines[position + 1 : position + 3]]
+            )
     return parser.build_statement()
 
 
@@ -172,6 +180,8 @@ class _StatementParser:
         self._last_day: PartialDate | None = None
         self._is_inside_region = self._has_table_ended = False
         self._page_number = 0
+        #: The last line of the page that is no transaction: a row of the page before may continue below it.
+        self._line_above: TextLine | None = None
         self._lines_below: Sequence[TextLine] = ()
         self._transactions: list[Transaction] = []
         #: Positions of the transactions whose direction the balances must say.
@@ -191,10 +201,12 @@ class _StatementParser:
         }
         self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
         #: The rules in order; the first rule that returns True decides what the line means.
-        self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
+        self._heading_rules: tuple[Callable[[TableRow], bool], ...] = (
             self._is_table_header,
             self._consume_account_heading,
             self._consume_section_heading,
+        )
+        self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
             self._consume_printed_sum,
             self._consume_furniture_line,
             self._consume_transaction,
@@ -207,13 +219,13 @@ class _StatementParser:
         ``line_in_region``: the part of the line in a region, None outside; ``lines_below``: the rest of the page.
         """
         if line.page_number != self._page_number:
-            self._page_number, self._has_table_ended = line.page_number, False
+            self._page_number, self._has_table_ended, self._line_above = line.page_number, False, None
         self._lines_below = lines_below
         row = TableRow(self._template, line_in_region or line)
-        if line_in_region and (
-            self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row)
-        ):
-            self._has_table_ended = False
+        is_heading = any(rule(row) for rule in self._heading_rules)
+        if is_heading:
+            self._line_above = line
+            self._has_table_ended = self._has_table_ended and line_in_region is None
             return
         self._has_table_ended = self._has_table_ended or any(
             match_at_line_start(pattern, line.text) for pattern in self._template.rows.ends
@@ -222,11 +234,7 @@ class _StatementParser:
         if self._is_inside_region:
             if not any(rule(row) for rule in self._line_rules):
                 self._add_leftover(row.line, "it belongs to no transaction")
-        elif (
-            not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS])
-            and row.partial_date is not None
-            and row.has_money_movement
-        ):
+        elif not self._consume_printed_sum(row) and row.partial_date is not None and row.has_money_movement:
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
     def build_statement(self) -> ParsedStatement:
@@ -314,7 +322,7 @@ class _StatementParser:
         column_kinds: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
         label = " ".join(word.text for word in row.description_words)
         labelled_amounts = [
-            LabelledAmount(kind, label, row.amounts_by_column[column_name], row.line.box)
+            LabelledAmount(kind, label, row.amounts_by_column[column_name], row.line.page_box)
             for column_name, kind in column_kinds
             if column_name in row.amounts_by_column
         ]
@@ -337,7 +345,7 @@ class _StatementParser:
         )
         if kind is None or amount is None:
             return False
-        return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.box)], row.line)
+        return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.page_box)], row.line)
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A dated row may have only a balance: "1 May Balance brought forward 1,200.00".
@@ -346,8 +354,15 @@ class _StatementParser:
             match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
         ):
             return False
-        if balance := row.amounts_by_column.get("balance"):
-            self._add_printed_sums([LabelledAmount("carried", row.line.text, balance, row.line.box)], row.line)
+        self._line_above = row.line
+        self._add_printed_sums(
+            [
+                LabelledAmount(kind, row.line.text, row.amounts_by_column[column_name], row.line.page_box)
+                for column_name, kind in _FURNITURE_SUM_KINDS
+                if column_name in row.amounts_by_column
+            ],
+            row.line,
+        )
         return True
 
     def _consume_transaction(self, row: TableRow) -> bool:
@@ -386,18 +401,15 @@ class _StatementParser:
 
     def _consume_continuation(self, row: TableRow) -> bool:
         open_transaction, row_rules = self._open_transaction, self._template.rows
-        if (
-            open_transaction is None
-            or row_rules.continuation == "none"
-            or row.line.page_number != open_transaction.first_line.page_number
-        ):
+        if open_transaction is None or row_rules.continuation == "none":
             return False
-        if row.line.deskewed_center_y - open_transaction.lines[
-            -1
-        ].deskewed_center_y > row_rules.gap * open_transaction.first_line.height or not set(row.words_by_column) <= {
-            "description",
-            "other",
-        }:
+        last_line = open_transaction.lines[-1]
+        line_above = last_line if last_line.page_number == row.line.page_number else self._line_above
+        if (
+            line_above is None
+            or row.line.deskewed_center_y - line_above.deskewed_center_y > row_rules.gap * last_line.height
+            or not set(row.words_by_column) <= {"description", "other"}
+        ):
             return False
         open_transaction.append_line(row.line, row.description_words)
         return True
@@ -433,7 +445,7 @@ class _StatementParser:
                 balance=open_transaction.balance,
                 check_number=open_transaction.check_number,
                 page=open_transaction.first_line.page_number,
-                boxes=tuple(line.box for line in open_transaction.lines),
+                boxes=tuple(line.page_box for line in open_transaction.lines),
                 account=self._account,
                 section=open_transaction.section,
                 is_mended=open_transaction.is_ocr_corrected,
@@ -450,14 +462,16 @@ class _StatementParser:
         return bool(labelled_amounts)
 
     def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
-        self._finish_open_transaction()
+        # A row may continue below the sums that are carried to the next page.
+        if labelled_amount.kind not in _FURNITURE_KINDS:
+            self._finish_open_transaction()
         is_part = False
         is_debt_balance = self._template.amounts.balance == "owed"
         if labelled_amount.kind.startswith("total "):
             total = self._template.reconciliation.total[int(labelled_amount.kind.split()[1])]
             kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
         else:
-            kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
+            kind = _SUM_KIND_BY_NAME[labelled_amount.kind]
             # If the label "Balance on …" stands for both balances, the first is the opening balance and the next the
             # closing one.
             matches_both_labels = kind == "opening" and any(
@@ -471,23 +485,22 @@ class _StatementParser:
             PrintedSum(
                 kind=kind,
                 value=labelled_amount.amount.magnitude
-                if kind in ("deposits", "withdrawals")
+                if kind in ("deposits", "withdrawals", "deposits_subtotal", "withdrawals_subtotal")
                 else labelled_amount.amount.compute_signed_balance(is_debt_if_unmarked=is_debt_balance),
                 label=labelled_amount.label,
                 page=line.page_number,
                 box=labelled_amount.box,
                 account=self._account,
                 section=self._section if self._is_inside_region else "",
-                after=sum(candidate.account == self._account for candidate in self._transactions),
+                after=sum(candidate.account == self._account for candidate in self._transactions)
+                + bool(self._open_transaction and self._open_transaction.amount is not None),
                 is_part=is_part,
             )
         )
 
 
 def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
-    return LeftoverText(
-        page=line.page_number, text=line.text, box=enclose_boxes(word.box for word in line.words), reason=reason
-    )
+    return LeftoverText(page=line.page_number, text=line.text, box=line.page_box, reason=reason)
 
 
 def _strip_continued_suffix(text: str) -> str:

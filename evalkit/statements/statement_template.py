@@ -19,13 +19,15 @@ from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import DecimalSeparator, SignMark
 from evalkit.statements.bank_vocabulary import LinePattern
 from evalkit.statements.dates import validate_date_format
+from evalkit.statements.table_panels import TablePanel
 from evalkit.store.toml_records import parse_toml_record
 
 SCHEMA_VERSION = 1
 
-#: The meaning of a column. ``amount`` holds withdrawals and deposits; ``other`` is not read, such as a branch number.
+#: The meaning of a column. ``amount`` holds withdrawals and deposits; ``direction`` the marks of their direction, such
+#: as D and C; ``other`` is not read, such as a branch number.
 ColumnName = Literal[
-    "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "other"
+    "date", "value_date", "description", "debit", "credit", "amount", "balance", "check_number", "direction", "other"
 ]
 #: The pages that a region is for; ``later``: all pages but the first.
 PageKind = Literal["first", "middle", "last", "later", "any"]
@@ -83,6 +85,9 @@ class Region(LazyStrictRecord):
 
     pages: PageKind = "any"
     box: Annotated[Box, AfterValidator(_validate_box)]
+    shift: float = Field(0.0, ge=-1, le=1)
+    """Distance of the region's columns to the right of where ``columns`` says, in page widths: for tables that are
+    continued beside themselves."""
 
 
 class Column(LazyStrictRecord):
@@ -122,6 +127,8 @@ class AmountRules(LazyStrictRecord):
     unmarked: Literal["deposit", "withdrawal", "section", "balance"] = "deposit"
     """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
     it; ``balance``: the direction by which the balances printed in the rows change."""
+    reversals: bool = False
+    """True if a minus in a column ``debit`` or ``credit`` reverses the column's direction."""
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""
@@ -214,6 +221,11 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
         """Return the boxes of the regions for a page (from 1), in the order of the file."""
         return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
+
+    def find_region_panels(self, page_number: int, total_pages: int) -> tuple[TablePanel, ...]:
+        """Return the regions for a page (from 1) as panels, in the order of the file."""
+        indices = self.find_region_indices(page_number, total_pages)
+        return tuple(TablePanel(self.regions[position].box, self.regions[position].shift) for position in indices)
 
     def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
         """Return the positions in ``regions`` (from 0) of the regions for a page (from 1)."""

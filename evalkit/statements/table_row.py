@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from evalkit.statements.amounts import Amount, parse_amount
+from evalkit.statements.amounts import MINUS_MARKS, Amount, get_sign_mark, parse_amount
 from evalkit.statements.dates import PartialDate, parse_partial_date
 from evalkit.statements.printed_sums import parse_trailing_amount
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
@@ -80,6 +81,9 @@ class TableRow:
         first_amount_position = next(
             (position for position, text in enumerate(texts) if parse_amount(text, decimal_separator)), len(texts)
         )
+        # A value date may be printed after the amount of a row that says what it is for.
+        if any(re.search(r"[^\W\d_]{2}", text) for text in texts[1:first_amount_position]):
+            return False
         return any(parse_partial_date(text, date_formats) for text in texts[first_amount_position + 1 :])
 
     @property
@@ -94,10 +98,17 @@ class TableRow:
         """
         debit, credit, amount = (self.amounts_by_column.get(column_name) for column_name in _MONEY_COLUMNS)
         if debit or credit:
-            return (credit.magnitude if credit else Decimal(0)) - (debit.magnitude if debit else Decimal(0))
+            return self._sign_side(credit) - self._sign_side(debit)
         if amount is None or (resolved_direction := self._resolve_direction(amount, section_direction)) is None:
             return None
         return -amount.magnitude if resolved_direction == "withdrawal" else amount.magnitude
+
+    def _sign_side(self, amount: Amount | None) -> Decimal:
+        """Return an amount of a column of debits or credits; negative if it is a reversal."""
+        if amount is None:
+            return Decimal(0)
+        is_reversal = self.template.amounts.reversals and amount.sign_mark in MINUS_MARKS
+        return -amount.magnitude if is_reversal else amount.magnitude
 
     def get_signed_balance(self) -> Decimal | None:
         """Return the balance printed in the row, debts negative; None if there is none."""
@@ -139,9 +150,12 @@ class TableRow:
         self, amount: Amount, section_direction: Direction | None
     ) -> Literal["deposit", "withdrawal"] | None:
         amount_rules = self.template.amounts
-        if amount.sign_mark in amount_rules.deposit:
+        sign_mark = amount.sign_mark or get_sign_mark(
+            " ".join(word.text for word in self.words_by_column.get("direction", ()))
+        )
+        if sign_mark in amount_rules.deposit:
             return "deposit"
-        if amount.sign_mark in amount_rules.withdrawal:
+        if sign_mark in amount_rules.withdrawal:
             return "withdrawal"
         if amount_rules.unmarked == "balance":
             return None

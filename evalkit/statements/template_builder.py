@@ -21,7 +21,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model, Usage
-from evalkit.statements.amounts import SignMark, parse_amount
+from evalkit.statements.amounts import MINUS_MARKS, SignMark, parse_amount
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.date_survey import generate_date_hypotheses
@@ -102,6 +102,10 @@ _SIGN_CONVENTIONS: tuple[tuple[AmountRules, float, float], ...] = (
 _SIDES: tuple[ColumnName, ColumnName] = ("debit", "credit")
 #: Score if all descriptions name the direction in which they are read.
 _WORDING_WEIGHT = 0.4
+#: Score for reading a minus beside unmarked amounts below a heading as a reversal.
+_REVERSAL_WEIGHT = 0.3
+#: Score if all rows are read in the direction that the heading above them names.
+_HEADING_WEIGHT = 0.5
 
 
 def generate_hypotheses(
@@ -215,7 +219,11 @@ def _generate_amount_rules(
     balance_options: tuple[Literal["held", "owed"], ...] = (
         ("held", "owed") if printed_balances or "balance" in column_names else (usual_balance,)
     )
-    marks = _find_amount_marks(layout, column_names)
+    marks = _find_marks(layout, column_names, ("amount",))
+    side_marks = _find_marks(layout, column_names, _SIDES)
+    # A minus beside debits or credits without a mark takes one of them back.
+    number_format["reversals"] = None in side_marks and bool(side_marks & set(MINUS_MARKS))
+    is_mixed = None in marks and bool(marks & set(MINUS_MARKS))
     title_direction = _find_amount_title_direction(layout, column_names)
     for (amount_rules, held_prior, owed_prior), balance in product(
         _SIGN_CONVENTIONS if "amount" in column_names else _SIGN_CONVENTIONS[:1], balance_options
@@ -230,7 +238,12 @@ def _generate_amount_rules(
             amount_rules.model_copy(update={**number_format, "balance": balance}),
             (owed_prior if is_owed else held_prior)
             - (0.1 if balance != usual_balance else 0)
-            + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0),
+            + (_TITLE_WEIGHT if amount_rules.unmarked == title_direction else 0)
+            + (
+                _REVERSAL_WEIGHT
+                if is_mixed and amount_rules.unmarked == "section" and amount_rules.deposit == _DEBT_MARKS.deposit
+                else 0
+            ),
         )
 
 
@@ -243,12 +256,14 @@ def _find_amount_title_direction(layout: LayoutSurvey, column_names: Sequence[Co
     return None
 
 
-def _find_amount_marks(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> set[SignMark | None]:
-    """Return the marks in the column ``amount``; None stands for amounts without."""
+def _find_marks(
+    layout: LayoutSurvey, column_names: Sequence[ColumnName], names: Sequence[ColumnName]
+) -> set[SignMark | None]:
+    """Return the marks in the columns of these names; None stands for amounts without."""
     return {
         amount.sign_mark
         for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
-        if name == "amount"
+        if name in names
         for placed_amount in amount_column.dates_or_amounts
         if (amount := parse_amount(placed_amount.text, layout.decimal_separator, cents_optional=layout.cents_optional))
     }
@@ -364,7 +379,7 @@ def build_draft_template(
         return (
             _score_by_met_sums(applied_template)
             + hypothesis.initial_score
-            + _WORDING_WEIGHT * DirectionEvidence(applied_template, layout.kind_evidence).word_score
+            + _score_directions(DirectionEvidence(applied_template, layout.kind_evidence))
             + writer.score_addressed_issues(applied_template.template)
         ), applied_template
 
@@ -372,6 +387,10 @@ def build_draft_template(
     sign_proof = DirectionEvidence(best_result, layout.kind_evidence).list_proofs()
     amount_rules = best_result.template.amounts.model_copy(update={"sign_proof": sign_proof})
     return replace(best_result, template=best_result.template.model_copy(update={"amounts": amount_rules}))
+
+
+def _score_directions(evidence: DirectionEvidence) -> float:
+    return _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
 
 
 def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
@@ -424,7 +443,7 @@ class _TemplateAssembler:
             template_id=self._template_id,
             version=self._prior_template.version + 1 if self._prior_template else 1,
             identity=self._identity,
-            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns),
+            regions=build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns, self._layout.panels),
             columns=columns,
             dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,

@@ -25,6 +25,7 @@ from evalkit.statements.statement_template import (
     SectionHeading,
     TotalLabel,
 )
+from evalkit.statements.table_panels import TablePanel
 from evalkit.statements.text_lines import TextLine
 
 #: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
@@ -55,6 +56,8 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
         (name, amount_column.x0, amount_column.x1)
         for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
     ]
+    if layout.direction_column:
+        spans.append(("direction", layout.direction_column.x0, layout.direction_column.x1))
     if check_number_column := _find_check_number_column(layout):
         spans.append(("check_number", check_number_column.x0, check_number_column.x1))
     spans.append(("description", *_find_description_span(layout, [span[1:] for span in spans])))
@@ -62,7 +65,7 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
     edges = [
         max(spans[0][1] - _COLUMN_MARGIN, 0.0),
         *(_compute_column_edge(a, b) for a, b in pairwise(spans)),
-        min(spans[-1][2] + _COLUMN_MARGIN, 1.0),
+        min(spans[-1][2] + _COLUMN_MARGIN, layout.panels[0].box[2] if layout.panels else 1.0),
     ]
     return tuple(
         Column(name=name, x=(round(x0, 4), round(x1, 4)), title=_read_column_title(layout, x0, x1))
@@ -302,10 +305,12 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
         if not row_positions:
             continue
         first_row_position = row_positions[0]
-        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header_line(line)), None)
+        header_position = next(
+            (number for number in range(first_row_position - 1, -1, -1) if layout.is_header_line(lines[number])), None
+        )
         top = (
-            (header_line.box[3] + lines[first_row_position].box[1]) / 2
-            if header_line
+            (lines[header_position].box[3] + lines[header_position + 1].box[1]) / 2
+            if header_position is not None
             else max(lines[first_row_position].box[1] - lines[first_row_position].height / 2, 0.0)
         )
         footer_line = next(
@@ -398,8 +403,10 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     Lines that differ only in their numbers count as equal.
     """
     pattern_counts: Counter[str] = Counter()
+    table_patterns: set[str] = set()  # a row's last line may be the first on a page
     for lines in layout.lines_by_page:
         table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
+        table_patterns.update(build_pattern_with_any_numbers(line.text) for line in lines if id(line) in table_line_ids)
         if table_line_ids:
             pattern_counts.update(
                 {
@@ -408,25 +415,40 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
                     if not (id(line) in table_line_ids or layout.is_header_line(line) or layout.is_sum_line(line))
                 }
             )
-    return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))
+    return (
+        pattern
+        for pattern, count in pattern_counts.items()
+        if count > 1 and pattern not in table_patterns and re.search(r"[^\W\d_]{2}", pattern)
+    )
 
 
-def build_regions(box_by_page: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region, ...]:
-    """Build regions for the first page and for later pages, as wide as the columns."""
-    x0, x1 = columns[0].x[0], columns[-1].x[1]
+def build_regions(
+    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[TablePanel]
+) -> tuple[Region, ...]:
+    """Build regions for the first page and for later pages, as wide as the columns.
+
+    ``panels``: the tables that are printed side by side; each gets a region.
+    """
+    left_edge, right_edge = columns[0].x[0], columns[-1].x[1]
+    ranges = [
+        (max(left_edge + panel.shift, panel.box[0]), min(right_edge + panel.shift, panel.box[2]), panel.shift)
+        for panel in panels
+    ] or [(left_edge, right_edge, 0.0)]
     last_page = max(box_by_page)
 
-    def build_region(page_kind: PageKind, page_numbers: Sequence[int]) -> Iterator[Region]:
+    def build_region(
+        page_kind: PageKind, page_numbers: Sequence[int], box_by_page: Mapping[int, Box] = box_by_page
+    ) -> Iterator[Region]:
         boxes = [box_by_page[page_number] for page_number in page_numbers if page_number in box_by_page]
         if boxes:
             top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
-            yield Region(pages=page_kind, box=(x0, round(top, 4), x1, round(bottom, 4)))
+            for x0, x1, shift in ranges:
+                box = (round(x0, 4), round(top, 4), round(x1, 4), round(bottom, 4))
+                yield Region(pages=page_kind, box=box, shift=round(shift, 4))
 
     if last_page == 1:  # a one-page statement does not show how later pages look
-        return (
-            *build_region("first", [1]),
-            Region(pages="later", box=(x0, _DEFAULT_REGION_TOP, x1, round(box_by_page[1][3], 4))),
-        )
+        later_boxes = {2: (0.0, _DEFAULT_REGION_TOP, 1.0, box_by_page[1][3])}
+        return (*build_region("first", [1]), *build_region("later", [2], later_boxes))
     return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
 
 

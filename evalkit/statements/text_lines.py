@@ -6,14 +6,18 @@ after deskewing, but keep their boxes on the page as displayed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from statistics import median
+from typing import Literal
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus, enclose_boxes
+from evalkit.statements.amounts import get_sign_mark
 
 #: Assumed height of a page in page widths: the bundle does not store it; letter paper has 1.29, A4 1.41.
 _PAGE_ASPECT_RATIO = 1.35
@@ -21,6 +25,12 @@ _PAGE_ASPECT_RATIO = 1.35
 _SAME_LINE_TOLERANCE = 0.5
 #: Smallest gap between two cells, in heights of a word; a blank is about a third of this.
 _MIN_CELL_GAP = 0.6
+_MIN_SIDEWAYS_WORDS = 5
+#: Largest gap between an amount and the mark of its direction, in heights of a word.
+_MAX_MARK_GAP = 5.0
+#: A whole amount, and its cents in a cell of their own, with the largest gap between them.
+_WHOLE_AMOUNT, _CENTS, _MAX_CENTS_GAP = re.compile(r"\W?\d{1,3}(?:[.,'’]?\d{3})*"), re.compile(r"\d\d[-+)]?"), 2.5
+_AMOUNT_END = re.compile(r"\d[.,' ]\d\d\)?$")
 #: Characters that OCR sees in empty areas and printed lines; they are removed at the start and end of words.
 _OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\"
 #: Slopes to try when deskewing, in ten-thousandths of the page's height per page width: up to about 2° either way.
@@ -33,11 +43,13 @@ class PageWord:
 
     text: str
     box: Box
-    """The box on the page as displayed, fractions 0..1."""
+    """The box on the page, fractions 0..1."""
     deskewed_center_y: float
     """The vertical middle of the word after deskewing, as a fraction of the page's height."""
     confidence: float = 1.0
     """OCR's confidence in the word, 0..1, halved if a second engine or the first itself doubts it; 1 without OCR."""
+    page_box: Box | None = None
+    """The box on the page, if ``box`` is where the word would be on a page that is turned or has one table only."""
 
     @property
     def center_x(self) -> float:
@@ -79,10 +91,21 @@ class TextLine:
         """The box around all words of the line."""
         return enclose_boxes(word.box for word in self.words)
 
+    @property
+    def page_box(self) -> Box:
+        """The box around all words of the line on the page as displayed."""
+        return enclose_boxes(word.page_box or word.box for word in self.words)
+
     @cached_property
     def cells(self) -> tuple[TextLine, ...]:
-        """The cells of the line: its words, divided where a gap is wider than a blank."""
+        """The cells of the line: its words, divided where a gap is wider than a blank.
+
+        The mark of an amount's direction, printed after the amount in a column of its own, belongs to its cell.
+        """
         runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
+        for position in range(len(runs) - 1, 0, -1):
+            if _is_mark_after_amount(runs[position - 1], runs[position]):
+                runs[position - 1 : position + 1] = [[*runs[position - 1], *runs[position]]]
         return tuple(TextLine(self.page_number, tuple(run), self.is_ocr_text) for run in runs)
 
     def clip_to_box(self, box: Box) -> TextLine | None:
@@ -100,19 +123,24 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     OCR pages are deskewed first, and stray marks around their words are removed.
     """
     is_recognised = page.status is PageStatus.OCR
+    page_boxes = [(x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000) for _, _, x0, y0, x1, y1 in page.words]
+    turn = _find_text_turn([box for word, box in zip(page.words, page_boxes, strict=True) if word[1] - word[0] > 2])
+    boxes = [_turn_box(box, turn) for box in page_boxes] if turn else page_boxes
     confidences = [percent / 100 for percent in page.confidences] or [1.0] * len(page.words)
     for position in page.doubtful:
         confidences[position] /= 2
-    boxed_texts = [
-        (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000), confidence)
-        for (start, end, x0, y0, x1, y1), confidence in zip(page.words, confidences, strict=True)
-    ]
-    slope = _estimate_skew_slope([box for _, box, _ in boxed_texts]) if is_recognised else 0.0
+    slope = _estimate_skew_slope(boxes) if is_recognised else 0.0
     noise = _OCR_NOISE_CHARACTERS if is_recognised else ""
     words = [
-        PageWord(clean_text, box, (box[1] + box[3]) / 2 - slope * (box[0] + box[2]) / 2, confidence)
-        for text, box, confidence in boxed_texts
-        if (clean_text := text.strip().strip(noise))
+        PageWord(
+            clean_text,
+            box,
+            (box[1] + box[3]) / 2 - slope * (box[0] + box[2]) / 2,
+            confidence,
+            page_box if turn else None,
+        )
+        for (start, end, *_), box, page_box, confidence in zip(page.words, boxes, page_boxes, confidences, strict=True)
+        if (clean_text := page.text[start:end].strip().strip(noise))
     ]
     word_rows = split_into_runs(sorted(words, key=lambda word: word.deskewed_center_y), _is_on_line)
     return tuple(
@@ -120,9 +148,78 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     )
 
 
+def join_cents(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Join whole amounts with their cents if these are in a cell of their own."""
+    return [
+        replace(line, words=joined_words)
+        if len(joined_words := tuple(_join_cents_of_line(line.words))) < len(line.words)
+        else line
+        for line in lines
+    ]
+
+
+def _join_cents_of_line(words: Sequence[PageWord]) -> Iterator[PageWord]:
+    runs = split_into_runs(
+        words,
+        lambda run, word: (
+            len(run) == 1
+            and bool(_WHOLE_AMOUNT.fullmatch(run[0].text) and _CENTS.fullmatch(word.text))
+            and word.box[0] - run[0].box[2] < _MAX_CENTS_GAP * _PAGE_ASPECT_RATIO * word.height
+        ),
+    )
+    for first_word, *cents in runs:
+        yield (
+            replace(
+                first_word,
+                text=" ".join((first_word.text, *(word.text for word in cents))),
+                box=enclose_boxes(word.box for word in (first_word, *cents)),
+                page_box=enclose_boxes(word.page_box or word.box for word in (first_word, *cents)),
+            )
+            if cents
+            else first_word
+        )
+
+
+def _find_text_turn(boxes: Sequence[Box]) -> Literal["up", "down"] | None:
+    """Return where the text of a page that is printed sideways runs to; None if it is level.
+
+    ``boxes``: of the words with three or more characters, which are wider than high.
+    """
+    if len(boxes) < _MIN_SIDEWAYS_WORDS or sum(_is_upright(box) for box in boxes) <= len(boxes) / 2:
+        return None
+    rising_count = sum(
+        next_box[1] < box[1] for box, next_box in pairwise(boxes) if abs(next_box[0] - box[0]) < (box[2] - box[0]) / 2
+    )
+    falling_count = sum(
+        next_box[1] > box[1] for box, next_box in pairwise(boxes) if abs(next_box[0] - box[0]) < (box[2] - box[0]) / 2
+    )
+    return "up" if rising_count > falling_count else "down"
+
+
+def _is_upright(box: Box) -> bool:
+    """Return True if a word's box is clearly higher than wide, as of text that is printed sideways."""
+    return (box[3] - box[1]) * _PAGE_ASPECT_RATIO > 1.2 * (box[2] - box[0])
+
+
+def _turn_box(box: Box, turn: Literal["up", "down"]) -> Box:
+    """Turn the page so that text that ran up or down runs to the right."""
+    x0, y0, x1, y1 = box
+    return (1 - y1, x0, 1 - y0, x1) if turn == "up" else (y0, 1 - x1, y1, 1 - x0)
+
+
 def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
     min_gap = _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (word.height + next_word.height) / 2
     return next_word.box[0] - word.box[2] > min_gap
+
+
+def _is_mark_after_amount(words: Sequence[PageWord], next_words: Sequence[PageWord]) -> bool:
+    gap = next_words[0].box[0] - words[-1].box[2]
+    return (
+        len(next_words) == 1
+        and gap < _MAX_MARK_GAP * _PAGE_ASPECT_RATIO * words[-1].height
+        and _AMOUNT_END.search(words[-1].text) is not None
+        and get_sign_mark(next_words[0].text) is not None
+    )
 
 
 def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:

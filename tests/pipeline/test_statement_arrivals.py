@@ -1,0 +1,65 @@
+"""A bank statement among the documents of `run` and `extract`: named as such, with the command that reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pymupdf
+import pytest
+from statements.drawn import SHAPES, draw
+from typer.testing import CliRunner
+
+from evalkit.cli import app
+from evalkit.documents.readers import read_document
+from evalkit.statements.statement_detection import is_bank_statement
+from evalkit.store import BUNDLES_FOLDER
+
+
+def write_letter(path: Path) -> None:
+    document = pymupdf.open()
+    document.new_page().insert_text((60, 80), "Clinic note\nThe patient was seen on 03/04/2024 for cough.\nPlan: rest.")
+    document.save(path)
+
+
+@pytest.mark.parametrize("command", ["run", "extract"])
+def test_a_statement_is_named_with_the_command_that_reads_it(command: str, tmp_path: Path) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "statement.pdf").write_bytes(draw("signed amounts", 1).pdf)
+    write_letter(folder / "letter.pdf")
+    words = [command, str(folder), "--output", str(output), "--json"]
+    for _ in range(2):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 1
+        documents = {document["doc_id"]: document for document in json.loads(done.stdout)["documents"]}
+        assert documents["letter"]["error"] is None
+        assert "this is a bank statement" in documents["statement"]["error"]
+        assert "`evalkit build-template`" in documents["statement"]["error"]
+    assert not list((output / "ground_truth").glob("*statement*")), "nothing was accepted"
+
+
+def test_a_run_leaves_the_case_of_a_template_its_statement(tmp_path: Path) -> None:
+    pdf, output = tmp_path / "statement.pdf", tmp_path / "out"
+    pdf.write_bytes(draw("signed amounts", 1).pdf)
+    toml = tmp_path / "t.toml"
+    CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
+    CliRunner().invoke(app, ["review-template", str(toml), str(pdf), "--output", str(output)])
+    assert CliRunner().invoke(app, ["run", str(pdf), "--output", str(output)]).exit_code == 1
+    assert [file.name for file in (output / BUNDLES_FOLDER).iterdir()] == ["statement.json"]
+
+
+@pytest.mark.parametrize("shape", [name for name, shape in SHAPES.items() if not shape.is_scanned])
+def test_statements_of_every_shape_are_recognised(shape: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(draw(shape, 2).pdf)
+    assert is_bank_statement(read_document(path, doc_id="a", processing_timestamp=""))
+
+
+def test_dates_and_numbers_of_a_laboratory_are_no_statement(tmp_path: Path) -> None:
+    page = (document := pymupdf.open()).new_page()
+    for row, text in enumerate(["Date Test Result", *(f"0{day}/02/2024 Potassium 4.{day}0" for day in range(1, 8))]):
+        for column, cell in enumerate(text.split()):
+            page.insert_text((60 + 160 * column, 100 + 16 * row), cell)
+    document.save(tmp_path / "a.pdf")
+    assert not is_bank_statement(read_document(tmp_path / "a.pdf", doc_id="a", processing_timestamp=""))
