@@ -13,6 +13,7 @@ from evalkit.core.package_tables import load_package_table
 DecimalSeparator = Literal[".", ",", " "]
 #: The mark of a printed amount: ``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``.
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
+MINUS_MARKS: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses")
 
 _MARKS: dict[str, str] = load_package_table("evalkit.statements", "amount_marks.toml")
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
@@ -63,7 +64,7 @@ class Amount(NamedTuple):
         """
         if self.sign_mark in ("cr", "dr", "plus"):
             return -self.magnitude if self.sign_mark == "dr" else self.magnitude
-        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses")
+        is_negative = self.sign_mark in MINUS_MARKS
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 

@@ -1,7 +1,7 @@
 """Measure the fields of clinical reports against what their pages print.
 
-From ``tests``: ``python -m benchmarks.field_reports --half open|sealed|second_sealed [--fax] [--show] [--attempts]``. The
-truth is the author's; spellings are compared leniently by this module's own rules, meanings strictly.
+From ``tests``: ``python -m benchmarks.field_reports --half open|sealed|second_sealed|third_sealed [--fax] [--show]
+[--attempts]``. The truth is the author's; spellings are compared leniently by this module's own rules, meanings strictly.
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ def load_reports(half: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Print the shares of one half, by kind and in total."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("open", "sealed", "second_sealed"), default="open")
+    parser.add_argument("--half", choices=("open", "sealed", "second_sealed", "third_sealed"), default="open")
     for switch in ("--fax", "--show", "--attempts"):
         parser.add_argument(switch, action="store_true")
     options = parser.parse_args()
