@@ -65,16 +65,21 @@ _MARGIN_CLOSE = re.compile(
 _JOINED_LINES = re.compile(r"(?<=[a-z)]) (?=[A-Z][a-z]+ [a-z])")
 #: In a sentence about margins: an earlier state in brackets, and statements about lymph nodes, vessels or stains.
 _NO_MARGIN = re.compile(
-    r"(?i)\((?:previous|original|former|initial)[^)]*\)|\b(?:(?:(?!margin)\w+ ){0,2}(?:lymph )?nodes?|lymphovascular|vascular|perineural|ER|PR|HER2|pleura|capsule)\b(?:(?!margin)[^.;,\t]){0,80}"
+    r"(?i)\((?:previous|original|former|initial)[^)]*\)|\b(?:(?:(?!margin)\w+ ){0,2}(?:lymph )?nodes?|lymphovascular|vascular|perineural|ER|PR|HER2)\b(?:(?!margin)[^.;,\t]){0,80}|\b(?:pleura|capsule)\b(?:(?!margin)[^.;,:\t]){0,80}"
 )
+_MARGIN_NAME = re.compile(r"(?i)\b(?:margins?|edges?|excis\w+)\b")
 _MARGIN_DISTANCE = re.compile(r"(?i)(?P<sign>[<>≤≥]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>mm|cm)\b")
+#: A distance before the margin's name; another size there is the tumor's.
+_DISTANCE_TO_MARGIN = re.compile(
+    rf"{_MARGIN_DISTANCE.pattern}(?=\s*(?:\w+ ){{0,2}}(?:from|to|of|away|off|clear|clearance|margins?)\b)"
+)
 
 _POLARITY = re.compile(
-    r"(?i)\b(?P<negative>negative|non-?(?:reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|"
+    r"(?i)\b(?P<negative>(?:immuno)?negative|non-?(?:(?:immuno)?reactive|amplified)|not (?:over-?expressed|expressed|detected|amplified|seen)|no amplification|absent|"
     r"no (?:expression|staining))\b"
     r"|\b(?P<lost>lost?|loss)\b|\b(?P<retained>retained|intact|preserved)\b|\b(?P<wild_type>wild[- ]?type)\b|\b(?P<aberrant>aberrant|mutant)\b"
     r"|\b(?P<equivocal>equivocal|indeterminate)\b"
-    r"|\b(?P<positive>positiv(?:e|ity)|reactive|expressed|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
+    r"|\b(?P<positive>(?:immuno)?positiv(?:e|ity)|(?:immuno)?reactiv(?:e|ity)|expressed|over-?expressed|amplified|detected)\b|^\s*(?P<sign>\+)"
 )
 _PERCENT = re.compile(
     r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)",
@@ -94,7 +99,7 @@ _MSI_PATTERNS = (
                 r"microsatellite instability[\s-]*high|^\s*(?:high|instable|unstable)\b|\bmsi\s*\(?(?:instable|unstable)|\bmicrosatellite unstable|\bdMMR\b|\bmismatch repair[- ]defici"), "MSI-H"),
     (re.compile(r"(?i)\bmsi[\s-]*(?:l\b|low)|\blow (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
                 r"microsatellite instability[\s-]*low|^\s*low\b"), "MSI-L"),
-    (re.compile(r"(?i)\bmss\b|\bmicrosatellite[\s-]*stable|^\s*stable\b|\bmsi[\s:-]*stable|"
+    (re.compile(r"(?i)\bmss\b|\bmsi[\s-]*h(?:igh)?\W{1,4}(?:status )?(?:was |is )?(?:not (?:detected|present|found|seen)|negative|absent|no\b)|\bmicrosatellite[\s-]*stable|^\s*stable\b|\bmsi[\s:-]*stable|"
                 r"\bms[\s-]stable\b|\bno (?:evidence of )?microsatellite instability|microsatellite instability:? (?:was |is )?(?:not detected|negative|absent)|^\s*(?:not detected|negative|absent|none)\b"), "MSS"),
 )  # fmt: skip
 _TMB = re.compile(
@@ -218,7 +223,8 @@ def normalise_margin_status(text: str) -> str | None:
     >>> normalise_margin_status("involvement cannot be excluded"), normalise_margin_status("Positive margins: none"), normalise_margin_status("0 mm")
     ('indeterminate', 'negative', 'positive, 0 mm')
     """
-    distance = _MARGIN_DISTANCE.search(text)
+    name = _MARGIN_NAME.search(text)
+    distance = _MARGIN_DISTANCE.search(text, name.end() if name else 0) or _DISTANCE_TO_MARGIN.search(text)
     distance_text = (
         f"{(distance['sign'] or '').strip()}{distance['size']} {distance['unit'].lower()}" if distance else None
     )

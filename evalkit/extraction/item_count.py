@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import Page
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.formats import normalise_value
 from evalkit.extraction.optimizer import EvaluationIssue
 
 PRESENT = "present"
@@ -42,6 +43,14 @@ _AMINO_ACIDS = {
     "Leu": "L", "Lys": "K", "Met": "M", "Phe": "F", "Pro": "P", "Ser": "S", "Thr": "T", "Trp": "W", "Tyr": "Y", "Val": "V",
     "Ter": "*", "X": "*",
 }  # fmt: skip
+#: The amino acid of each codon, in the standard genetic code.
+_CODONS = dict(
+    zip(
+        map("".join, product("TCAG", repeat=3)),
+        "FFLLSSSSYY**CC*WLLLLPPPPHHQQRRRRIIIMTTTTNNKKSSRRVVVVAAAADDEEGGGG",
+        strict=True,
+    )
+)
 _AMINO_ACID = re.compile("|".join(_AMINO_ACIDS))
 _MISREAD_DIGITS = str.maketrans("OoIlSB", "001158")
 _LINE_START = re.compile(r"\s*(?:[A-Z]{4,}[A-Z /&-]*:?$|[-•*·–]|\d+[.)]\s|[A-Z][.)]\s|[A-Z][\w /()&-]{1,40}:|$)")
@@ -200,7 +209,9 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
 
 def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_role: str) -> CountedItem:
     # A stain, or a margin that is called positive, was not seen with the naked eye.
-    if section_role == "gross" and (kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()):
+    is_microscopic = kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
+    # "Negative: S100" is no heading of genes without a variant.
+    if (section_role == "gross" and is_microscopic) or (section_role == "negative" and kind == "biomarker"):
         section_role = PRESENT
     return CountedItem(
         kind,
@@ -269,6 +280,8 @@ def _apply_rules(rules: Iterable[_Rule], statement: _Statement) -> list[_Reading
     for rule in rules:
         hidden_text = text
         for match in rule.pattern.finditer(text):
+            if rule.state == "" and _canonicalise_stain(match["name"]) in {reading.name for reading in readings}:
+                continue  # the statement has its result, or names it twice
             readings += _build_readings(rule, match, statement.start)
             group = next((name for name in ("state", "more") if match.groupdict().get(name)), 0)
             first, last = match.span(group)
@@ -297,6 +310,7 @@ def _build_readings(rule: _Rule, match: re.Match[str], offset: int) -> Iterator[
         yield _Reading(name, state, offset + match.start(), offset + max(match.end(), end))
 
 
+@lru_cache(maxsize=1_000)
 def _canonicalise_stain(name: str) -> str:
     known_name = next((known for known, pattern in _load_tables().stains if pattern.fullmatch(name)), name)
     return re.sub(r"\W+", "", known_name).upper()
@@ -323,6 +337,7 @@ def _find_role(kind: str, text: str, reading: _Reading) -> str:
         and first - (start := text.rfind("\n", 0, max(first - 1, 0)) + 1) <= _LABEL
     ):
         first = start  # the line above may be the label
+    first, last = max(first, reading.start - _MAX_STATEMENT), min(last, reading.end + _MAX_STATEMENT)
     before, after = " ".join(text[first : reading.start].split("\n")), text[reading.end : last]
     for role in _load_tables().roles:
         if kind in role.kinds and (
@@ -403,7 +418,7 @@ def _list_unread_items(kind: str, items: Sequence[CountedItem], values: Mapping[
             item
             for item in group
             if item.role == PRESENT
-            and not {item.name, item.state} & {*silent}
+            and not {item.name, item.state} & {*silent, *_load_tables().kinds[kind].get("parts", ())}
             and (item.name or kind not in ("measurement", "laboratory"))
         ]
         if present and not any(_is_in_value(item, name, value) for item in group for name, value in values.items()):
@@ -492,6 +507,9 @@ def _measure(text: str) -> tuple[float, ...]:
 def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> str:
     """Describe what contradicts a value; empty if nothing does."""
     shown_value = f'"{_shorten(value.value)}"'
+    check = _VALUE_CHECKS.get(kind)
+    if check and check(items, value.value or ""):
+        return f"The value {shown_value} on page {value.page} {_load_tables().kinds[kind]['doubt']}"
     if item := _find_contradiction(kind, items, name, value):
         return (
             f"The value is {shown_value} on page {value.page}, but the report also prints "
@@ -512,6 +530,52 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
     return ""
 
 
+def _is_announced(_items: Sequence[CountedItem], text: str) -> bool:
+    return bool(_read_items("promise", _split_statements(text)))
+
+
+def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if a text names one side of the body, which the rest of the report does not name."""
+    own_sides = [reading.state for reading in _read_items("side", _split_statements(text))]
+    all_sides = [item.state for item in items]
+    return len({*own_sides}) == 1 and all_sides.count(own_sides[0]) <= len(own_sides) and "both" not in all_sides
+
+
+def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
+    other_dates = [normalise_value(item.text, "date") or "" for item in items if item.role == PRESENT]
+    # The day may be first, as in 03/04/2024.
+    return any(min(other, f"{other[:5]}{other[8:]}-{other[5:7]}") > date for other in other_dates)
+
+
+def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
+    """Return True if a variant has two changes of a level, or its coding change cannot make its protein change.
+
+    >>> [_is_impossible_variant((), f"KRAS c.35G>A p.{change}") for change in ("Gly12Asp", "(G12D)", "Gly12Val", "Gly13Asp")]
+    [False, False, True, True]
+    """
+    short = _AMINO_ACID.sub(lambda match: _AMINO_ACIDS[match[0]], text)
+    coding = re.search(r"\bc\.(\d+)([ACGT])>([ACGT])", short)
+    protein = re.search(r"[ .(]([A-Z])(\d+)([A-Z*])(?!\w)", short)
+    if not (coding and protein):
+        return False
+    codon, place = divmod(int(coding[1]) - 1, 3)
+    is_possible = codon + 1 == int(protein[2]) and any(
+        (bases[place], amino_acid) == (coding[2], protein[1])
+        and _CODONS[f"{bases[:place]}{coding[3]}{bases[place + 1 :]}"] == protein[3]
+        for bases, amino_acid in _CODONS.items()
+    )
+    return not is_possible or any(len({*re.findall(rf"\b{level}\.\(?[\w*]+", short)}) > 1 for level in "cp")
+
+
+#: Checks of a value by the kind of its items; ``doubt`` of the kind says what is in doubt.
+_VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
+    "promise": _is_announced,
+    "side": _has_side_of_its_own,
+    "added_date": _is_before_another_date,
+    "variant": _is_impossible_variant,
+}
+
+
 def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, value: FieldValue) -> CountedItem | None:
     """Return the first present item whose state the value cannot have; None if there is none."""
     table = _load_tables().kinds[kind]
@@ -528,9 +592,10 @@ def _find_contradiction(kind: str, items: Sequence[CountedItem], name: str, valu
         for item in items:
             if (
                 item.role == PRESENT
-                and item.name in (reading.name, *table.get("silent", ()))
+                and item.name in (reading.name, *table.get("silent", ()), *table.get("parts", ()))
                 and item.state != reading.state
                 and (is_number == item.state[:1].isdigit() if opposites == "*" else item.state in opposites)
+                and (item.name not in table.get("parts", ()) or item.state > reading.state)
             ):
                 return item
     return None

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
+from evalkit.documents.identity.same_person import SamePersonVerdict
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.clinical.clinical_reader import list_first_pass_values
@@ -115,6 +117,7 @@ async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop:
         pages, f"pages {report.start_page}-{report.end_page}", document_type=report.document_type
     )
     page_issues += [_build_type_issue(report)] if report.type_doubt else []
+    page_issues += list(_iter_patient_issues(readable, report))
     if any(page.text.strip() for page in readable):
         result = await loop.execute(bundle, [page.page_num for page in readable], template)
     else:
@@ -155,6 +158,25 @@ def _build_type_issue(report: ReportPageRange) -> Issue:
         document_type=report.document_type,
         page=report.start_page,
     )
+
+
+def _iter_patient_issues(pages: Sequence[Page], report: ReportPageRange) -> Iterator[Issue]:
+    """Yield an issue for each page that may be about another patient than the first page with a patient."""
+    identities = list(filter(None, map(get_page_patient_identity, pages)))
+    for identity in identities[1:]:
+        first, comparison = identities[0], compare_page_patients(identities[0], identity)
+        if comparison.differing and comparison.relation is not SamePersonVerdict.SAME:
+            yield Issue.create(
+                "evaluator",
+                "EXTRACTION-PATIENT",
+                IssueSeverity.MAJOR,
+                f"Page {identity.page_num} may be about another patient than page {first.page_num}",
+                location=f"page {identity.page_num}",
+                suggested_fix="Compare the names and birth dates on the two pages; divide the report if they differ",
+                document_type=report.document_type,
+                page=identity.page_num,
+                facts={"other_page": first.page_num},
+            )
 
 
 def find_embedded_reports(bundle: DocumentBundle, report: ReportPageRange) -> list[ReportPageRange]:

@@ -13,6 +13,7 @@ from evalkit.core.package_tables import load_package_table
 DecimalSeparator = Literal[".", ",", " "]
 #: The mark of a printed amount: ``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``.
 SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
+MINUS_MARKS: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses")
 
 _MARKS: dict[str, str] = load_package_table("evalkit.statements", "amount_marks.toml")
 _SIGN_MARK_BY_CODE: dict[str, SignMark] = {
@@ -36,7 +37,7 @@ _MIN_DIGIT_SHARE = 0.5
 #: Longer texts are no amount, and would be slow to match.
 _MAX_AMOUNT_LENGTH = 60
 _MISREAD_NUMBER_PATTERN = re.compile(
-    r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
+    r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,:;\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
 )
 
 
@@ -63,7 +64,7 @@ class Amount(NamedTuple):
         """
         if self.sign_mark in ("cr", "dr", "plus"):
             return -self.magnitude if self.sign_mark == "dr" else self.magnitude
-        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses")
+        is_negative = self.sign_mark in MINUS_MARKS
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
@@ -145,7 +146,7 @@ def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_
     digits = re.sub(r"\s", "", match["digits"]).translate(_OCR_DIGIT_FIXES)
     if sum(character.isdigit() for character in match["digits"]) < _MIN_DIGIT_SHARE * len(digits):
         return None
-    has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}", digits))
+    has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}|.*[:;]\d\d", digits))
     whole = re.sub(r"\D", "", digits[:-2])
     return f"{match['before']}{whole}{decimal_separator}{digits[-2:]}{match['behind']}" if has_cents and whole else None
 

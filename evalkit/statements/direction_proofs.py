@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cached_property
 
 from evalkit.statements.alternative_readings import invert_balance_sign, invert_directions
-from evalkit.statements.amounts import SignMark
+from evalkit.statements.amounts import MINUS_MARKS, SignMark
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.reconciliation import SumCheckName
@@ -20,8 +20,7 @@ from evalkit.statements.statement_kinds import KindEvidence
 from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import Direction, SignProof, StatementTemplate
 
-_MINUS_MARKS: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses")
-_ALL_MARKS: tuple[SignMark, ...] = (*_MINUS_MARKS, "dr", "plus", "cr")
+_ALL_MARKS: tuple[SignMark, ...] = (*MINUS_MARKS, "dr", "plus", "cr")
 _CHECKS_BY_PROOF: Mapping[SignProof, tuple[SumCheckName, ...]] = {
     "running_balance": ("running_balance",),
     "balances": ("closing_balance",),
@@ -56,9 +55,27 @@ class DirectionEvidence:
         agreeing, contradicting = self._word_counts
         return (agreeing - contradicting) / max(len(self.rows), 1)
 
+    @cached_property
+    def heading_score(self) -> float:
+        """Agreement of directions and headings, -1 to 1; 0 without headings."""
+        agreements = [
+            direction == get_direction(row) for row in self.rows if (direction := self._find_heading_direction(row))
+        ]
+        return (2 * sum(agreements) - len(agreements)) / max(len(self.rows), 1)
+
+    def _find_heading_direction(self, row: Transaction) -> Direction | None:
+        return next(
+            (
+                section.direction
+                for section in self.template.rows.section
+                if row.section and match_at_line_start(section.heading, row.section)
+            ),
+            None,
+        )
+
     def _generate_proofs(self) -> Iterator[SignProof]:
         agreeing, contradicting = self._word_counts
-        is_plausible = contradicting <= max(agreeing, 1)
+        is_plausible = contradicting <= max(agreeing, 1) and not self._contradicts_headings
         if is_plausible and self._has_proving_marks:
             yield "marks"
         if self._has_proving_titles:
@@ -122,7 +139,7 @@ class DirectionEvidence:
                 amount_rules.unmarked == opposite[mark] for mark in opposite if mark in marks
             )
             return is_unmarked_certain and (not marks.keys() - {"cr", "dr", None} or not self._is_owed)
-        has_minus = bool(set(_MINUS_MARKS) & set(marks))
+        has_minus = bool(set(MINUS_MARKS) & set(marks))
         if "plus" in marks:
             is_unmarked_opposite = None not in marks or amount_rules.unmarked == "withdrawal" or has_minus
             return "plus" in amount_rules.deposit and is_unmarked_opposite and not (has_minus and self._is_owed)
@@ -157,28 +174,25 @@ class DirectionEvidence:
             )
         return any(title for title, _ in named) and all(title in (None, direction) for title, direction in named)
 
+    @property
+    def _contradicts_headings(self) -> bool:
+        """True if an unmarked amount is read against the heading above it."""
+        return any(
+            direction != get_direction(row) and position in self._unmarked
+            for position, row in enumerate(self.rows)
+            if (direction := self._find_heading_direction(row))
+        )
+
     @cached_property
     def _has_proving_headings(self) -> bool:
         """True if each row stands below a heading that names its direction.
 
         Beside amounts without a mark, one with a mark must be a reversal: read the other way.
         """
-        direction_by_section: dict[str, Direction | None] = {
-            row.section: next(
-                (
-                    section.direction
-                    for section in self.template.rows.section
-                    if match_at_line_start(section.heading, row.section)
-                ),
-                None,
-            )
-            for row in self.rows
-        }
         mixed_sections = {self.rows[position].section for position in self._unmarked}
         return all(
-            direction_by_section[row.section] is not None
-            and (get_direction(row) == direction_by_section[row.section])
-            == (position in self._unmarked or row.section not in mixed_sections)
+            (direction := self._find_heading_direction(row)) is not None
+            and (get_direction(row) == direction) == (position in self._unmarked or row.section not in mixed_sections)
             for position, row in enumerate(self.rows)
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from typing import Literal, NamedTuple
 
 from evalkit.core.package_tables import load_package_table
@@ -14,9 +14,9 @@ from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.statement_template import Direction
 from evalkit.statements.text_lines import TextLine
 
-#: A word above the first row counts as much as this many below it.
-_HEAD_WEIGHT = 3
-_MAX_LABEL_WORDS = 3
+#: A word in a short text above the first row counts as much as this many elsewhere.
+_TITLE_WEIGHT = 3
+_MAX_TITLE_WORDS = 6
 #: A line that begins with a date and has more cells is a row.
 _MAX_HEAD_CELLS = 2
 
@@ -40,10 +40,12 @@ class StatementKind(StrictRecord):
 
 
 class RowWords(StrictRecord):
-    """Words of descriptions that say which way the money went."""
+    """Words that say which way the money went, on any kind of statement."""
 
     deposit_words: LinePattern
     withdrawal_words: LinePattern
+    advertising: LinePattern
+    """Words of texts that offer another product."""
 
 
 class StatementKindTable(StrictRecord):
@@ -90,26 +92,26 @@ class KindEvidence(NamedTuple):
 
 def find_statement_kind(lines_by_page: Sequence[Sequence[TextLine]]) -> KindEvidence:
     """Find the kind of statement that most words outside the rows name."""
-    weights: Counter[str] = Counter()
-    seen_words: set[tuple[str, str, bool]] = set()
+    weight_by_words: dict[str, dict[str, int]] = {}
     kinds = _load_kind_table().kind
     is_head = True
     for line in (line for lines in lines_by_page for line in lines):
         if len(line.cells) > _MAX_HEAD_CELLS and parse_partial_date(line.cells[0].text, DATE_FORMATS, is_ocr_text=True):
             is_head = False
             continue
-        if not is_head and len(line.words) > _MAX_LABEL_WORDS and not any(map(str.isdigit, line.text)):
-            continue  # a sentence, which may advertise another product
-        for kind in kinds:
-            match = search_in_line(kind.words, line.text)
-            if match and (kind.name, match.group().casefold(), is_head) not in seen_words:
-                seen_words.add((kind.name, match.group().casefold(), is_head))
-                weights[kind.name] += _HEAD_WEIGHT if is_head else 1
+        for cell, kind in product(line.cells, kinds):
+            match = search_in_line(kind.words, cell.text)
+            if match and not search_in_line(_load_kind_table().rows.advertising, cell.text):
+                is_title = is_head and len(cell.words) <= _MAX_TITLE_WORDS
+                weight_by_words.setdefault(kind.name, {}).setdefault(match.group().casefold(), 1)
+                if is_title:
+                    weight_by_words[kind.name][match.group().casefold()] = _TITLE_WEIGHT
+    weights = {name: sum(weight_by_word.values()) for name, weight_by_word in weight_by_words.items()}
     highest_weight = max(weights.values(), default=0)
-    named_kinds = [kind for kind in kinds if weights[kind.name] == highest_weight >= _HEAD_WEIGHT]
+    named_kinds = [kind for kind in kinds if weights.get(kind.name) == highest_weight >= _TITLE_WEIGHT]
     return KindEvidence(
         named_kinds[0] if len(named_kinds) == 1 else None,
-        any(weights[kind.name] for kind in kinds if kind.balance == "owed"),
+        any(kind.name in weights for kind in kinds if kind.balance == "owed"),
     )
 
 

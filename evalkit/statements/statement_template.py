@@ -127,6 +127,8 @@ class AmountRules(LazyStrictRecord):
     unmarked: Literal["deposit", "withdrawal", "section", "balance"] = "deposit"
     """Direction of an amount without a mark in the column ``amount``; ``section``: the direction of the heading above
     it; ``balance``: the direction by which the balances printed in the rows change."""
+    reversals: bool = False
+    """True if a minus in a column ``debit`` or ``credit`` reverses the column's direction."""
     balance: Literal["held", "owed"] = "held"
     """Meaning of a balance printed without a mark: ``held``, money in the account; ``owed``, a debt, as on credit
     cards."""

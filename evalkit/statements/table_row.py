@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from evalkit.statements.amounts import Amount, get_sign_mark, parse_amount
+from evalkit.statements.amounts import MINUS_MARKS, Amount, get_sign_mark, parse_amount
 from evalkit.statements.dates import DATE_FORMATS, PartialDate, parse_partial_date
 from evalkit.statements.printed_sums import parse_trailing_amount
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
@@ -107,10 +107,17 @@ class TableRow:
         """
         debit, credit, amount = (self.amounts_by_column.get(column_name) for column_name in _MONEY_COLUMNS)
         if debit or credit:
-            return (credit.magnitude if credit else Decimal(0)) - (debit.magnitude if debit else Decimal(0))
+            return self._sign_side(credit) - self._sign_side(debit)
         if amount is None or (resolved_direction := self._resolve_direction(amount, section_direction)) is None:
             return None
         return -amount.magnitude if resolved_direction == "withdrawal" else amount.magnitude
+
+    def _sign_side(self, amount: Amount | None) -> Decimal:
+        """Return an amount of a column of debits or credits; negative if it is a reversal."""
+        if amount is None:
+            return Decimal(0)
+        is_reversal = self.template.amounts.reversals and amount.sign_mark in MINUS_MARKS
+        return -amount.magnitude if is_reversal else amount.magnitude
 
     def get_signed_balance(self) -> Decimal | None:
         """Return the balance printed in the row, debts negative; None if there is none."""

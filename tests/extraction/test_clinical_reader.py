@@ -270,3 +270,39 @@ def test_labels_in_headers_and_footers_are_read_too() -> None:
     report = ClinicalReport([page(1, f"{strip}\nFINAL DIAGNOSIS: Tubular adenoma.", furniture=[strip])])
     assert values("pathology", "date", report) == ["2025-02-07"]
     assert all(strip not in line.text for line in report.body_lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "stains"),
+    [
+        ("Positive: CD34. Negative: S100, desmin.", {"CD34": "positive", "S100": "negative", "desmin": "negative"}),
+        ("The cells are positive for CAIX and negative for CK7.", {"CAIX": "positive", "CK7": "negative"}),
+        ("Immunoreactive with CK7 but non-reactive for CK20 and p40.", {"CK7": "positive", "CK20": "negative", "p40": "negative"}),
+        ("Positive stains: ER (90%), PR (40%). Negative: HER2 (1+).", {"ER": "positive, 90%", "PR": "positive, 40%", "HER2": "negative, 1+"}),
+        ("Positive for CK7; CK20 negative.", {"CK7": "positive", "CK20": "negative"}),
+        ("HER2 (IHC) ...... Negative (0)", {"HER2": "negative"}),
+        ("p40 diffusely and strongly positive", {"p40": "positive"}),
+    ],
+)  # fmt: skip
+def test_a_result_before_a_list_of_stains_is_of_each(text: str, stains: dict[str, str]) -> None:
+    report = ClinicalReport(document(f"Immunohistochemistry\n{text}").pages)
+    assert values("pathology", "ihcMarkers", report) == stains
+
+
+def test_an_undivided_date_hides_dates_of_later_labels() -> None:
+    text = "Nephrectomy 24/11/2023; received 24/11/2023; report authorised 05/12/2023"
+    assert values("pathology", "date", ClinicalReport(document(text).pages)) == []
+
+
+def test_the_latest_unlabelled_date_of_a_letterhead_counts() -> None:
+    text = "Elm Hospital\n2024-08-22\n2024-08-27"
+    assert values("pathology", "date", ClinicalReport(document(text).pages))[:1] == ["2024-08-27"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Signed Dr O. Fenn", "Registrar: Dr N. Ibbotson", "==========\nApproved: Hiroshi Banfield, MD"]
+)
+def test_a_signature_is_no_part_of_the_impression(text: str) -> None:
+    report = ClinicalReport(document(f"IMPRESSION\nStable nodule.\n{text}").pages)
+    (impression,) = values("radiology", "impression", report)
+    assert impression.rstrip("=").strip() == "Stable nodule."

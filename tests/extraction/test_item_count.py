@@ -350,3 +350,138 @@ def test_a_hostile_line_of_100_kb_is_counted(piece: str) -> None:
 )
 def test_doubt_follows_what_a_finding_is_about(text: str, values: dict[str, str], doubted: bool) -> None:
     assert bool(list_doubted(text, values)) is doubted
+
+
+# ------------------------------------------------------------------------------------------------- structural doubts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HER2: block has gone to the reference bench; figures will travel under separate cover",
+        "S100 is strongly positive; HMB-45 focally so.",
+        "None of the cells took up CDX2.",
+        "Immunostains are in progress.",
+        "Hormone receptors will be reported later.",
+    ],
+)
+def test_a_named_stain_without_a_value_is_missed(text: str) -> None:
+    assert set(list_unread(f"DIAGNOSIS\n{text}", {"ihcMarkers.S100": "positive"})) == {"ihcMarkers"}
+
+
+@pytest.mark.parametrize("text", ["Ki-67 was not performed.", "Markers to follow if requested."])
+def test_a_stain_that_nobody_made_is_not_missed(text: str) -> None:
+    assert list_unread(f"DIAGNOSIS\n{text}", {}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In block A11 the green pigment lies directly upon the outermost invasive cords.",
+        "Tumor nests run flush with the painted rim.",
+        "Carcinoma meets the cut surface posteriorly.",
+        "The margins will be reported after recuts.",
+    ],
+)
+def test_tumor_on_a_surface_contradicts_free_margins(text: str) -> None:
+    assert list_doubted(f"DIAGNOSIS\nMargins negative.\n{text}", {"margins": "negative"}) == ["margins"]
+
+
+@pytest.mark.parametrize("text", ["All inks are remote from tumor.", "The specimen is inked blue and black."])
+def test_ink_without_tumor_contradicts_no_margin(text: str) -> None:
+    assert list_doubted(f"DIAGNOSIS\nMargins negative.\n{text}", {"margins": "negative"}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "doubted"),
+    [
+        ("KRAS c.35G>A p.Gly12Asp", []),
+        ("BRAF c.1799T>A V600E", []),
+        ("TP53 c.524G>A p.(Arg175His)", []),
+        ("APC c.4348C>T p.R1450*", []),
+        ("KRAS c.35G>A p.Gly12Val", ["mutations.1"]),
+        ("KRAS c.38G>A p.Gly12Asp", ["mutations.1"]),
+        ("BRAF c.1799T>A V600K", ["mutations.1"]),
+        ("ARID2 c.1799T>A c.2750C>T p.V600E p.S917F", ["mutations.1"]),
+    ],
+)
+def test_a_coding_change_must_make_its_protein_change(change: str, doubted: list[str]) -> None:
+    assert list_doubted(f"Result\n{change}", {"mutations.1": change}, "genomics") == doubted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tumor harbors a pair of reportable changes.",
+        "Both variants were identified in the plasma.",
+        "Genomic findings (2)",
+        "Sequencing uncovered two alterations.",
+    ],
+)
+def test_a_number_in_other_words_announces_variants(text: str) -> None:
+    lines = f"{text}\nKRAS c.35G>A p.Gly12Asp"
+    assert list_unread(lines, {"mutations.1": "KRAS c.35G>A p.Gly12Asp"}, "genomics") == ["mutations"]
+
+
+@pytest.mark.parametrize(
+    ("findings", "impression", "doubted"),
+    [
+        ("A mass of 4.6 cm arises from the kidney beside the liver.", "Left renal mass of 4.6 cm.", True),
+        ("Left level II node, 2.1 cm.", "Right level II node, 2.1 cm.", True),
+        ("Right lung: nodule of 12 mm. Left lung clear.", "Left lung nodule of 12 mm.", True),
+        ("Right lung: nodule of 12 mm. Left lung clear.", "Right lung nodule of 12 mm.", False),
+        ("Nodule in the RUL.", "Right lung nodule.", False),
+        ("Effusions on both sides.", "Left pleural effusion.", False),
+    ],
+)
+def test_an_impression_names_no_other_side(findings: str, impression: str, doubted: bool) -> None:
+    text = f"FINDINGS\n{findings}\nIMPRESSION\n{impression}"
+    assert bool(list_doubted(text, {"impression": impression}, "radiology")) == doubted
+
+
+@pytest.mark.parametrize(
+    ("impression", "doubted"),
+    [
+        ("Dr Calder will put her view to paper once the films have come.", True),
+        ("Final reading to follow.", True),
+        ("To be dictated.", True),
+        ("Stable nodule. Signed: Jo Fenn, MD", True),
+        ("Stable nodule. The patient will need a CT in 6 months.", False),
+        ("Pneumothorax, discussed with Dr Fenn at 14:00.", False),
+    ],
+)
+def test_an_announced_impression_is_none(impression: str, doubted: bool) -> None:
+    text = f"FINDINGS\nA nodule.\nIMPRESSION\n{impression}"
+    assert list_doubted(text, {"impression": impression}, "radiology") == ["impression"] * doubted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Back in the spring it spanned 14 mm; motion defeats the calipers.",
+        "Two years ago the nodule stood at 14 mm.",
+        "It had been 14 mm at diagnosis.",
+    ],
+)
+def test_a_size_of_another_time_is_doubted(text: str) -> None:
+    assert list_doubted(f"Findings\n{text}", {"measurements.1": "14 mm"}, "radiology") == ["measurements.1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "doubted"),
+    [
+        ("RIDER OF 16 MAY 2024\nFour in five nuclei stain.", True),
+        ("Added 05/16/2024: the receptors were repeated.", True),
+        ("Signed by A. Bee, MD 05/16/2024", False),
+        ("Printed 05/16/2024", False),
+        ("Received 01/05/2024", False),
+    ],
+)
+def test_a_later_date_without_label_is_an_addition(text: str, doubted: bool) -> None:
+    assert list_doubted(f"Reported: 05/02/2024\n{text}", {"date": "2024-05-02"}) == ["date"] * doubted
+
+
+def test_a_core_of_higher_grade_contradicts_the_overall_grade() -> None:
+    rows = "Site\tGleason\nLeft mid\t4+3=7\nRight base\t3+3=6\n"
+    assert list_doubted(f"{rows}Overall: Gleason score 3+4=7", {"grade": "Gleason 3+4=7"}) == ["grade"]
+    assert list_doubted(f"{rows}Overall: Gleason score 4+3=7", {"grade": "Gleason 4+3=7"}) == []

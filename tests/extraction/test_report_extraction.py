@@ -11,6 +11,7 @@ from extraction.reports import draw, page_of
 from extraction.scripted import Scripted
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import FieldNeed, get_field_template, list_field_templates
 from evalkit.extraction.reliability_loop import ReliabilityLoop
@@ -176,3 +177,28 @@ def test_a_note_is_kept_as_its_text() -> None:
     assert one.fields["rawText"].value == "Elmwood Clinic\nChief Complaint: cough."
     assert (one.decision, one.stopped_reason) == (None, "no_fields")
     assert all("rawText" not in record.fields for record in one.history)
+
+
+@pytest.mark.parametrize(
+    ("second", "pages"),
+    [
+        ("Patient: Anna Kowalsky  DOB: 14/03/1971", [2]),
+        ("Patient: Gwendoline Stiles", [2]),
+        ("Patient: Anna Kowalski  DOB: 03/14/1951", []),
+        ("Page 2 of 2", []),
+    ],
+)
+def test_a_page_of_another_patient_goes_to_a_person(second: str, pages: list[int]) -> None:
+    texts = (f"Patient: Anna Kowalski  DOB: 03/14/1951\n{NEGATIVE}", f"{second}\nIMMUNOHISTOCHEMISTRY\nCK7 positive.")
+    bundle = document(
+        *(
+            page(number, text).model_copy(update={"identifiers": find_patient_identifiers(text, ())})
+            for number, text in enumerate(texts, 1)
+        )
+    )
+    (extraction,) = extracted(bundle, ReportPageRange(1, 2, "Pathology Report"))
+    assert [issue.page for issue in extraction.issues if issue.code == "EXTRACTION-PATIENT"] == pages
+    assert extraction.decision == ("ESCALATE_TO_SME" if pages else "AUTO_ACCEPT")
+
+
+NEGATIVE = "DIAGNOSIS\nKidney: Papillary renal cell carcinoma, WHO/ISUP grade 3. Surgical margins uninvolved.\nReported: 06/18/2024"

@@ -67,7 +67,12 @@ from evalkit.extraction.reliability_loop import (
     _build_unsure_issue,
     _collect_field_facts,
 )
-from evalkit.extraction.report_extraction import ReportPageRange, _build_type_issue, _build_unreadable_issue
+from evalkit.extraction.report_extraction import (
+    ReportPageRange,
+    _build_type_issue,
+    _build_unreadable_issue,
+    _iter_patient_issues,
+)
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding.locate import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, ShippedAgent
@@ -297,6 +302,7 @@ def iter_reader_issues() -> Iterator[Issue]:
     report = ReportPageRange(1, 2, "Genomic Report")
     yield _build_unreadable_issue([page(1, "", status="image")], report, "it is blurred")
     yield _build_type_issue(report)
+    yield from _iter_patient_issues(build_bundle(ANNA, MARTIN).pages, report)
 
 
 def iter_field_issues() -> Iterator[Issue]:

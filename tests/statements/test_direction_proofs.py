@@ -74,9 +74,35 @@ PROVEN: dict[str, tuple[Lines, list[int], set[str]]] = {
     ),
 }  # fmt: skip
 
+_SIDES = row("Date", "Description", "Paid out", "Paid in", "Balance")
+PROVEN["a reversal in the column of debits"] = (
+    [
+        "Elm Bank", _JULY, "Opening balance 500.00", _SIDES, row("02/07/2024", "SHOP", "120.00", "", "380.00"),
+        row("14/07/2024", "ACME", "", "100.00", "480.00"), row("20/07/2024", "SHOP", "-30.00", "", "510.00"),
+    ],
+    [-120, 100, 30],
+    {"titles", "running_balance"},
+)  # fmt: skip
+PROVEN["a card that is only advertised"] = (
+    [
+        "Elm Bank",
+        "Apply for our credit card",
+        _JULY,
+        _TITLES,
+        row("02/07/2024", "SHOP", "-20.00"),
+        row("14/07/2024", "ACME", "9.00"),
+    ],
+    [-20, 9],
+    {"marks"},
+)
+
 UNPROVEN: dict[str, Lines] = {
     "unmarked amounts": [_ACCOUNT, _JULY, _TITLES, *_UNMARKED_ROWS],
     "a minus on a card": [_CARD, _JULY, _TITLES, *_CARD_ROWS],
+    "a reversal that no sum proves": [
+        _ACCOUNT, _JULY, _TITLES, "Deposits", row("14/07/2024", "ACME", "100.00"), "Withdrawals",
+        row("02/07/2024", "SHOP", "120.00"), row("21/07/2024", "SHOP", "-30.00"),
+    ],
     "balances that may be debts": [
         "Nimbus", _JULY, "Opening balance 100.00", _TITLES, *_CARD_ROWS, "Closing balance 150.00", "Credit limit 900.00",
     ],

@@ -48,7 +48,7 @@ _MAX_MENTIONS_PER_LINE = 3
 MAX_VALUES_PER_FIELD = 200
 
 _MSI_STATUS = re.compile(
-    r"(?i)\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
+    r"(?i)\bMSI[ -]?H(?:igh)?\W{1,4}(?:(?:was|is) )?(?:not \w+|negative|absent)\b|\bMSI[ -]?(?:H(?:igh)?|L(?:ow)?|stable)\b|(?-i:\bMSS\b)|\bMS[ -]stable\b|\bmicrosatellite[- ](?:un)?stable\b"
     r"|\bno (?:evidence of )?microsatellite instability\b|\bmicrosatellite instability[\s:-]+(?:high|low|(?:was |is )?not detected)\b"
 )
 _MSI_CLAUSE = re.compile(r"[^.;\n\t]{0,60}(?:\b(?i:microsatellite)|\bMSI\b)[^.;\n\t]{0,200}")
@@ -363,11 +363,13 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
     """Read dates with a label of the field, sorted by the order of the labels; last, a date of the letterhead.
 
     A label is the whole text between the previous column or date and this one, or it begins that text: "Reported by". A
-    date whose day and month cannot be told apart is left out if other dates of the report have the day first.
+    date whose day and month cannot be told apart is left out if other dates of the report have the day first, and so are
+    dates with labels that come after its own.
     """
     labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     is_day_first = any(_DAY_FIRST.search(page.text) for page in report.pages)
-    ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
+    ranked_readings: list[tuple[tuple[int, int], LocatedClinicalValue]] = []
+    last_rank = len(labels)
     letterhead = [*report.body_lines[:8]]
     for line in (*(line for line in report.body_lines if line.group != "history"), *report.furniture_lines):
         label_start = line.start
@@ -378,10 +380,16 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
             if rank is None and line in letterhead and not _OTHER_DATE_WORD.search(f"{label} "):
                 rank = len(labels)
             is_unclear = is_day_first and _EITHER_ORDER.fullmatch(match.group())
-            if rank is not None and field.normalise(match.group()) and not is_unclear:
+            if rank is not None and is_unclear:
+                last_rank = min(last_rank, rank)
+            elif rank is not None and (date := field.normalise(match.group())):
                 confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
-                ranked_readings.append((rank, LocatedClinicalValue(line.page, *match.span(), confidence)))
-    yield from (reading for _, reading in sorted(ranked_readings, key=lambda pair: pair[0]))
+                # Without a label, the latest date of the letterhead is the report's.
+                order = rank, -int(date.replace("-", "")) * (rank == len(labels))
+                ranked_readings.append((order, LocatedClinicalValue(line.page, *match.span(), confidence)))
+    yield from (
+        reading for order, reading in sorted(ranked_readings, key=lambda pair: pair[0]) if order[0] <= last_rank
+    )
 
 
 def _find_date_label(line: ReportLine, start: int, end: int) -> str:

@@ -136,19 +136,22 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """Return an error if the quote does not name the stain before its result; or None."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
-    text_before = canonicalise(context.text_before)
-    if marker_names is None or any(canonicalise(marker_name) in text_before for marker_name in marker_names):
+    # Behind a result that begins a list: "negative for CK7".
+    text = f"{context.text_before} {context.clause_after if _LIST_AFTER.match(context.clause_after) else ''}"
+    names_text = canonicalise(text)
+    if marker_names is None or any(canonicalise(marker_name) in names_text for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"
 
 
+_LIST_AFTER = re.compile(r"\s*(?:\w+ ){0,3}?(?:for|with|of|in)\b|\s*(?:\w+\s*){0,2}:|\s*[-–] ")
 _CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n")
 _SHARE_AFTER = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
 _SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
 
 #: Rules for values on the page; the evaluator uses the lowest score of the rules that a value breaks.
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
-    AccuracyRule("denied", ("histology", "grade", "stage"), _describe_denial, 0.0),
+    AccuracyRule("denied", ("histology", "grade"), _describe_denial, 0.0),
     AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),

@@ -22,12 +22,22 @@ _LAB_RESULT_WITH_RANGE = re.compile(
 )
 #: Words between a stain's name and its result: method, "is", a sign; or the beginning of the result.
 _RESULT_START = re.compile(
-    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|index|/\s?CEP-?17|ratio)\b\s*){0,3}"
+    r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|CPS|index|(?:tumou?r )?proportion score|combined positive score|/\s?CEP-?17|ratio)\b\s*){0,3}"
     r"(?:(?:on|in|of|from)\s+(?:the\s+)?(?:blocks?|slides?|specimens?|parts?|cores?)\s+[\w-]+\s*)?"
-    r"(?:\([^)]*\)\s*)?(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
-    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|\d|[<>])"
+    r"(?:\([^)]*\)\s*)?(?:(?:\w+ly|weak|strong|focal|diffuse|patchy)(?:,|\s+and|\s+to)?\s+){0,3}(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
+    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|wild|aberrant|mutant|\d|[<>])"
 )
+#: A result at the start of a list of stains: "Positive: ER, PR", "negative for CK7".
+_RESULT_BEFORE_LIST = re.compile(
+    r"(?i)(?<!not )(?<!no )(?<!non)\b(?P<result>(?:immuno-?)?(?:positiv(?:e|ity)|negativ(?:e|ity)|reactiv(?:e|ity))|non-?reactive|retained|intact|preserved|lost)"
+    r"(?: (?:staining|stains|expression|reaction|results?|markers?|immunostains))?"
+    r"\s*(?:(?:(?:is|was|were|are) )?(?:seen |present |found |noted )?(?:for|with|of|in|:)\s*(?:the (?:following|stains?|markers?)\W*)?|[-–]\s+)$"
+)
+_LISTED_SHARE = re.compile(r"\s*[(,:]?\s*([<>]?\s?\d{1,3}\s?%|[0-3]\+)")
+_LISTED_STAIN_END = re.compile(r"\s*(?:\([^()]{0,40}\)|\d{1,3}\s?%)?[\s,;/&]*(?:\band\b)?\s*")
 _LIST_SEPARATOR = re.compile(r"[\s,;/&]*(?:\band\b)?\s*")
+_LEADER = re.compile(r"\.{2,}[. ]*")
+_RESULT_WORD = re.compile(r"(?i)[a-z]{6}|lost|loss|\d ?\+")
 _TRIPLE_NEGATIVE = re.compile(r"(?i)\btriple[- ]negative\b")
 _CORRECTION = re.compile(r"(?i)\b(?:correct(?:ed|ion)|amended|revised)\b")
 #: A result in a sentence that corrects one: "TSH is 0.68 mIU/L".
@@ -55,6 +65,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             (match, name) for name, pattern in _compile_marker_patterns() for match in pattern.finditer(line.text)
         ]
         name_matches.sort(key=lambda pair: (pair[0].start(), -pair[0].end()))
+        leading_results = _find_leading_results(line, [match for match, _ in name_matches])
         names_without_result: list[str] = []
         for number, (match, name) in enumerate(name_matches):
             if number and match.start() < name_matches[number - 1][0].end():
@@ -66,15 +77,35 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             names = [*names_without_result, name]
             # "MLH1, PMS2 and MSH2 retained": one result of several stains.
             is_listed = _LIST_SEPARATOR.fullmatch(line.text, match.end(), result_end) is not None
-            names_without_result = names if is_listed else []
-            if not is_listed and (span := _find_marker_result(line, match.end(), result_end, is_second_pass)):
-                confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+            leading_result = leading_results.get(match.start())
+            names_without_result = names if is_listed and not leading_result else []
+            span = None if is_listed else _find_marker_result(line, match.end(), result_end, is_second_pass)
+            confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
+            if leading_result and not (span and _RESULT_WORD.search(line.page.text, *span)):
+                share = _LISTED_SHARE.match(line.text, match.end())
+                spans = ((line.page, line.start + share.start(1), line.start + share.end(1)),) if share else ()
+                yield LocatedClinicalValue(line.page, *leading_result, confidence, name, spans)
+            elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
         for match in _TRIPLE_NEGATIVE.finditer(line.text):
             span = (line.start + match.start(), line.start + match.end())
             yield from (
                 LocatedClinicalValue(line.page, *span, LIKELY_CONFIDENCE, name) for name in ("ER", "PR", "HER2")
             )
+
+
+def _find_leading_results(line: ReportLine, stains: Iterable[re.Match[str]]) -> dict[int, tuple[int, int]]:
+    """Find the results that stand before lists of stains, by the start of each listed stain in the line."""
+    spans: dict[int, tuple[int, int]] = {}
+    result: re.Match[str] | None = None
+    end = 0
+    for stain in stains:
+        is_listed = _LISTED_STAIN_END.fullmatch(line.text, end, stain.start()) is not None
+        result = _RESULT_BEFORE_LIST.search(line.text, end, stain.start()) or (result if is_listed else None)
+        if result:
+            spans[stain.start()] = (line.start + result.start("result"), line.start + result.end("result"))
+        end = stain.end()
+    return spans
 
 
 def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
@@ -107,7 +138,7 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: 
 
     ``start`` and ``end``: the text between this stain's name and the next, within the line.
     """
-    text = line.text[start:end]
+    text = _LEADER.sub(lambda dots: ":".ljust(len(dots.group())), line.text[start:end])
     if not is_second_pass and not _RESULT_START.match(text):
         return None
     clause_end = SENTENCE_END.search(text)

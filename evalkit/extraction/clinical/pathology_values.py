@@ -23,7 +23,7 @@ PassageReader = Callable[[ReportPassage], Iterator[tuple[int, int]]]
 _MARGIN_WORD = re.compile(
     r"(?i)\bmargins?\b|\bink(?:ed)?\b|\bresection (?:status|edges?|lines?)\b|\bresidual tumou?r\b|\bR[012]\b|"
     r"\b(?:completely|incompletely) excised\b|\b(?:complete|incomplete) excision\b|\bexcision (?:is|appears) (?:in)?complete|"
-    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|superior|inferior|anterior|posterior|resection|excision|specimen|painted)\s+(?:edges?|surfaces?)\b"
+    r"\b(?:surgical|cauteri[sz]ed|inked|medial|lateral|deep|proximal|distal|radial|superior|inferior|anterior|posterior|resection|excision|specimen|painted)\s+(?:edges?|surfaces?)\b|^\W*\w+ edges?\s*:"
 )
 _MARGIN_TOPIC = re.compile(r"\bmargins?\b|\bresection status\b|\br status\b")
 _GRADE = re.compile(

@@ -26,6 +26,7 @@ _SIGNATURE_LINE = re.compile(
     r"|\W*(?:reporting|attending|interpreting|reading|consultant|signing) (?:physician|radiologist|pathologist|doctor|geneticist|director)\b.*"
     r"|\W*(?:yours (?:sincerely|faithfully|truly)|(?:sincerely|kind regards),|(?:radiologist|pathologist|reader|reporter|author|consultant):|cc:|dictation (?:date|time)|transcription|(?-i:D(?:D|T)?|T|TR): ?\d).*"
     r"|\W*(?:\w+ ){1,3}(?:read|reported|checked|validated|reviewed|approved|authori[sz]ed) by (?-i:[A-Z]).{2,80}"
+    r"|\W*(?!(?:\w+ ){0,6}(?:with|to|from|of|for|notified|informed|called|phoned|paged)\b)\w+(?: \w+){0,2}:? (?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,60})"
     r"|(?-i:(?:Dr|Prof)\.? [A-Z][^\n]{2,80})|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD|FRCR|FRCPath)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
@@ -280,7 +281,7 @@ def _split_at_headings(page: Page, text: str, start: int, printed_starts: Sequen
             cut
             for first, printed_line in printed_lines
             if printed_line[0].isupper()
-            for cut in _list_cuts_around_heading(first, printed_line, line[:first].rstrip()[-1:] in ".:;")
+            for cut in _list_cuts_around_heading(first, printed_line, line[:first].rstrip()[-1:] in ".:;=_*")
         }
         embedded_cuts = {match.start() for match in _compile_embedded_heading_pattern().finditer(line)}
         cuts = sorted({0, len(line)} | heading_cuts | embedded_cuts)
