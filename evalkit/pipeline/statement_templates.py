@@ -44,13 +44,14 @@ from evalkit.statements.statement_template import (
     parse_template_toml,
     render_template_toml,
 )
-from evalkit.statements.template_builder import ProposalResult, build_best_template
+from evalkit.statements.template_builder import ProposalResult, build_best_template, build_draft_template
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
     TemplateReviewLoop,
     TemplateReviewResult,
 )
+from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import (
     BUNDLES_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
@@ -210,7 +211,8 @@ async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings:
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
         pictures = render_page_images_for_model(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
-        return await build_best_template(builder, bundle, page_images=pictures)
+        draft = await run_in_daemon_thread(lambda: build_draft_template(bundle))
+        return await build_best_template(builder, bundle, draft, page_images=pictures)
 
 
 def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
