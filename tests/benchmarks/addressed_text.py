@@ -1,11 +1,12 @@
-"""How often text that addresses a language model or a program is reported, and how often look-alikes are.
+"""Measure how often text that addresses a model or a program is reported.
 
     cd tests && python -m benchmarks.addressed_text --half open|sealed [--code CODE]… [--everywhere] [--wrong]
 
-Each text of ``first_contact/addressed_text/{half}.jsonl`` is drawn into a one-page clinical PDF; ``evalkit run`` reads the
-folder offline. A text counts as reported if the document has an issue whose code is one of ``--code`` or names instructions
-or addressed text, or whose message says that text addresses a model, a program or a machine. A page without addressed text that has such an issue is a
-false alarm. A changed type is one that differs from that of the same page without the text.
+Each text of ``first_contact/addressed_text/{half}.jsonl`` is drawn into a one-page clinical PDF; ``evalkit run`` reads
+the folder offline. A text counts as reported if the document has an issue whose code is one of ``--code`` or names
+instructions or addressed text, or whose message says that text addresses a model, a program or a machine. A page without
+addressed text that has such an issue is a false alarm, be it a look-alike or the page with nothing added. A changed type
+is one that differs from that of the same page without the text.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class PageOutcome:
 
 
 def list_pages(half: Half, *, everywhere: bool) -> dict[str, tuple[str, AddedText | None]]:
-    """Return host and added text by document id; of every host also the page without any added text."""
+    """Return host and added text by document id; include each host without a text."""
     pages: dict[str, tuple[str, AddedText | None]] = {f"clean_{host}": (host, None) for host in read_hosts(half)}
     for added in read_added_texts(half):
         pages[added.id] = (added.host, added)
@@ -78,7 +79,7 @@ def list_pages(half: Half, *, everywhere: bool) -> dict[str, tuple[str, AddedTex
 
 
 def run_evalkit(records: Path, output: Path) -> None:
-    """Read a folder with the command line, offline and with default settings; RuntimeError if the run stops."""
+    """Run the command line on a folder, offline; RuntimeError if the run stops."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("EVALKIT_")}
     command = [sys.executable, "-m", "evalkit", "run", str(records), "--output", str(output)]
     run = subprocess.run(command, cwd=records.parent, env=environment, capture_output=True, text=True, check=False)
@@ -87,7 +88,7 @@ def run_evalkit(records: Path, output: Path) -> None:
 
 
 def is_reported(issues: Iterable[Mapping[str, Any]], codes: Sequence[str]) -> bool:
-    """Return whether an issue says that the document holds text that addresses a program."""
+    """Return whether an issue is about text that addresses a program."""
     return any(
         issue["code"] in codes or _ADDRESSING_CODE.search(issue["code"]) or _ADDRESSING_MESSAGE.search(issue["message"])
         for issue in issues
@@ -114,7 +115,7 @@ def read_outcome(
 
 
 def measure(half: Half, codes: Sequence[str], folder: Path, *, everywhere: bool) -> list[PageOutcome]:
-    """Draw the pages of a half into a folder, run the program on them and read what was reported."""
+    """Draw the pages of a half, run the program on them and read what it reports."""
     records, output = folder / "records", folder / "output"
     records.mkdir(parents=True)
     pages = list_pages(half, everywhere=everywhere)

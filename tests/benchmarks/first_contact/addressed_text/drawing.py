@@ -1,4 +1,4 @@
-"""Draw one-page clinical PDFs that hold an additional text somewhere on the page, in metadata or in an annotation."""
+"""Draw one-page clinical PDFs with an additional text in a place of choice."""
 
 from __future__ import annotations
 
