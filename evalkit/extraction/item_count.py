@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -535,10 +536,19 @@ def _is_announced(_items: Sequence[CountedItem], text: str) -> bool:
 
 
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a text names one side of the body, which the rest of the report does not name."""
-    own_sides = [reading.state for reading in _read_items("side", _split_statements(text))]
-    all_sides = [item.state for item in items]
-    return len({*own_sides}) == 1 and all_sides.count(own_sides[0]) <= len(own_sides) and "both" not in all_sides
+    """Return True if a text names a side, or gives a lesion or a size one, that the rest of the report does not."""
+    own = Counter((reading.name, reading.state) for reading in _read_items("side", _split_statements(text)))
+    counts = Counter((item.name, item.state) for item in items)
+    sides = {state for name, state in own if name == "side"}
+    return any(
+        counts[name, state] <= count
+        and (
+            len(sides) == 1 and ("side", "both") not in counts
+            if name == "side"
+            else any(counts[name, side] > own[name, side] for side in ("left", "right"))
+        )
+        for (name, state), count in own.items()
+    )
 
 
 def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:

@@ -70,8 +70,13 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
         for number, (match, name) in enumerate(name_matches):
             if number and match.start() < name_matches[number - 1][0].end():
                 continue
+            # A result before the next stain may be the first word of a list.
             result_end = next(
-                (other.start() for other, _ in name_matches[number + 1 :] if other.start() >= match.end()),
+                (
+                    max(match.end(), leading_results.get(other.start(), other.span())[0])
+                    for other, _ in name_matches[number + 1 :]
+                    if other.start() >= match.end()
+                ),
                 len(line.text),
             )
             names = [*names_without_result, name]
@@ -84,7 +89,8 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             if leading_result and not (span and _RESULT_WORD.search(line.page.text, *span)):
                 share = _LISTED_SHARE.match(line.text, match.end())
                 spans = ((line.page, line.start + share.start(1), line.start + share.end(1)),) if share else ()
-                yield LocatedClinicalValue(line.page, *leading_result, confidence, name, spans)
+                first, last = leading_result
+                yield LocatedClinicalValue(line.page, line.start + first, line.start + last, confidence, name, spans)
             elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
         for match in _TRIPLE_NEGATIVE.finditer(line.text):
@@ -95,7 +101,7 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
 
 
 def _find_leading_results(line: ReportLine, stains: Iterable[re.Match[str]]) -> dict[int, tuple[int, int]]:
-    """Find the results that stand before lists of stains, by the start of each listed stain in the line."""
+    """Find the span of the result before each list of stains, by the start of each listed stain in the line."""
     spans: dict[int, tuple[int, int]] = {}
     result: re.Match[str] | None = None
     end = 0
@@ -103,7 +109,7 @@ def _find_leading_results(line: ReportLine, stains: Iterable[re.Match[str]]) -> 
         is_listed = _LISTED_STAIN_END.fullmatch(line.text, end, stain.start()) is not None
         result = _RESULT_BEFORE_LIST.search(line.text, end, stain.start()) or (result if is_listed else None)
         if result:
-            spans[stain.start()] = (line.start + result.start("result"), line.start + result.end("result"))
+            spans[stain.start()] = result.span("result")
         end = stain.end()
     return spans
 
