@@ -35,6 +35,7 @@ from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
 from evalkit.statements.review_cycles import SCHEMA_VERSION, TEMPLATE_CASE_SUFFIX, ReviewCycle
 from evalkit.statements.reviewer_report import SHOWN_ISSUE_CAPS
@@ -45,6 +46,7 @@ from evalkit.statements.statement_template import (
     render_template_toml,
 )
 from evalkit.statements.template_builder import ProposalResult, build_best_template, build_draft_template
+from evalkit.statements.template_drift import find_template_drift
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
@@ -87,6 +89,10 @@ class TemplateReviewSummary:
     unchanged."""
     by_agent: Mapping[str, Usage]
     """The usage of language models by role."""
+    reviewed_id: str
+    """The id of the template that was to be reviewed; another one if it belongs to another statement."""
+    drift: tuple[str, ...]
+    """Why a stable template no longer fits what the bank prints, as sentences."""
 
 
 def review_and_publish_template(
@@ -147,6 +153,8 @@ async def _review_and_publish_template(
                     await read_document_and_save_bundle(output_folder, source, reader_pool, format_zulu_now())
                 ).bundle
         _require_same_bank(template, bundle)
+        drifts = find_template_drift(AppliedTemplate.create(template, bundle), bundle.sha256)
+        reviewed_id = template.template_id
         own_id = choose_template_id(output_folder, template, bundle.sha256)
         stored_template = read_stored_template(output_folder, template.template_id)
         is_of_other_statement = own_id != template.template_id and (
@@ -194,6 +202,8 @@ async def _review_and_publish_template(
         case_id,
         is_case_frozen,
         model_session.ledger.usage_by_role,
+        reviewed_id,
+        tuple(drift.message for drift in drifts),
     )
 
 

@@ -134,38 +134,34 @@ def find_wrong_directions(applied: AppliedTemplate) -> Iterator[TemplateFinding]
         )  # fmt: skip
 
 
-def find_wrong_balance_signs(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report balances that are read as debts though they are held, or the other way round."""
+def find_wrong_balances(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Report balances that are read as debts though they are held, or the other way round, or from another column."""
     comparison = _compare(applied)
     orientation = find_balance_orientation(comparison.audit, comparison.directions)
     pairs = [
-        (each, orientation * sign_balance(balance))
+        (each, sign_balance(balance) * (1 if balance.mark in ("in", "out") else orientation), balance.value)
         for each in comparison.matches
         if each.row and each.transaction.balance is not None and (balance := comparison.audit.find_balance(each.row))
     ]
-    is_coded = any(
-        balance.mark in ("in", "out")
-        for row in comparison.audit.rows
-        if (balance := comparison.audit.find_balance(row))
-    )
-    wrong = [each for each, expected in pairs if not is_coded and each.transaction.balance == -expected != expected]
+    wrong = [
+        (each.transaction, expected) for each, expected, _ in pairs if each.transaction.balance == -expected != expected
+    ]
     if wrong:
         yield TemplateFinding(
-            _grade(wrong, [each for each, _ in pairs]), "sign_logic",
+            _grade(wrong, pairs), "sign_logic",
             "the sign of the balance is inverted: credit is shown as a debt, or the other way round",
-            wrong[0].transaction.page, "column balance", "Exchange held and owed",
-            str(-(wrong[0].transaction.balance or 0)), str(wrong[0].transaction.balance),
+            wrong[0][0].page, "column balance", "Exchange held and owed", str(wrong[0][1]), str(wrong[0][0].balance),
         )  # fmt: skip
     other = [
-        (each, expected)
-        for each, expected in pairs
-        if abs(each.transaction.balance or 0) != abs(expected) and each.row and not each.row.line.is_ocr_text
+        (each.transaction, value)
+        for each, _, value in pairs
+        if abs(each.transaction.balance or 0) != value and each.row and not each.row.line.is_ocr_text
     ]
     if other:
         yield TemplateFinding(
             "high", "column_mapping", f"the balances of {len(other)} rows are not those printed in the balance's column",
-            other[0][0].transaction.page, "column balance", "Move the column balance to its amounts",
-            str(abs(other[0][1])), str(other[0][0].transaction.balance),
+            other[0][0].page, "column balance", "Move the column balance to its amounts",
+            str(other[0][1]), str(other[0][0].balance),
         )  # fmt: skip
 
 
@@ -362,6 +358,12 @@ def find_wrong_descriptions(applied: AppliedTemplate) -> Iterator[TemplateFindin
             "high", "multiline_handling", f"the descriptions of {len(cut)} rows lack words that are printed in the row",
             cut[0].transaction.page, "column description", "Widen the column of the description",
         )  # fmt: skip
+    swallowed = [each for each, row in matched if _has_other_amount(comparison.audit, each.transaction, row)]
+    if swallowed:
+        yield TemplateFinding(
+            "medium", "column_mapping", f"the descriptions of {len(swallowed)} rows contain numbers of another column",
+            swallowed[0].transaction.page, "column description", "End the column of the description before these numbers",
+        )  # fmt: skip
     joined = [each for each, row in matched if _has_joined_words(applied, each.transaction)]
     if joined:
         yield TemplateFinding(
@@ -418,6 +420,16 @@ def _select_texts(audit: StatementAudit) -> Iterator[TextLine]:
         words = tuple(word for word in row.line.words if word.text in row.text.split())
         if words:
             yield TextLine(row.line.page_number, words)
+
+
+def _has_other_amount(audit: StatementAudit, transaction: Transaction, row: AuditRow) -> bool:
+    numbers = {re.sub(r"\D", "", word) for word in transaction.description.split()}
+    return any(
+        re.sub(r"\D", "", str(amount.value)) in numbers
+        and amount != audit.find_movement(row)
+        and audit.find_column(amount)
+        for amount in row.amounts
+    )
 
 
 def _has_joined_words(applied: AppliedTemplate, transaction: Transaction) -> bool:

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.alternative_readings import exchange_columns, invert_balance_sign, invert_directions
 from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.audit_comparison import (
@@ -21,7 +20,7 @@ from evalkit.statements.audit_comparison import (
     find_mixed_accounts,
     find_unused_sums,
     find_wrong_amounts,
-    find_wrong_balance_signs,
+    find_wrong_balances,
     find_wrong_dates,
     find_wrong_descriptions,
     find_wrong_directions,
@@ -38,16 +37,11 @@ from evalkit.statements.reviewer_report import (
 )
 from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
 from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
-from evalkit.statements.statement_template import Column, ColumnName, StatementTemplate
+from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import TextLine
 
-#: Pairs of columns that a template may have exchanged by mistake.
-_CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
-    ("amount", "balance"),
-    ("debit", "balance"),
-    ("credit", "balance"),
-)
+_CAUSES_OF_UNMET_SUMS = (find_wrong_directions, find_wrong_balances, find_wrong_amounts)
 #: Two adjacent blanks, a blank at either end, or blanks between single letters.
 _EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
@@ -99,45 +93,16 @@ def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report printed sums that the transactions do not add up to.
 
-    If exchanged signs or columns would meet all sums, that mistake is reported instead of the sums.
+    If the pages show that all signs or a whole column are wrong, that mistake is reported instead of the sums.
     """
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
-    for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
-        if applied_template.apply_other_template(other_template).has_all_sums_met:
-            yield finding
-            return
+    if not unmet_checks or any(
+        finding.severity == "critical" for check in _CAUSES_OF_UNMET_SUMS for finding in check(applied_template)
+    ):
+        return
     for check in unmet_checks:
         message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
         yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
-
-
-def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
-    """Build variants of the template that each reverse one assumption.
-
-    Each comes with the issue to raise if the variant meets all sums, such as exchanged debits and credits.
-    """
-    message = "signs are inverted: debits are shown as credits"
-    yield (
-        TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
-        invert_directions(template),
-    )
-    message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
-    yield (
-        TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
-        invert_balance_sign(template),
-    )
-    for column_name, other_name in _CONFUSABLE_COLUMNS:
-        if template.find_column(column_name) and template.find_column(other_name):
-            message = f"wrong column mapped to the amount: {column_name} and {other_name} are exchanged"
-            finding = TemplateFinding(
-                "critical",
-                "column_mapping",
-                message,
-                None,
-                f"column {column_name}",
-                f"Exchange {column_name} and {other_name}",
-            )
-            yield finding, exchange_columns(template, column_name, other_name)
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -263,7 +228,7 @@ FINANCIAL_CHECKS = (
     _find_unmet_sums,
     find_unused_sums,
     find_wrong_directions,
-    find_wrong_balance_signs,
+    find_wrong_balances,
     find_wrong_dates,
     find_wrong_amounts,
     find_mixed_accounts,
