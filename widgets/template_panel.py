@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 import traitlets
@@ -107,7 +108,8 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
         "history": [
             f"Version {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
             + (f", score {record.score:+.2f}" if record.attempt > 1 else "")
-            for record in escalation.convergence_history
+            + (f"; it assumed: {assumed}" if assumed else "")
+            for record, assumed in zip(escalation.convergence_history, escalation.tried or repeat(""), strict=False)
         ],
         "persistent": [
             {

@@ -301,13 +301,19 @@ def render_export_comparison(comparison: ExportComparison) -> Iterator[Printable
 
 def render_template_review(template_review: TemplateReviewSummary) -> Iterator[Printable]:
     """Render each reviewed template with its issues, and the final outcome."""
-    for cycle in template_review.review_result.cycles:
+    from evalkit.statements.template_assumptions import list_differing_assumptions
+
+    cycles = template_review.review_result.cycles
+    for cycle in cycles:
         yield f"Attempt {cycle.attempt}: {cycle.because}"
         yield from (f"  {role}: {reason}" for role, reason in cycle.failures.items())
         for reported in cycle.issues:
             page_text = "" if reported.issue.page is None else f", page {reported.issue.page}"
             heading = f"{reported.issue.severity} {reported.issue.category}{page_text}"
             yield f"  {heading} ({', '.join(reported.reported_by)}): {reported.issue.message}"
+    if len(cycles) > 1:
+        differing = list_differing_assumptions([cycle.tried for cycle in cycles])
+        yield from (f"Attempt {number} assumed: {assumed}" for number, assumed in enumerate(differing, 1))
     yield from _render_usages(template_review.by_agent)
     template_id, template_case = cycle.template_id, template_review.review_result.template_case
     if template_case is not None:

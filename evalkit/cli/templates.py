@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -127,6 +128,15 @@ def review_template(
             f"{template_review.review_result.template.template_id}: an earlier case of this template is open or decided; "
             "that case and the template in the output folder were not changed"
         )
+    last_cycle = template_review.review_result.cycles[-1]
+    if template_review.reviewed_id != last_cycle.template_id:
+        print_notes(
+            f"{template_review.reviewed_id} belongs to another statement and stays as it is; this statement's own template "
+            f"is {last_cycle.template_id}"
+        )
+    _print_drift(template_review.reviewed_id, template_review.drift)
+    if template_review.drift and last_cycle.outcome != "approved":
+        raise typer.Exit(1)
 
 
 def apply_template(
@@ -163,6 +173,7 @@ def apply_template(
     from evalkit.statements.export_comparison import compare_with_export
     from evalkit.statements.row_confidence import rate_transactions
     from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
+    from evalkit.statements.template_drift import find_template_drift
     from evalkit.statements.transaction_files import StatementReading, select_file_writer
 
     render_file = select_file_writer(to) if to else None
@@ -179,6 +190,7 @@ def apply_template(
             f"{statement_template.template_id} is a draft: neither the reviewers nor a person approved this template"
         )
     comparison = None if exported_rows is None else compare_with_export(statement.transactions, exported_rows)
+    drift = [drift.message for drift in find_template_drift(applied_template, bundle.sha256)]
     status = {"status": statement_template.status.value}
     print_outcome(
         chain(render_statement(statement, reconciliation), render_export_comparison(comparison) if comparison else ()),
@@ -186,11 +198,22 @@ def apply_template(
             status
             | _convert_statement_to_json(statement, reconciliation)
             | ({"check": _convert_comparison_to_json(comparison)} if comparison else {})
+            | ({"drift": drift} if drift else {})
         ),
         as_json=as_json,
     )
-    if comparison and not comparison.is_same:
+    _print_drift(statement_template.template_id, drift)
+    if drift or (comparison and not comparison.is_same):
         raise typer.Exit(1)
+
+
+def _print_drift(template_id: str, drift: Sequence[str]) -> None:
+    from evalkit.statements.template_drift import DRIFT_REMEDY
+
+    if drift:
+        print_notes(
+            f"{template_id} no longer fits what the bank prints:", *(f"  {message}" for message in drift), DRIFT_REMEDY
+        )
 
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
@@ -251,6 +274,7 @@ def _convert_template_review_to_json(template_review: TemplateReviewSummary) -> 
         "cycles": list(template_review.cycle_paths),
         "case_id": template_review.case_id,
         "is_taken": template_review.is_case_frozen,
+        "drift": list(template_review.drift),
         "cost": template_review.review_result.cost.model_dump(mode="json"),
     }
 

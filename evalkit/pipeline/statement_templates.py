@@ -35,6 +35,7 @@ from evalkit.review.shown_documents import load_shown_pdf
 from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
 from evalkit.statements.review_cycles import SCHEMA_VERSION, TEMPLATE_CASE_SUFFIX, ReviewCycle
 from evalkit.statements.reviewer_report import SHOWN_ISSUE_CAPS
@@ -44,13 +45,15 @@ from evalkit.statements.statement_template import (
     parse_template_toml,
     render_template_toml,
 )
-from evalkit.statements.template_builder import ProposalResult, build_best_template
+from evalkit.statements.template_builder import ProposalResult, build_best_template, build_draft_template
+from evalkit.statements.template_drift import find_template_drift
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
     TemplateReviewLoop,
     TemplateReviewResult,
 )
+from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import (
     BUNDLES_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
@@ -86,6 +89,10 @@ class TemplateReviewSummary:
     unchanged."""
     by_agent: Mapping[str, Usage]
     """The usage of language models by role."""
+    reviewed_id: str
+    """The id of the template that was to be reviewed; another one if it belongs to another statement."""
+    drift: tuple[str, ...]
+    """Why a stable template no longer fits what the bank prints, as sentences."""
 
 
 def review_and_publish_template(
@@ -146,6 +153,8 @@ async def _review_and_publish_template(
                     await read_document_and_save_bundle(output_folder, source, reader_pool, format_zulu_now())
                 ).bundle
         _require_same_bank(template, bundle)
+        drifts = find_template_drift(AppliedTemplate.create(template, bundle), bundle.sha256)
+        reviewed_id = template.template_id
         own_id = choose_template_id(output_folder, template, bundle.sha256)
         stored_template = read_stored_template(output_folder, template.template_id)
         is_of_other_statement = own_id != template.template_id and (
@@ -193,6 +202,8 @@ async def _review_and_publish_template(
         case_id,
         is_case_frozen,
         model_session.ledger.usage_by_role,
+        reviewed_id,
+        tuple(drift.message for drift in drifts),
     )
 
 
@@ -210,7 +221,8 @@ async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings:
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
         pictures = render_page_images_for_model(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
-        return await build_best_template(builder, bundle, page_images=pictures)
+        draft = await run_in_daemon_thread(lambda: build_draft_template(bundle))
+        return await build_best_template(builder, bundle, draft, page_images=pictures)
 
 
 def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:

@@ -63,3 +63,5 @@ class TemplateFinding(NamedTuple):
     page: int | None = None
     location: str = ""
     suggested_fix: str = ""
+    expected: str = ""
+    actual: str = ""

@@ -216,11 +216,13 @@ def _find_signed_amounts(path: Path, columns: Sequence[_Column]) -> list[Decimal
             return values
         if _is_pair_of_sides(column, values, other, balances):
             return [_merge_sides(out, into) for out, into in zip(values, balances, strict=True)]
-    amounts = max(
+    column, amounts = max(
         numbers.items(), key=lambda pair: (pair[0].has_title("amount"), any((number or 0) < 0 for number in pair[1]))
-    )[1]
+    )
     if any((amount or 0) < 0 for amount in amounts):
         return amounts
+    if column.has_title("debit") and not column.has_title("credit"):  # a month without money in
+        return [None if amount is None else -amount for amount in amounts]
     direction_column = next((column for column in columns if column.parse_all(_find_direction)), None)
     if direction_column is None:
         return amounts

@@ -17,6 +17,7 @@ ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging
 RetryScenario = Literal["both_fail", "arbitration", "stuck", "diverging"]
 EscalationReason = Literal[
     "max_retries_exceeded", "diverging", "arbitration_uncertain", "reviewer_failed", "critical_disagreement", "review_disabled",
+    "hypotheses_exhausted",
 ]  # fmt: skip
 
 

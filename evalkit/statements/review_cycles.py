@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from operator import not_
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueCategory,
     is_duplicate_issue,
 )
+from evalkit.statements.template_assumptions import list_differing_assumptions
 
 SCHEMA_VERSION = 1
 
@@ -100,6 +102,8 @@ class Escalation(LazyStrictRecord):
     arbitration_reports: tuple[ArbitrationReport, ...] = ()
     convergence_history: tuple[ConvergencePoint, ...] = ()
     persistent_issues: tuple[PersistentIssue, ...] = ()
+    tried: tuple[str, ...] = Field((), exclude_if=not_)
+    """What was assumed in each attempt and not in all others, in plain words."""
     recommendation: str = ""
     """Advice for the person, in one sentence."""
 
@@ -109,9 +113,9 @@ class TemplateCase(LazyStrictRecord):
 
     template_id: str
     template: str
-    """The template of the last attempt, as TOML."""
+    """The template of the attempt with the least grave issues, as TOML."""
     issues: tuple[ReportedIssue, ...]
-    """All issues of the last attempt, also those that the caps hide on the screen."""
+    """All issues of this attempt, also those that the caps hide on the screen."""
     escalation: Escalation
 
 
@@ -155,15 +159,17 @@ class ReviewCycle(LazyStrictRecord):
     escalation_reason: EscalationReason | None = None
     cost: ReviewCost | None = None
     """Cost of the whole review up to this attempt, including building templates; the last attempt has the total."""
+    tried: tuple[str, ...] = Field((), exclude_if=not_)
+    """What the template assumes, in plain words; no two attempts of a review assume the same."""
     times: dict[str, Any] = {}
     """Start and end of the attempt and of each role's work (ISO 8601, UTC), and the builder's error."""
 
 
 def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
     """Build the information for the person who must decide an escalated template."""
-    reason = cycles[-1].escalation_reason
+    reason, best_cycle = cycles[-1].escalation_reason, find_best_cycle(cycles)
     assert reason is not None  # noqa: S101 - only escalated reviews are passed
-    persistent_issues = tuple(_find_persistent_issues(cycles))
+    persistent_issues = tuple(_find_persistent_issues(cycles, best_cycle))
     return Escalation(
         escalation_reason=reason,
         attempt_count=len(cycles),
@@ -174,22 +180,33 @@ def build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
             for cycle in cycles
         ),
         persistent_issues=persistent_issues,
-        recommendation=_recommend_next_step(reason, cycles[-1], persistent_issues),
+        tried=tuple(list_differing_assumptions([cycle.tried for cycle in cycles])),
+        recommendation=_recommend_next_step(reason, best_cycle, persistent_issues),
     )
 
 
-def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> Iterator[PersistentIssue]:
-    for last_issue in cycles[-1].issues:
+def find_best_cycle(cycles: Sequence[ReviewCycle]) -> ReviewCycle:
+    """Return the attempt with the fewest grave issues; the earliest of equals."""
+
+    def weigh_issues(cycle: ReviewCycle) -> tuple[bool, list[int]]:
+        ranks = [SeverityRank[reported.issue.severity] for reported in cycle.issues]
+        return bool(cycle.failures), [ranks.count(rank) for rank in sorted(SeverityRank, reverse=True)]
+
+    return min(cycles, key=weigh_issues)
+
+
+def _find_persistent_issues(cycles: Sequence[ReviewCycle], best_cycle: ReviewCycle) -> Iterator[PersistentIssue]:
+    for open_issue in best_cycle.issues:
         occurrences = [
             (cycle.attempt, occurrence.issue)
             for cycle in cycles
             for occurrence in cycle.issues
-            if is_duplicate_issue(last_issue.issue, occurrence.issue)
+            if is_duplicate_issue(open_issue.issue, occurrence.issue)
         ]
         attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
         if len(attempt_numbers) > 1:
             yield PersistentIssue(
-                issue_id=last_issue.issue.issue_id,
+                issue_id=open_issue.issue.issue_id,
                 reported_in_attempts=attempt_numbers,
                 suggested_fixes_tried=tuple(
                     dict.fromkeys(occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix)
@@ -217,11 +234,11 @@ _ADVICE_RULES = (
 
 
 def _recommend_next_step(
-    reason: EscalationReason, last_cycle: ReviewCycle, persistent_issues: Sequence[PersistentIssue]
+    reason: EscalationReason, best_cycle: ReviewCycle, persistent_issues: Sequence[PersistentIssue]
 ) -> str:
     persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
     worst_issue = max(
-        (reported_issue.issue for reported_issue in last_cycle.issues),
+        (reported_issue.issue for reported_issue in best_cycle.issues),
         key=lambda issue: (SeverityRank[issue.severity], issue.issue_id in persistent_ids),
         default=None,
     )

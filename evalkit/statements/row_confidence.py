@@ -8,12 +8,14 @@ from statistics import fmean
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import SumCheck
 from evalkit.statements.statement_parser import ParsedStatement, Transaction
+from evalkit.statements.statement_template import TemplateStatus
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import PageWord, TextLine
 
 #: Confidence in an amount that no printed sum covers, at most.
 _MAX_WITHOUT_SUM = 0.9
-#: Confidence in an amount that a printed sum contradicts, or with a corrected character, at most.
+#: Confidence at most in an amount that a printed sum contradicts, or with a corrected character, and in all rows of a draft
+#: whose directions nothing proves, or whose day and month may be exchanged.
 _MAX_IN_DOUBT = 0.5
 
 
@@ -44,7 +46,12 @@ def _rate_transaction(applied_template: AppliedTemplate, transaction: Transactio
     column_words = row.words_by_column
     amount_words = [word for name in ("debit", "credit", "amount") for word in column_words.get(name, ())]
     checks = [check for check in applied_template.sum_checks if _covers(check, transaction)]
+    template = applied_template.template
+    is_open = template.status is TemplateStatus.DRAFT and (
+        not template.amounts.sign_proof or bool(template.dates.alternative_formats)
+    )
     return min(
+        _MAX_IN_DOUBT if is_open else 1.0,
         _find_lowest(column_words.get("date", ())),
         fmean([word.confidence for word in column_words.get("description", ())] or [1.0]),
         _rate_amount(checks, amount_words, is_corrected=transaction.is_mended),

@@ -13,13 +13,19 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.alternative_readings import exchange_columns, invert_balance_sign, invert_directions
 from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.date_survey import generate_date_hypotheses
+from evalkit.statements.audit_comparison import (
+    find_missed_rows,
+    find_mixed_accounts,
+    find_unused_sums,
+    find_wrong_amounts,
+    find_wrong_balances,
+    find_wrong_dates,
+    find_wrong_descriptions,
+    find_wrong_directions,
+)
 from evalkit.statements.dates import has_year, parse_partial_date
-from evalkit.statements.layout_survey import survey_layout
 from evalkit.statements.reviewer_report import (
     MAX_ISSUES_BY_SEVERITY,
     IssueEvidence,
@@ -29,18 +35,13 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueSeverity,
     is_template_passing,
 )
+from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
 from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
-from evalkit.statements.statement_template import Column, ColumnName, PrintedSumLabels, StatementTemplate
+from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.template_parts import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
 
-#: Pairs of columns that a template may have exchanged by mistake.
-_CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
-    ("amount", "balance"),
-    ("debit", "balance"),
-    ("credit", "balance"),
-)
+_CAUSES_OF_UNMET_SUMS = (find_wrong_directions, find_wrong_balances, find_wrong_amounts)
 #: Two adjacent blanks, a blank at either end, or blanks between single letters.
 _EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
 _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
@@ -92,77 +93,16 @@ def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFin
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report printed sums that the transactions do not add up to.
 
-    If exchanged signs or columns would meet all sums, that mistake is reported instead of the sums.
+    If the pages show that all signs or a whole column are wrong, that mistake is reported instead of the sums.
     """
-    yield from _find_unused_sums(applied_template)
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
-    for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
-        if applied_template.apply_other_template(other_template).has_all_sums_met:
-            yield finding
-            return
+    if not unmet_checks or any(
+        finding.severity == "critical" for check in _CAUSES_OF_UNMET_SUMS for finding in check(applied_template)
+    ):
+        return
     for check in unmet_checks:
         message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
         yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
-
-
-def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    """Report printed sums that the template ignores, or that it takes rows for."""
-    own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
-    sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
-    applied_with_all_sums = applied_template.apply_other_template(
-        applied_template.template.model_copy(update={"reconciliation": sum_labels})
-    )
-    printed_checks = applied_with_all_sums.sum_checks
-    lost_row_count = len(applied_with_all_sums.statement.transactions) - len(applied_template.statement.transactions)
-    unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
-        check.account for check in own_checks
-    }
-    suggested_fix = "Name the labels of the printed balances and totals"
-    if lost_row_count > 0:
-        message = f"{lost_row_count} rows are taken for printed sums"
-        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
-    if unchecked_accounts & {check.account for check in printed_checks}:
-        message = "no printed sum is used to check the transactions, although there are some"
-        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
-    elif unchecked_accounts or not own_checks:
-        message = "no printed sum is used to check the transactions"
-        yield TemplateFinding("medium", "reconciliation_strategy", message, None, "reconciliation")
-    elif all(check.is_met for check in own_checks):
-        for check in printed_checks:
-            if not check.is_met:
-                message = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
-                yield TemplateFinding(
-                    "high", "reconciliation_strategy", message, check.page, "reconciliation", suggested_fix
-                )
-
-
-def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
-    """Build variants of the template that each reverse one assumption.
-
-    Each comes with the issue to raise if the variant meets all sums, such as exchanged debits and credits.
-    """
-    message = "signs are inverted: debits are shown as credits"
-    yield (
-        TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
-        invert_directions(template),
-    )
-    message = "the sign of the balance is inverted: credit is shown as a debt, or the other way round"
-    yield (
-        TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
-        invert_balance_sign(template),
-    )
-    for column_name, other_name in _CONFUSABLE_COLUMNS:
-        if template.find_column(column_name) and template.find_column(other_name):
-            message = f"wrong column mapped to the amount: {column_name} and {other_name} are exchanged"
-            finding = TemplateFinding(
-                "critical",
-                "column_mapping",
-                message,
-                None,
-                f"column {column_name}",
-                f"Exchange {column_name} and {other_name}",
-            )
-            yield finding, exchange_columns(template, column_name, other_name)
 
 
 def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -216,17 +156,14 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
     """Find the boxes of check-number titles in table headers, not in transactions."""
-    title_patterns = load_bank_vocabulary().columns
     for line in lines:
         title_cells = [
             cell
             for cell in line.cells
-            if any(match_at_line_start(pattern, cell.text) for pattern in title_patterns.values())
+            if any(has_word(cell.text, "column", name) for name in load_audit_words()["column"])
         ]
         if len(title_cells) >= _MIN_KNOWN_TITLES:
-            yield from (
-                cell.box for cell in title_cells if match_at_line_start(title_patterns["check_number"], cell.text)
-            )
+            yield from (cell.box for cell in title_cells if has_word(cell.text, "column", "check"))
 
 
 def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -256,12 +193,12 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
 
 def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     date_rules = applied_template.template.dates
-    layout = survey_layout(applied_template.lines_by_page)
     if (
-        layout
-        and not date_rules.period
+        not date_rules.period
         and not all(map(has_year, date_rules.formats))
-        and next(generate_date_hypotheses(layout)).rules.period
+        and any(
+            has_word(text, "date", "period") for text, _ in audit_lines(applied_template.lines_by_page).header_dates
+        )
     ):
         message = "the year is taken from the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
@@ -289,6 +226,12 @@ def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[T
 FINANCIAL_CHECKS = (
     _find_unread_rows,
     _find_unmet_sums,
+    find_unused_sums,
+    find_wrong_directions,
+    find_wrong_balances,
+    find_wrong_dates,
+    find_wrong_amounts,
+    find_mixed_accounts,
     _find_repeated_page_rows,
     _find_ocr_corrected_amounts,
     _find_extra_blanks,
@@ -457,12 +400,14 @@ LAYOUT_CHECKS = (
     _find_words_outside_columns,
     _find_oversized_regions,
     _find_wrong_column_titles,
+    find_missed_rows,
+    find_wrong_descriptions,
 )
 
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the rules; raise the number with every change that alters an issue.
-RULE_REVIEWER_VERSION = "measured-5"
+RULE_REVIEWER_VERSION = "measured-6"
 
 
 #: The rules of each reviewer, in the order of the report.
@@ -492,7 +437,7 @@ def review_by_rules(
             category=finding.category,
             message=finding.message,
             page=finding.page,
-            evidence=IssueEvidence(location=finding.location),
+            evidence=IssueEvidence(expected=finding.expected, actual=finding.actual, location=finding.location),
             suggested_fix=finding.suggested_fix,
         )
         for number, finding in enumerate(findings, 1)

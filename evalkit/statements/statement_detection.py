@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.layout_survey import survey_layout
-from evalkit.statements.text_lines import group_words_into_lines
+from evalkit.statements.layout_survey import find_line_dates
+from evalkit.statements.statement_kinds import find_statement_kind
+from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 BANK_STATEMENT_CODE = "BANK-STATEMENT"
 #: Facts about patients that no bank prints: a hospital's account of payments is no bank statement.
 _MEDICAL_FACTS = frozenset({"mrn", "date_of_birth", "accession", "visit"})
 _MIN_ROWS = 3
+#: An amount with cents; the other characters are marks, currencies and separators of thousands.
+_AMOUNT = re.compile(r"\D{0,4}\d{1,3}[\d.,'’]{0,12}[.,]\d\d\D{0,3}")
 #: Titles of columns that only tables of payments have.
 _MONEY_TITLES = ("debit", "credit", "balance")
 #: Share of the looked-at pages that must have rows or balances: a statement among reports is left to the classification.
@@ -35,18 +41,29 @@ def is_bank_statement(bundle: DocumentBundle) -> bool:
 
     They have balances, columns of debits and credits, or the name of a kind of account above a column of amounts.
     """
-    pages = bundle.pages[:_MAX_PAGES]
     if any(fact.kind in _MEDICAL_FACTS for page in bundle.pages for fact in page.identifiers):
         return False
-    layout = survey_layout(tuple(map(group_words_into_lines, pages)))
-    if layout is None or len(layout.date_column.dates_or_amounts) < _MIN_ROWS:
-        return False
-    title_names = _MONEY_TITLES + (("amount",) if layout.kind_evidence.kind else ())
-    title_patterns = [load_bank_vocabulary().columns[name] for name in title_names]
-    title_cells = [cell.text for line in layout.header_lines for cell in line.cells]
-    is_of_money = any(labelled.kind in ("opening", "closing") for _, labelled in layout.labelled_amounts) or any(
-        match_at_line_start(pattern, title) for pattern in title_patterns for title in title_cells
+    lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages[:_MAX_PAGES])
+    lines = [line for page_lines in lines_by_page for line in page_lines]
+    rows = [line for line in lines if _has_amount(line) and any(find_line_dates(line))]
+    vocabulary = load_bank_vocabulary()
+    openings, closings = (
+        [line for line in lines if _matches(line, [pattern])] for pattern in (vocabulary.opening, vocabulary.closing)
     )
-    lines = [placed_date.line for placed_date in layout.date_column.dates_or_amounts]
-    lines += [line for line, _ in layout.labelled_amounts]
-    return is_of_money and len({line.page_number for line in lines}) >= _MIN_PAGE_SHARE * len(pages)
+    has_balance = bool(openings and closings) or any(map(_has_amount, (*openings, *closings)))
+    pages_with_money = {line.page_number for line in (*rows, *openings, *closings)}
+    if len(rows) < _MIN_ROWS or len(pages_with_money) < _MIN_PAGE_SHARE * len(lines_by_page):
+        return False
+    title_names = _MONEY_TITLES + (("amount",) if find_statement_kind(lines_by_page).kind else ())
+    title_patterns = [vocabulary.columns[name] for name in title_names]
+    return has_balance or any(
+        _matches(line, [vocabulary.columns["date"]]) and _matches(line, title_patterns) for line in lines
+    )
+
+
+def _has_amount(line: TextLine) -> bool:
+    return any(_AMOUNT.fullmatch(word.text) for word in line.words)
+
+
+def _matches(line: TextLine, patterns: Sequence[str]) -> bool:
+    return any(match_at_line_start(pattern, cell.text) for pattern in patterns for cell in line.cells)

@@ -8,10 +8,10 @@ only if it reads the statement as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from operator import itemgetter
+from operator import attrgetter, not_
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -60,6 +60,13 @@ from evalkit.statements.template_parts import (
     find_table_end_patterns,
 )
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
+from evalkit.statements.template_retry import (
+    ScoredDraft,
+    TriedTemplate,
+    choose_untried_draft,
+    count_met_sums,
+    is_tried,
+)
 from evalkit.statements.text_lines import group_words_into_lines
 from evalkit.statements.worker_thread import run_in_daemon_thread
 
@@ -316,6 +323,8 @@ class BuilderRetryInput(LazyStrictRecord):
     consolidated_issues: tuple[ConsolidatedIssue, ...] = ()
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
+    earlier_attempts: tuple[TriedTemplate, ...] = Field((), exclude_if=not_)
+    """The templates rejected before the prior one, first to last."""
 
     def weigh_issues_by_category(self) -> dict[TemplateIssueCategory, float]:
         """Weigh each category of issue by its most severe issue, 0.1 (low) to 1.
@@ -335,34 +344,54 @@ class BuilderRetryInput(LazyStrictRecord):
             weight_by_category[category] = max(weight_by_category.get(category, 0.0), _WEIGHT_BY_SEVERITY[severity])
         return weight_by_category
 
+    def list_tried_templates(self) -> tuple[TriedTemplate, ...]:
+        """List all rejected templates with the complaints that count, the prior one last.
 
-#: Score of a met sum, penalty for a line that was not read, and highest score for changing the criticised parts.
-_SUM_WEIGHT, _LEFTOVER_PENALTY, _COMPLAINT_WEIGHT = 1.0, 0.03, 0.9
+        Complaints of high weight count, or all without any. That nothing proves the directions refutes no reading:
+        beside other complaints it is left out.
+        """
+        weights = self.weigh_issues_by_category()
+        grave_categories = tuple(category for category, weight in weights.items() if weight == max(weights.values()))
+        refuted = tuple(category for category in grave_categories if category != "sign_logic") or grave_categories
+        return (*self.earlier_attempts, TriedTemplate(template=self.prior_template, refuted=refuted or ("other",)))
+
+
+#: Score of a met sum, and penalty for a line that was not read.
+_SUM_WEIGHT, _LEFTOVER_PENALTY = 1.0, 0.03
 #: Penalty for a row whose direction is not known.
 _UNSIGNED_PENALTY = 0.3
 #: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
 #: Score if all balances printed in the rows follow from the amounts.
 _RUNNING_BALANCE_WEIGHT = 3.0
-#: The part of a template that issues of each category are about.
-_ASPECT_BY_CATEGORY: dict[TemplateIssueCategory, Callable[[StatementTemplate], Any]] = {
-    "bbox_accuracy": lambda template: template.regions,
-    "column_mapping": lambda template: [(column.name, column.x) for column in template.columns],
-    "sign_logic": lambda template: (template.amounts, [column.name for column in template.columns]),
-    "date_format": lambda template: template.dates.formats,
-    "multiline_handling": lambda template: (template.rows.continuation, template.rows.gap),
-}
 
 
-def build_draft_template(
-    bundle: DocumentBundle, *, template_id: str | None = None, retry: BuilderRetryInput | None = None
-) -> AppliedTemplate:
+def build_draft_template(bundle: DocumentBundle, *, template_id: str | None = None) -> AppliedTemplate:
     """Build the template that reads the statement best, even if sums differ.
 
-    ``template_id``: None takes the id of the prior template, or derives one from the bank's name. ``retry``: the
-    rejected template and its issues; templates that change the criticised parts score higher. DocumentError
-    STATEMENT-NO-TABLE if the pages have no columns of dates and amounts; UsageError if the prior template is invalid.
+    ``template_id``: None derives one from the bank's name. DocumentError STATEMENT-NO-TABLE if the pages have no columns
+    of dates and amounts.
     """
+    layout, drafts = _build_scored_drafts(bundle, template_id, None)
+    return _name_sign_proofs(max(drafts, key=attrgetter("score")).applied, layout)
+
+
+def build_next_draft(bundle: DocumentBundle, retry: BuilderRetryInput) -> AppliedTemplate | None:
+    """Build the best template that the complaints about the rejected ones do not refute.
+
+    None if all hypotheses were tried or are refuted. Errors as ``build_draft_template``; UsageError if a rejected
+    template is invalid.
+    """
+    layout, drafts = _build_scored_drafts(bundle, None, retry)
+    next_draft = choose_untried_draft(
+        drafts, retry.list_tried_templates(), lambda applied_template: _score_reading(applied_template, layout)
+    )
+    return next_draft and _name_sign_proofs(next_draft, layout)
+
+
+def _build_scored_drafts(
+    bundle: DocumentBundle, template_id: str | None, retry: BuilderRetryInput | None
+) -> tuple[LayoutSurvey, list[ScoredDraft]]:
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages)
     layout = survey_layout(lines_by_page)
     if layout is None:
@@ -371,26 +400,31 @@ def build_draft_template(
             code="STATEMENT-NO-TABLE",
             remedy="Choose a bank statement that lists transactions in rows with a date and an amount.",
         )
-    writer = _TemplateAssembler(layout, bundle.sha256, template_id, retry)
+    assembler = _TemplateAssembler(layout, bundle.sha256, template_id, retry)
+
+    def build_and_score(hypothesis: TemplateHypothesis) -> ScoredDraft:
+        applied_template = AppliedTemplate.apply_to_lines(assembler.build_template(hypothesis), lines_by_page)
+        prior = hypothesis.initial_score
+        return ScoredDraft(applied_template, _score_reading(applied_template, layout) + prior, prior)
+
     hypotheses = generate_hypotheses(layout, retry.weigh_issues_by_category() if retry else {})
-
-    def build_and_score(hypothesis: TemplateHypothesis) -> tuple[float, AppliedTemplate]:
-        applied_template = AppliedTemplate.apply_to_lines(writer.build_template(hypothesis), lines_by_page)
-        return (
-            _score_by_met_sums(applied_template)
-            + hypothesis.initial_score
-            + _score_directions(DirectionEvidence(applied_template, layout.kind_evidence))
-            + writer.score_addressed_issues(applied_template.template)
-        ), applied_template
-
-    _, best_result = max(map(build_and_score, hypotheses), key=itemgetter(0))
-    sign_proof = DirectionEvidence(best_result, layout.kind_evidence).list_proofs()
-    amount_rules = best_result.template.amounts.model_copy(update={"sign_proof": sign_proof})
-    return replace(best_result, template=best_result.template.model_copy(update={"amounts": amount_rules}))
+    return layout, [build_and_score(hypothesis) for hypothesis in hypotheses]
 
 
-def _score_directions(evidence: DirectionEvidence) -> float:
-    return _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
+def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -> AppliedTemplate:
+    """Return the reading with what proves the template's directions; a person's decision stays."""
+    template = applied_template.template
+    if "person" in template.amounts.sign_proof:
+        return applied_template
+    sign_proof = DirectionEvidence(applied_template, layout.kind_evidence).list_proofs()
+    amount_rules = template.amounts.model_copy(update={"sign_proof": sign_proof})
+    return replace(applied_template, template=template.model_copy(update={"amounts": amount_rules}))
+
+
+def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
+    evidence = DirectionEvidence(applied_template, layout.kind_evidence)
+    direction_score = _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
+    return _score_by_met_sums(applied_template) + direction_score
 
 
 def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
@@ -415,17 +449,17 @@ class _TemplateAssembler:
     ) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
-        self._complaints = retry.weigh_issues_by_category() if retry else {}
-        bank = find_bank_name(layout)
-        self._template_id = template_id or (
-            self._prior_template.template_id if self._prior_template else derive_template_id(bank, "", statement_sha256)
-        )
-        kind = layout.kind_evidence.kind
+        bank, kind = find_bank_name(layout), layout.kind_evidence.kind
         self._identity = StatementIdentity(
             bank=bank or "Unknown bank",
             statement=kind.name if kind else "",
             signs=(bank,) if bank else (),
             built_from=statement_sha256,
+        )
+        self._template_id = template_id or (
+            self._prior_template.template_id
+            if self._prior_template
+            else derive_template_id(bank, self._identity.statement, statement_sha256)
         )
         self._sum_labels = derive_sum_labels(layout)
         self._sections = find_direction_headings(layout)
@@ -459,22 +493,6 @@ class _TemplateAssembler:
             reconciliation=self._sum_labels,
         )
 
-    def score_addressed_issues(self, template: StatementTemplate) -> float:
-        """Score changes to the criticised parts, 0 to 0.9; a met sum scores 1."""
-        complained_aspects = [
-            (_ASPECT_BY_CATEGORY[category], weight)
-            for category, weight in self._complaints.items()
-            if category in _ASPECT_BY_CATEGORY
-        ]
-        if self._prior_template is None or not complained_aspects:
-            return 0.0
-        changed_weight = sum(
-            weight
-            for get_aspect, weight in complained_aspects
-            if get_aspect(template) != get_aspect(self._prior_template)
-        )
-        return _COMPLAINT_WEIGHT * changed_weight / len(complained_aspects)
-
 
 #: Longer proposals of a model are cut; no template is as long.
 _MAX_PROPOSAL_LENGTH = 100_000
@@ -492,19 +510,18 @@ class ProposalResult(NamedTuple):
 async def build_best_template(
     model: Model,
     bundle: DocumentBundle,
+    applied_template: AppliedTemplate,
     *,
     page_images: Sequence[PageImage] = (),
     retry: BuilderRetryInput | None = None,
     timeout_seconds: float | None = None,
 ) -> ProposalResult:
-    """Build a template by rules, and use a model's proposal instead if it is as good.
+    """Use a model's proposal instead of the template built by rules if it is as good.
 
     If the model does not answer, or its proposal is invalid or reads the statement worse, the template built by rules
-    is used. ``timeout_seconds``: for the model's answer.
-
-    Raises the errors of ``build_draft_template``, and StoreError if the answer could not be stored.
+    is used; also if it reads the statement as a rejected template does. ``timeout_seconds``: for the model's answer.
+    StoreError if the answer could not be stored.
     """
-    applied_template = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
         return ProposalResult(applied_template, Usage())
     context = TemplateQuestionContext(bundle.sha256, applied_template, tuple(page_images))
@@ -517,7 +534,8 @@ async def build_best_template(
     if proposed_template is None:
         return ProposalResult(applied_template, answer.usage)
     applied_proposal = await run_in_daemon_thread(lambda: applied_template.apply_other_template(proposed_template))
-    if not is_at_least_as_good(applied_proposal, applied_template):
+    tried_templates = retry.list_tried_templates() if retry else ()
+    if not is_at_least_as_good(applied_proposal, applied_template) or is_tried(applied_proposal, tried_templates):
         return ProposalResult(applied_template, answer.usage)
     return ProposalResult(applied_proposal, answer.usage, model.name)
 
@@ -557,7 +575,7 @@ def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -
     return (
         _count_findings_by_severity(proposed) <= _count_findings_by_severity(reference)
         and len(proposed.statement.transactions) >= len(reference.statement.transactions)
-        and _count_met_sums(proposed) >= _count_met_sums(reference)
+        and count_met_sums(proposed) >= count_met_sums(reference)
     )
 
 
@@ -569,10 +587,6 @@ def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int,
         for finding in check(applied_template)
     ]
     return tuple(ranks.count(rank) for rank in sorted(SeverityRank, reverse=True))
-
-
-def _count_met_sums(applied_template: AppliedTemplate) -> int:
-    return sum(check.is_met for check in applied_template.reconciliation.checks)
 
 
 #: Fields of a template whose values are patterns.

@@ -263,18 +263,15 @@ def merge_model_answer_into_report(
     model_name: str,
     total_pages: int,
     unseen_pages: Sequence[int] = (),
-    carried_issues: Sequence[TemplateIssue] = (),
     max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
     """Add a model's issues to the report of measured issues; update the verdict.
 
-    ``carried_issues``: the model's issues in an earlier attempt with the same template; they stay even if the model
-    does not repeat them. ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is
+    ``total_pages``: number of pages of the statement; the page of an issue is dropped if it is
     not one of them. ``unseen_pages``: pages of which the model saw no image; they raise one issue of low severity.
     """
     issues = list(report.issues)
     for issue in (
-        *carried_issues,
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
         *_build_unseen_pages_issues(unseen_pages),
     ):

@@ -39,6 +39,7 @@ from evalkit.statements.review_cycles import (
     ReviewCycle,
     TemplateCase,
     build_escalation,
+    find_best_cycle,
     merge_reviewer_issues,
 )
 from evalkit.statements.reviewer_report import (
@@ -46,7 +47,6 @@ from evalkit.statements.reviewer_report import (
     SHOWN_ISSUE_CAPS,
     ReviewerReport,
     ReviewerRole,
-    TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
     find_consensus_rule,
@@ -54,7 +54,13 @@ from evalkit.statements.reviewer_report import (
 )
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
 from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, render_template_toml
-from evalkit.statements.template_builder import BuilderRetryInput, ConsolidatedIssue, build_best_template
+from evalkit.statements.template_assumptions import list_assumptions
+from evalkit.statements.template_builder import (
+    BuilderRetryInput,
+    ConsolidatedIssue,
+    build_best_template,
+    build_next_draft,
+)
 from evalkit.statements.template_questions import (
     ArbitratorQuestion,
     PageImage,
@@ -62,8 +68,8 @@ from evalkit.statements.template_questions import (
     TemplateQuestionContext,
     collect_measured_issue_ids,
     merge_model_answer_into_report,
-    select_model_issues,
 )
+from evalkit.statements.template_retry import TriedTemplate
 from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import hash_canonical_json
 
@@ -103,7 +109,7 @@ class TemplateReviewResult:
     """The result of a template's review: final template, all attempts, cost and case."""
 
     template: StatementTemplate
-    """The template of the last attempt: stable if it was approved, otherwise a draft."""
+    """The approved template, stable; otherwise the draft with the least grave issues."""
     cycles: tuple[ReviewCycle, ...]
     cost: ReviewCost
     template_case: TemplateCase | None
@@ -159,17 +165,18 @@ class TemplateReviewLoop:
                 template = attempt.template
             next_template: StatementTemplate | None = None
             if cycle.outcome == "retry":
-                next_template, usage = await self._build_next_template(attempt, cycle, bundle, tuple(page_images))
+                next_template, usage = await self._build_next_template(
+                    attempt, cycle, bundle, tuple(page_images), history
+                )
                 attempt.usages.append(usage)
                 cycle = cycle.model_copy(update={"times": attempt.times})
                 if next_template is None:
-                    cycle = cycle.model_copy(
-                        update={"outcome": "escalated", "escalation_reason": "max_retries_exceeded"}
-                    )
+                    reason = "max_retries_exceeded" if "failure" in attempt.times["builder"] else "hypotheses_exhausted"
+                    cycle = cycle.model_copy(update={"outcome": "escalated", "escalation_reason": reason})
             history.add_cycle(attempt, cycle)
             on_cycle(history.cycles[-1])
             if next_template is None:
-                return history.build_review_result(template)
+                return history.build_review_result()
             template = next_template
 
     async def _run_attempt(
@@ -217,10 +224,7 @@ class TemplateReviewLoop:
                     )
                 )
                 context = TemplateQuestionContext(bundle.sha256, applied_template, page_images, prior_issues)
-                carried_issues = history.find_model_issues_of_same_template(attempt.template)
-                reviewer_tasks = (
-                    self._run_reviewer(role, attempt, context, carried_issues.get(role, ()), history) for role in roles
-                )
+                reviewer_tasks = (self._run_reviewer(role, attempt, context, history) for role in roles)
                 await asyncio.gather(*reviewer_tasks)
                 return context
         except TimeoutError:
@@ -238,7 +242,6 @@ class TemplateReviewLoop:
         role: TemplateReviewer,
         attempt: _ReviewAttempt,
         context: TemplateQuestionContext,
-        carried_issues: Sequence[TemplateIssue],
         history: _ReviewHistory,
     ) -> None:
         """Run one reviewer, independently of the other; record the report or the failure."""
@@ -273,7 +276,6 @@ class TemplateReviewLoop:
                 model_name=model.name,
                 total_pages=len(context.applied_template.lines_by_page),
                 unseen_pages=context.pages_without_image,
-                carried_issues=carried_issues,
                 max_issues_by_severity=config.max_issues_by_severity,
             )
         tokens_used = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
@@ -411,22 +413,36 @@ class TemplateReviewLoop:
             issues=reported_issues,
             outcome="escalated" if reason else "approved" if is_approved else "retry",
             escalation_reason=reason,
+            tried=list_assumptions(attempt.template),
             times=attempt.times,
         )
 
     async def _build_next_template(
-        self, attempt: _ReviewAttempt, cycle: ReviewCycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
+        self,
+        attempt: _ReviewAttempt,
+        cycle: ReviewCycle,
+        bundle: DocumentBundle,
+        page_images: tuple[PageImage, ...],
+        history: _ReviewHistory,
     ) -> tuple[StatementTemplate | None, Usage]:
-        """Build the next attempt's template, or None on failure; return the usage too."""
+        """Build the next attempt's template; return the usage too.
+
+        None on failure, and if all hypotheses were tried or are refuted.
+        """
         retry = build_retry_input(
             attempt.number, cycle, attempt.layout_and_semantic_reports, self._config, attempt.scenario
-        )
+        ).model_copy(update={"earlier_attempts": history.tried_templates})
+        history.tried_templates = retry.list_tried_templates()
         times = attempt.times["builder"] = {"began_at": self._clock()}
         try:
             async with asyncio.timeout(self._config.cycle_seconds):
+                draft = await run_in_daemon_thread(lambda: build_next_draft(bundle, retry))
+                if draft is None:
+                    return None, Usage()
                 proposal_result = await build_best_template(
                     self._get_model("builder"),
                     bundle,
+                    draft,
                     page_images=page_images,
                     retry=retry,
                     timeout_seconds=self._config.reviewer_seconds,
@@ -519,7 +535,8 @@ class _ReviewHistory:
         self.template_id = template_id
         self.statement_sha256 = statement_sha256
         self.cycles: list[ReviewCycle] = []
-        self._model_issues_by_attempt: list[tuple[StatementTemplate, dict[TemplateReviewer, list[TemplateIssue]]]] = []
+        self.tried_templates: tuple[TriedTemplate, ...] = ()
+        self.templates: list[StatementTemplate] = []
         self._usage = Usage()
 
     def start_own_template(self, attempt: _ReviewAttempt, cycle: ReviewCycle, template_id: str) -> ReviewCycle:
@@ -544,26 +561,10 @@ class _ReviewHistory:
         """The issues of the previous attempt; empty before the second attempt."""
         return self.cycles[-1].issues if self.cycles else ()
 
-    def find_model_issues_of_same_template(
-        self, template: StatementTemplate
-    ) -> dict[TemplateReviewer, list[TemplateIssue]]:
-        """Return the issues that models raised when the same template was reviewed before.
-
-        The version number may differ. By reviewer; empty if the template is new.
-        """
-        matching_issues = (
-            model_issues
-            for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
-            if earlier_template == template.model_copy(update={"version": earlier_template.version})
-        )
-        return next(matching_issues, {})
-
     def add_cycle(self, attempt: _ReviewAttempt, cycle: ReviewCycle) -> None:
         """Add a finished attempt, with the cost of the whole review so far."""
         self._usage = sum_usages([self._usage, *attempt.usages])
-        self._model_issues_by_attempt.append(
-            (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
-        )
+        self.templates.append(attempt.template)
         cost = ReviewCost(
             review_cycle_id=self.review_cycle_id,
             template_id=self.template_id,
@@ -574,20 +575,21 @@ class _ReviewHistory:
         )
         self.cycles.append(cycle.model_copy(update={"cost": cost}))
 
-    def build_review_result(self, template: StatementTemplate) -> TemplateReviewResult:
-        """Build the result of the review from the last attempt."""
-        last_cycle = self.cycles[-1]
+    def build_review_result(self) -> TemplateReviewResult:
+        """Build the result of the review: the approved template, or the best one as a case."""
+        last_cycle, best_cycle = self.cycles[-1], find_best_cycle(self.cycles)
         assert last_cycle.cost is not None  # noqa: S101 - add gives each cycle one
         if last_cycle.outcome == "approved":
-            stable_template = template.model_copy(update={"status": TemplateStatus.STABLE})
+            stable_template = self.templates[-1].model_copy(update={"status": TemplateStatus.STABLE})
             return TemplateReviewResult(stable_template, tuple(self.cycles), last_cycle.cost, None)
         case = TemplateCase(
             template_id=self.template_id,
-            template=last_cycle.template,
-            issues=last_cycle.issues,
+            template=best_cycle.template,
+            issues=best_cycle.issues,
             escalation=build_escalation(self.cycles),
         )
-        return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
+        best_template = self.templates[self.cycles.index(best_cycle)]
+        return TemplateReviewResult(best_template, tuple(self.cycles), last_cycle.cost, case)
 
 
 def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]:

@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from places import in_bucket, open_folder, open_index
 from servers import gemini
 from servers.gemini import Call
-from statements.drawn import draw
+from statements.drawn import SHAPES, draw
 from statements.reviewing import (
     KEY,
     NOTHING,
@@ -283,6 +284,27 @@ def test_the_next_month_leaves_a_stable_template_as_it_is(folder: Path) -> None:
     assert [path.name for path in Path("output/templates").iterdir()] == [f"{TEMPLATE_ID}.toml"]
 
 
+def test_drift_of_the_next_month_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bank moves its columns: the stable template stays, and its own template is built for the new layout."""
+    review("bank.toml", "statement.pdf")
+    before = stored()
+    shape = SHAPES["CR and DR"]
+    columns = tuple(
+        (name, title, {"amount": 300, "balance": 420}.get(name, x), side) for name, title, x, side in shape.columns
+    )
+    monkeypatch.setitem(SHAPES, "CR and DR", replace(shape, columns=columns))
+    Path("next.pdf").write_bytes(draw("CR and DR", 1, month=1).pdf)
+    applied = CliRunner().invoke(app, ["apply-template", TEMPLATE_ID, "next.pdf"])
+    assert applied.exit_code == 1
+    assert "the column “Amount” is printed" in applied.output
+    assert "evalkit build-template" in applied.output
+    done = CliRunner().invoke(app, ["review-template", TEMPLATE_ID, "next.pdf"])
+    assert done.exit_code == 0, done.output
+    assert "no longer fits what the bank prints" in done.output
+    assert "first_meadow_bank_v2 is approved and stable" in done.output
+    assert stored() == before
+
+
 def test_a_draft_of_another_statement_is_no_replacement(folder: Path) -> None:
     for month in (0, 1, 0):
         Path("month.pdf").write_bytes(
@@ -348,7 +370,7 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-5, gemini:eyes", "measured-5, gemini:sums"
+        "measured-6, gemini:eyes", "measured-6, gemini:sums"
     ]  # fmt: skip
     assert "gemini:judge" not in json.dumps(first["failures"])
 

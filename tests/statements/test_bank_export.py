@@ -23,6 +23,7 @@ FILES = {
     ),
     "two columns": "Date,Money in,Money out,Balance,Text\n01/02/2024,,1234.50,1.00,a\n03/02/2024,20.00,,21.00,b\n09/02/2024,,7.00,14.00,c\n",
     "zeros": "Date\tDebit\tCredit\n2/1/2024\t1,234.50\t0.00\n2/3/2024\t0.00\t20.00\n2/9/2024\t7.00\t0.00\n",
+    "one side": "Date,Money in,Money out\n2024-02-01,,1234.50\n2024-02-09,,7.00\n",
     "direction": "Datum;Naam;Af Bij;Bedrag (EUR)\n20240201;a;Af;1234,50\n20240203;b;Bij;20,00\n20240209;c;Af;7,00\n",
     "untitled": "2024-02-01|a|-1234.50|100.00\n2024-02-03|b|20.00|120.00\n2024-02-09|c|-7.00|113.00\n",
     "newest first": "Date,Text,Amount,Balance\n09 Feb 2024,c,-7.00,113.00\n03 Feb 2024,b,20.00,120.00\n01 Feb 2024,a,-1234.50,100.00\n",
@@ -45,9 +46,8 @@ def read_text(tmp_path: Path, text: str | bytes) -> list[ExportedRow]:
 @pytest.mark.parametrize("name", FILES)
 def test_columns_are_found_by_content(name: str, tmp_path: Path) -> None:
     rows = sorted(read_text(tmp_path, FILES[name]), key=lambda row: row.dates)
-    assert [(row.dates[0], f"{row.amount:.2f}") for row in rows] in (
-        EXPECTED,
-        [("2024-02-01", "-1234.50"), ("2024-02-03", "20.00"), ("2024-02-09", "-7.00")],
+    assert [(row.dates[0], f"{row.amount:.2f}") for row in rows] == (
+        [EXPECTED[0], EXPECTED[2]] if name == "one side" else EXPECTED
     )
 
 

@@ -9,7 +9,7 @@ from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.readers import read_document
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.row_confidence import rate_transactions
-from evalkit.statements.statement_template import PrintedSumLabels
+from evalkit.statements.statement_template import PrintedSumLabels, TemplateStatus
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.text_lines import group_words_into_lines
 
@@ -61,6 +61,15 @@ def test_a_doubtful_date_or_amount_lowers_its_row_only(bundle: DocumentBundle) -
 
 def test_a_sum_that_is_not_met_leaves_doubt(bundle: DocumentBundle) -> None:
     assert max(rated(bundle, {}, with_sums=True, is_spoilt=True)) <= 0.5
+
+
+def test_a_draft_whose_signs_nothing_proves_is_in_doubt(bundle: DocumentBundle) -> None:
+    template = build_draft_template(bundle).template
+    amounts = template.amounts.model_copy(update={"sign_proof": ()})
+    for status, highest in (("draft", 0.5), ("stable", 1.0)):
+        unproven = template.model_copy(update={"amounts": amounts, "status": TemplateStatus(status)})
+        statement = rate_transactions(AppliedTemplate.create(unproven, bundle))
+        assert {transaction.confidence for transaction in statement.transactions} == {highest}
 
 
 def test_a_word_that_two_engines_read_differently_counts_half(bundle: DocumentBundle) -> None:

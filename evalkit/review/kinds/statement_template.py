@@ -57,6 +57,7 @@ TEMPLATE_ISSUE_SEVERITIES: dict[TemplateIssueSeverity, IssueSeverity] = {
 }  # fmt: skip
 #: Reasons, in a clinician's words, why a template needs a person.
 TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
+    "hypotheses_exhausted":  "every reading of the statement that the program knows was tried or ruled out",
     "max_retries_exceeded":  "the automatic checks still find faults in the template after its last revision",
     "diverging":             "revising the template automatically made it worse",
     "arbitration_uncertain": "the automatic checks disagree about the template, and the program could not settle it",

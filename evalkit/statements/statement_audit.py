@@ -1,0 +1,854 @@
+"""Measure a statement's pages without its template: rows, amounts, dates, columns, headings and printed sums.
+
+The review compares these measurements with what the template reads. Nothing here is shared with the modules that build
+or apply templates, except the grouping of words into lines: a mistake in both would confirm itself.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cache, cached_property, lru_cache, partial
+from importlib.resources import files
+from itertools import pairwise
+from statistics import median
+from typing import Literal, NamedTuple
+
+from evalkit.core.grouping import group_by, split_into_runs
+from evalkit.documents.bundle import Box, enclose_boxes
+from evalkit.statements.text_lines import PageWord, TextLine
+
+DateOrder = Literal["day first", "month first"]
+AmountMark = Literal["", "minus", "plus", "in", "out"]
+ColumnRole = Literal["debit", "credit", "amount", "balance", "foreign", "reference", ""]
+PrintedSumKind = Literal["opening", "closing", "carried", "in", "out", "other"]
+
+#: The orders of day and month in numbers.
+ORDERS: tuple[DateOrder, ...] = ("day first", "month first")
+#: Days by which a row's date may lie outside the printed period.
+PERIOD_MARGIN = timedelta(days=7)
+#: Longest time before a statement's date that its rows may cover, if only that date is printed.
+_LONGEST_PERIOD = timedelta(days=100)
+_PERIOD_DAYS = range(5, 101)
+_CENTURY = 2000
+#: Lines with more characters are neither rows nor labels; they are left out.
+_MAX_LINE_LENGTH = 1_000
+_MAX_HEADING_WORDS = 7
+_MAX_TITLE_WORDS = 3
+_MAX_TITLE_DISTANCE = 0.06
+#: Lines whose dates begin at the same place, within this part of the page's width, are rows of one table.
+_EDGE_TOLERANCE = 0.02
+#: Largest distance of a code such as CR from its amount, in page widths, unless the code has a cell of its own.
+_CODE_DISTANCE = 0.03
+#: Part of the page's width, from the start of a line, in which its dates are.
+_DATE_ZONE = 0.2
+#: Lines above a row that may belong to the header of its table.
+_MAX_HEADER_LINES = 5
+_DASHES = str.maketrans("−–—‐‑’\u00a0", "-----' ")
+_OCR_DIGITS = str.maketrans("OoIl|SB", "0011158")
+_MARKS_BEFORE = r"(?P<open>\()?(?P<lead>[-+])?\s?(?:[A-Z]{0,3}[$€£¥₹]|[A-Z]{3}|Fr\.|Rs\.?|kr)?\s?(?P<inner>[-+])?"
+_MARKS_BEHIND = r"\s?(?P<trail>[-+](?!\d))?(?:\s?[$€£¥₹])?(?P<close>\))?"
+_AMOUNT = re.compile(
+    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>(?:\d{{1,3}}(?:[.,' ]\d{{2,3}}){{1,6}}|\d{{1,12}})?[.,]\d\d){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
+)
+_WHOLE_AMOUNT = re.compile(
+    rf"(?<![\w.,'/-]){_MARKS_BEFORE}(?P<digits>\d{{1,3}}(?:[.,' ]\d{{3}}){{1,4}}|\d{{1,7}}){_MARKS_BEHIND}(?![\w.,']*\d)(?!%)"
+)
+_NUMERIC_DATE = re.compile(r"(?<![\w.,/-])(\d{1,4})([./-])(\d{1,2})(?:\2(\d{4}|\d{2}))?\.?(?![\w/-]|[.,]\d)")
+
+
+@cache
+def load_audit_words() -> dict[str, dict[str, list[str]]]:
+    """Load the audit's own words: section → name → words."""
+    tables = tomllib.loads((files("evalkit.statements") / "statement_audit.toml").read_text("utf-8"))
+    return {name: table if isinstance(table, dict) else {"": table} for name, table in tables.items()}
+
+
+@cache
+def _compile_words(section: str, name: str) -> re.Pattern[str]:
+    words = (word.replace("*", r"\w*") for word in load_audit_words()[section][name])
+    return re.compile(rf"(?<!\w)(?:{'|'.join(sorted(words, key=len, reverse=True))})(?!\w)", re.IGNORECASE)
+
+
+def has_word(text: str, section: str, name: str) -> bool:
+    """Return True if the text has one of the audit's words of this name."""
+    return _compile_words(section, name).search(text) is not None
+
+
+@cache
+def _compile_named_date() -> re.Pattern[str]:
+    months = "|".join(prefix for prefixes in load_audit_words()["date"]["months"] for prefix in prefixes)
+    month, year = rf"(?:{months})[^\W\d_]{{0,8}}", r"(?:19|20)\d\d|\d\d(?![\d:.,])"
+    return re.compile(
+        rf"(?<![\w.,/])(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.)?[ /.-]{{0,2}}(?:de )?(?P<month>{month})"
+        rf"|(?P<month2>{month})\.?[ /-]?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?)"
+        rf"(?:\.?,?[ /-]{{0,2}}(?:de )?(?P<year>{year}))?(?![\w/])",
+        re.IGNORECASE,
+    )
+
+
+class PrintedDate(NamedTuple):
+    """A date as printed; ``first`` and ``second`` are day and month in the statement's order."""
+
+    first: int
+    second: int
+    year: int | None
+    is_numeric: bool
+    """False if the month is named or the year comes first, so that only one order is possible (day first)."""
+    box: Box
+
+    def order_parts(self, order: DateOrder) -> tuple[int, int]:
+        """Return month and day in this order."""
+        is_month_first = self.is_numeric and order == "month first"
+        return (self.first, self.second) if is_month_first else (self.second, self.first)
+
+    def resolve(self, order: DateOrder, period: tuple[date, date] | None) -> date | None:
+        """Return the date in this order, its year printed or by the period; None if there is none."""
+        month, day = self.order_parts(order)
+        if self.year is not None:
+            return _build_date(self.year, month, day)
+        if period is None:
+            return None
+        candidates = [_build_date(year, month, day) for year in range(period[0].year - 1, period[1].year + 2)]
+        return min(filter(None, candidates), key=lambda day: _measure_distance(day, period), default=None)
+
+
+class PrintedAmount(NamedTuple):
+    """An amount as printed."""
+
+    value: Decimal
+    """The amount without its sign."""
+    mark: AmountMark
+    """``in`` and ``out``: a code such as CR or DR."""
+    box: Box
+
+    @property
+    def signed_value(self) -> Decimal:
+        """The amount with its printed minus."""
+        return -self.value if self.mark == "minus" else self.value
+
+
+class AuditRow(NamedTuple):
+    """A line of the table with an amount, or a part of a line if rows are printed side by side."""
+
+    line: TextLine
+    dates: tuple[PrintedDate, ...]
+    amounts: tuple[PrintedAmount, ...]
+    text: str
+    """The words that are neither dates nor amounts."""
+    heading: str
+    """The last heading with a direction above the row; empty if there is none."""
+    account: str
+    """The account's number or currency, by the last heading that names one."""
+
+
+class AuditColumn(NamedTuple):
+    """A column of amounts: horizontal range, title and role by its title."""
+
+    x: tuple[float, float]
+    title: str
+    role: ColumnRole
+
+
+class _Title(NamedTuple):
+    overlap: float
+    """Width that the title shares with its column, in page widths; negative: the distance between them."""
+    text: str
+
+
+class AuditSum(NamedTuple):
+    """An amount printed outside the rows."""
+
+    kind: PrintedSumKind
+    label: str
+    amount: PrintedAmount
+    page: int
+    account: str
+    position: int
+    """Number of rows before it."""
+
+
+@dataclass(frozen=True, eq=False)
+class StatementAudit:
+    """What the pages of a statement show by themselves."""
+
+    rows: tuple[AuditRow, ...]
+    columns: tuple[AuditColumn, ...]
+    sums: tuple[AuditSum, ...]
+    other_lines: tuple[TextLine, ...]
+    """The lines that are no rows."""
+    header_dates: tuple[tuple[str, tuple[PrintedDate, ...]], ...]
+    """The dates outside the rows, with the text around them."""
+    booking_index: int
+    """Position of the booking date among the dates of a row; another is the value date or the posting date."""
+
+    def find_column(self, amount: PrintedAmount) -> AuditColumn | None:
+        """Return the column of a row's amount."""
+        return max(
+            (column for column in self.columns if _overlap(column.x, amount.box) > 0),
+            key=lambda column: _overlap(column.x, amount.box),
+            default=None,
+        )
+
+    def find_balance(self, row: AuditRow) -> PrintedAmount | None:
+        """Return the amount of a row in the column of the running balance."""
+        return next((amount for amount in row.amounts if self._has_role(amount, "balance")), None)
+
+    def find_movement(self, row: AuditRow) -> PrintedAmount | None:
+        """Return the amount of a row that is its transaction's, not a balance or another currency's."""
+        has_amount_title = any(column.role in ("debit", "credit", "amount") for column in self.columns)
+        candidates = [
+            amount
+            for amount in row.amounts
+            if amount.value
+            and not self._has_role(amount, "balance", "foreign", "reference")
+            and not (has_amount_title and self._has_other_title(amount))
+        ]
+        return next((amount for amount in candidates if self._has_role(amount, "debit", "credit", "amount")), None) or (
+            candidates[-1] if candidates else None
+        )
+
+    def _has_other_title(self, amount: PrintedAmount) -> bool:
+        column = self.find_column(amount)
+        return column is not None and not column.role and bool(column.title)
+
+    def _has_role(self, amount: PrintedAmount, *roles: ColumnRole) -> bool:
+        column = self.find_column(amount)
+        return column is not None and column.role in roles
+
+    @cached_property
+    def is_owed(self) -> bool | None:
+        """True on statements of debts, such as credit cards; False on accounts; None if no word says which."""
+        owed, held = (
+            sum(
+                (3 if line.page_number == 1 and line.box[1] < 0.3 and len(line.words) < 12 else 1)
+                * len({match[0].casefold() for match in _compile_words("kind", kind).finditer(line.text)})
+                for line in self.other_lines
+            )
+            for kind in ("owed", "held")
+        )
+        return None if owed == held else owed > held
+
+    @cached_property
+    def orders(self) -> tuple[DateOrder, ...]:
+        """The orders of day and month that fit every date of the rows and the headers."""
+        dates = [day for row in self.rows for day in row.dates] + [
+            day for _, days in self.header_dates for day in days if day.year is not None
+        ]
+        dates = [day for day in dates if any(_is_valid(day, order) for order in ORDERS)]
+        valid = tuple(order for order in ORDERS if all(_is_valid(day, order) for day in dates))
+        fitting = tuple(order for order in valid if self._fits_period(order))
+        return fitting or valid
+
+    def _fits_period(self, order: DateOrder) -> bool:
+        period = self.find_period(order)
+        days = [row.dates[0].resolve(order, period) for row in self.rows if row.dates]
+        return period is None or all(day and _measure_distance(day, period) <= PERIOD_MARGIN for day in days)
+
+    @cached_property
+    def is_order_open(self) -> bool:
+        """True if both orders fit and give different dates."""
+        return len(self.orders) != 1 and any(
+            row.dates[0].is_numeric and row.dates[0].first != row.dates[0].second for row in self.rows if row.dates
+        )
+
+    def find_period(self, order: DateOrder) -> tuple[date, date] | None:
+        """Return the statement's period, first and last day; None if it prints neither a period nor its date."""
+        resolved = [
+            (text, [day for printed in days if (day := self._resolve_header_date(printed, days, order))])
+            for text, days in self.header_dates
+            if not has_word(text, "date", "due")
+        ]
+        for text, days in resolved:
+            if len(days) > 1 and (has_word(text, "date", "period") or (max(days) - min(days)).days in _PERIOD_DAYS):
+                return min(days), max(days)
+        dated = [max(days) for text, days in resolved if days and has_word(text, "date", "statement")]
+        return (max(dated) - _LONGEST_PERIOD, max(dated)) if dated else None
+
+    def _resolve_header_date(
+        self, printed: PrintedDate, others: Sequence[PrintedDate], order: DateOrder
+    ) -> date | None:
+        years = [other.year for other in others if other.year is not None]
+        if printed.year is not None or not years:
+            return printed.resolve(order, None)
+        month, day = printed.order_parts(order)
+        last = max((other.resolve(order, None) for other in others if other.year), key=lambda day: day or date.min)
+        this_year = _build_date(max(years), month, day)
+        return _build_date(max(years) - 1, month, day) if this_year and last and this_year > last else this_year
+
+
+@lru_cache(maxsize=8)  # both reviewers and every check look at the same pages
+def audit_lines(lines_by_page: tuple[tuple[TextLine, ...], ...]) -> StatementAudit:
+    """Measure the pages of a statement, given as lines from top to bottom."""
+    return _Auditor(lines_by_page).build_audit()
+
+
+@dataclass
+class _ScannedLine:
+    """A line, or a side of it, with its dates and amounts."""
+
+    line: TextLine
+    dates: list[PrintedDate] = field(default_factory=list)
+    amounts: list[PrintedAmount] = field(default_factory=list)
+    words: list[PageWord] = field(default_factory=list)
+    """The words that are neither dates nor amounts."""
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def is_dated(self) -> bool:
+        """True if the line begins with a date, or with a date behind a short number."""
+        return bool(self.dates) and sum(word.box[0] < self.dates[0].box[0] for word in self.words) <= 1
+
+
+class _Auditor:
+    def __init__(self, lines_by_page: Sequence[Sequence[TextLine]]) -> None:
+        lines = [
+            line
+            for lines in lines_by_page
+            for line in lines
+            if sum(len(word.text) for word in line.words) <= _MAX_LINE_LENGTH
+        ]
+        texts = [cell.text.translate(_DASHES) for line in lines for cell in line.cells]
+        has_cents = any(_AMOUNT.search(_mask(text, [match.span() for match, _ in _find_dates(text)])) for text in texts)
+        self._amount_pattern = _AMOUNT if has_cents else _WHOLE_AMOUNT
+        scanned_lines = [self._scan_line(line) for line in lines]
+        self._date_edges = _cluster_edges(line.dates[0].box[0] for line in scanned_lines if line.is_dated)
+        self._lines = [part for line in scanned_lines for part in self._split_sides(line)]
+        dated = [line for line in self._lines if self._is_dated_row(line)]
+        self._date_edges = _cluster_edges(line.dates[0].box[0] for line in dated)
+        self._ranges = _cluster_ranges([amount.box for line in dated for amount in line.amounts])
+
+    def build_audit(self) -> StatementAudit:
+        row_flags = self._find_row_flags()
+        columns = self._build_columns(row_flags)
+        rows: list[AuditRow] = []
+        sums: list[AuditSum] = []
+        heading = account = ""
+        other_lines = [line for line, is_row in zip(self._lines, row_flags, strict=True) if not is_row]
+        for position, (line, is_row) in enumerate(zip(self._lines, row_flags, strict=True)):
+            if not is_row:
+                if name := _find_account_name(line):
+                    account, heading = name, heading if name == account else ""
+                if self._is_direction_heading(position, row_flags):
+                    heading = line.text
+                sums += self._read_sums(position, account, len(rows))
+                continue
+            kind = self._read_balance_row(line)
+            if kind:
+                sums.append(AuditSum(kind, line.text, line.amounts[-1], line.line.page_number, account, len(rows)))
+                continue
+            dates = line.dates or self._find_dates_above(position, row_flags)
+            rows.append(AuditRow(line.line, tuple(dates), tuple(line.amounts), line.text, heading, account))
+        return StatementAudit(
+            tuple(rows),
+            columns,
+            tuple(sums),
+            tuple(line.line for line in other_lines),
+            tuple(self._find_header_dates(row_flags)),
+            self._find_booking_index(row_flags),
+        )
+
+    # Words of a line
+
+    def _scan_line(self, line: TextLine) -> _ScannedLine:
+        scanned = _ScannedLine(line)
+        for cells in split_into_runs(line.cells, lambda run, cell: _is_date_divided(run[-1], cell)):
+            words = tuple(word for cell in cells for word in cell.words)
+            self._scan_cell(TextLine(line.page_number, words, line.is_ocr_text), scanned, line.box[0])
+        if self._amount_pattern is _WHOLE_AMOUNT:
+            scanned.amounts = list(_join_cents(scanned.amounts))
+        scanned.dates.sort(key=lambda day: day.box[0])
+        self._attach_codes(scanned)
+        return scanned
+
+    def _scan_cell(self, cell: TextLine, scanned: _ScannedLine, line_start: float) -> None:
+        starts = [0]
+        for word in cell.words:
+            starts.append(starts[-1] + len(word.text) + 1)
+        text = cell.text.translate(_DASHES)
+        if cell.is_ocr_text and sum(map(str.isdigit, text)) * 2 >= len(text.replace(" ", "")):
+            text = text.translate(_OCR_DIGITS)
+
+        def enclose(start: int, end: int) -> Box:
+            return enclose_boxes(
+                word.box
+                for word, begin in zip(cell.words, starts, strict=False)
+                if begin < end and start < begin + len(word.text)
+            )
+
+        taken: list[tuple[int, int]] = []
+        for match, parts in _find_dates(text, is_at_start=cell.box[0] < line_start + _DATE_ZONE):
+            if not any(start < match.end() and match.start() < end for start, end in taken):
+                scanned.dates.append(PrintedDate(*parts, enclose(*match.span())))
+                taken.append(match.span())
+        masked = _mask(text, taken)
+        for match in self._amount_pattern.finditer(masked):
+            mark, end = _read_mark(match, masked)
+            digits = re.sub(r"\D", "", match["digits"])
+            value = Decimal(digits) / 100 if self._amount_pattern is _AMOUNT else Decimal(digits)
+            scanned.amounts.append(PrintedAmount(value, mark, enclose(match.start(), end)))
+            taken.append((match.start(), end))
+        scanned.words += (
+            word
+            for word, begin in zip(cell.words, starts, strict=False)
+            if not any(start < begin + len(word.text) and begin < end for start, end in taken)
+        )
+
+    def _split_sides(self, scanned: _ScannedLine) -> list[_ScannedLine]:
+        """Split a line at each date behind an amount with which another row begins."""
+        edges = [
+            later.box[0]
+            for later in scanned.dates
+            if any(amount.box[2] < later.box[0] for amount in scanned.amounts)
+            and any(amount.box[0] > later.box[2] for amount in scanned.amounts)
+            and (
+                any(word.box[0] > later.box[2] for word in scanned.words)
+                or any(abs(edge - later.box[0]) < _EDGE_TOLERANCE for edge in self._date_edges)
+            )
+        ]
+        if not edges:
+            return [scanned]
+        bounds = [(0.0, edges[0]), *pairwise(edges), (edges[-1], 2.0)]
+        return [_clip_side(scanned, left, right) for left, right in dict.fromkeys(bounds) if left < right]
+
+    @staticmethod
+    def _attach_codes(scanned: _ScannedLine) -> None:
+        """Attach codes such as D and C to their amounts."""
+        codes = load_audit_words()["mark"]
+        mark_by_code: dict[str, AmountMark] = {
+            **dict.fromkeys(codes["in"], "in"), **dict.fromkeys(codes["out"], "out"), "-": "minus",
+        }  # fmt: skip
+        for word in list(scanned.words):
+            mark = mark_by_code.get(word.text.translate(_DASHES))
+            neighbours = [amount for amount in scanned.amounts if not amount.mark]
+            if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
+                continue
+            amount = min(neighbours, key=lambda amount: _measure_gap(amount.box, word.box))
+            is_own_cell = any(cell.words == (word,) for cell in scanned.line.cells)
+            if is_own_cell or _measure_gap(amount.box, word.box) < _CODE_DISTANCE:
+                scanned.amounts[scanned.amounts.index(amount)] = amount._replace(mark=mark)
+                scanned.words.remove(word)
+
+    # Rows
+
+    @staticmethod
+    def _is_dated_row(line: _ScannedLine) -> bool:
+        return (
+            line.is_dated
+            and any(amount.box[0] > line.dates[0].box[2] for amount in line.amounts)
+            and any(character.isalpha() for character in line.text)
+        )
+
+    def _find_row_flags(self) -> list[bool]:
+        """Say for each line if it is a row: dated, or with amounts in the columns of dated rows between them."""
+        flags = [
+            self._is_dated_row(line)
+            and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges)
+            for line in self._lines
+        ]
+        for position, line in enumerate(self._lines):
+            page = line.line.page_number
+            if flags[position] or line.dates or not line.amounts or not self._is_in_columns(line):
+                continue
+            index = next(
+                (
+                    index
+                    for index in reversed(range(position))
+                    if self._lines[index].amounts or self._lines[index].dates
+                ),
+                None,
+            )
+            above = None if index is None else self._lines[index]
+            is_below_row = (
+                above is not None
+                and above.line.page_number == page
+                and (flags[index or 0] or self._is_lone_date(above))
+            )
+            flags[position] = (
+                is_below_row and not _is_sum_label(line.text) and bool(line.text or self._is_lone_date(above))
+            )
+        return flags
+
+    def _is_lone_date(self, line: _ScannedLine | None) -> bool:
+        return (
+            line is not None and line.is_dated and not line.amounts
+            and any(abs(line.dates[0].box[0] - edge) < _EDGE_TOLERANCE for edge in self._date_edges or (line.dates[0].box[0],))
+        )  # fmt: skip
+
+    def _is_in_columns(self, line: _ScannedLine) -> bool:
+        return all(any(_overlap(x, amount.box) > 0 for x in self._ranges) for amount in line.amounts)
+
+    def _find_dates_above(self, position: int, row_flags: Sequence[bool]) -> list[PrintedDate]:
+        """Return the dates of the nearest line above that begins with one."""
+        for above in reversed(range(position)):
+            line = self._lines[above]
+            if line.is_dated and (row_flags[above] or self._is_lone_date(line)):
+                return line.dates
+        return []
+
+    @staticmethod
+    def _read_balance_row(line: _ScannedLine) -> PrintedSumKind | None:
+        kind = _classify_sum(line.text)
+        return kind if kind in ("opening", "closing", "carried") and len(line.amounts) == 1 else None
+
+    # Columns
+
+    def _build_columns(self, row_flags: Sequence[bool]) -> tuple[AuditColumn, ...]:
+        rows = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row]
+        ranges = _cluster_ranges([amount.box for row in rows for amount in row.amounts])
+        titles: dict[tuple[float, float], _Title] = {}
+        for position, is_row in enumerate(row_flags):
+            if is_row and not (position and row_flags[position - 1]):
+                for x, title in self._read_titles(position, ranges).items():
+                    titles[x] = max(titles.get(x, title), title, key=lambda title: title.overlap)
+        columns = [
+            AuditColumn(x, title.text, _classify_title(title.text))
+            for x in ranges
+            for title in [titles.get(x, _Title(0.0, ""))]
+        ]
+        return tuple(_settle_balance_column(columns, rows))
+
+    def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:
+        """Return the title of each range in the header above a row."""
+        first = self._lines[position].line
+        header: list[TextLine] = []
+        for line in reversed(self._lines[max(0, position - _MAX_HEADER_LINES) : position]):
+            if line.line.page_number != first.page_number or line.dates:
+                break
+            if line.amounts and not has_word(line.text, "sum", "balance") and not has_word(line.text, "sum", "carried"):
+                break
+            below = header[0] if header else first
+            if below.deskewed_center_y - line.line.deskewed_center_y > 4 * first.height:
+                break
+            if not line.amounts and (len(line.line.cells) > 1 or len(line.line.words) <= _MAX_TITLE_WORDS):
+                header.insert(0, line.line)
+        cells = [cell for line in header for cell in line.cells if len(cell.words) <= 2 * _MAX_TITLE_WORDS]
+        cells_by_range = group_by(
+            cells, lambda cell: min(ranges, key=lambda x: _measure_gap((x[0], 0, x[1], 0), cell.box))
+        )
+        return {
+            x: _Title(max(_overlap(x, cell.box) for cell in nearest), " ".join(cell.text for cell in nearest))
+            for x, cells in cells_by_range.items()
+            if (nearest := [cell for cell in cells if _overlap(x, cell.box) > -_MAX_TITLE_DISTANCE])
+        }
+
+    def _find_booking_index(self, row_flags: Sequence[bool]) -> int:
+        dated = [line for line, is_row in zip(self._lines, row_flags, strict=True) if is_row and len(line.dates) > 1]
+        if not dated:
+            return 0
+        ranges = [
+            (min(line.dates[index].box[0] for line in dated), max(line.dates[index].box[2] for line in dated))
+            for index in (0, 1)
+        ]
+        titles = self._read_titles(self._lines.index(dated[0]), ranges)
+        texts = [titles[x].text if x in titles else "" for x in ranges]
+        ranks = [
+            0
+            if has_word(text, "column", "booking_date")
+            else 2 * has_word(text, "column", "value_date") + has_word(text, "column", "posting_date")
+            for text in texts
+        ]
+        return int(ranks[1] < ranks[0])
+
+    # Headings and sums
+
+    def _is_direction_heading(self, position: int, row_flags: Sequence[bool]) -> bool:
+        line = self._lines[position]
+        left_edge = min(self._date_edges, default=1.0)
+        return (
+            not line.amounts
+            and len(line.line.words) <= _MAX_HEADING_WORDS
+            and len(line.line.cells) == 1
+            and line.line.box[0] <= left_edge + 0.03
+            and (read_direction(line.text, is_owed=None) != "" or has_word(line.text, "direction", "payment"))
+            and not any(has_word(line.text, "legend", name) for name in ("minus", "unmarked"))
+            and any(row_flags[position + 1 : position + 6])
+        )
+
+    def _read_sums(self, position: int, account: str, row_count: int) -> Iterator[AuditSum]:
+        line = self._lines[position]
+        for amount in line.amounts:
+            label = " ".join(_find_label_words(line, amount))
+            if not any(character.isalpha() for character in label):
+                label = self._find_label_above(position, amount)
+            if any(character.isalpha() for character in label):
+                yield AuditSum(_classify_sum(label), label, amount, line.line.page_number, account, row_count)
+
+    def _find_label_above(self, position: int, amount: PrintedAmount) -> str:
+        page, top = self._lines[position].line.page_number, amount.box[1]
+        parts: list[str] = []
+        for line in reversed(self._lines[max(0, position - 3) : position]):
+            if line.line.page_number != page or line.dates or top - line.line.box[3] > 1.5 * line.line.height:
+                break
+            cells = [cell for cell in line.line.cells if _overlap((cell.box[0], cell.box[2]), amount.box) > 0]
+            if line.amounts:
+                continue
+            if cells:
+                parts.insert(0, cells[0].text)
+            top = line.line.box[1]
+        return " ".join(parts)
+
+    def _find_header_dates(self, row_flags: Sequence[bool]) -> Iterator[tuple[str, tuple[PrintedDate, ...]]]:
+        """Yield the dates outside the rows, with the words beside and above them."""
+        for position, line in enumerate(self._lines):
+            if row_flags[position] or not line.dates:
+                continue
+            above = self._lines[position - 1] if position else None
+            label = line.text
+            if above and not label.strip(" :-") and above.line.page_number == line.line.page_number:
+                for day in line.dates:
+                    cells = [
+                        cell.text for cell in above.line.cells if _overlap((cell.box[0], cell.box[2]), day.box) > 0
+                    ]
+                    yield " ".join(cells), (day,)
+                continue
+            for group in split_into_runs(line.dates, partial(self._continues_dates, line)):
+                previous = [
+                    other.box[2] for other in line.dates if other.box[2] < group[0].box[0] and other not in group
+                ]
+                own = [word.text for word in line.words if max(previous, default=0.0) <= word.box[0] < group[-1].box[0]]
+                yield " ".join(own) or label, tuple(group)
+
+    @staticmethod
+    def _continues_dates(line: _ScannedLine, run: Sequence[PrintedDate], next_day: PrintedDate) -> bool:
+        """Return True if no label of its own is printed between a date and the next."""
+        day = run[-1]
+        between = [
+            word.text for word in line.words if day.box[2] <= word.box[0] and word.box[2] <= next_day.box[0] + 0.005
+        ]
+        text = " ".join(between)
+        return len(between) <= 2 and not has_word(text, "date", "due") and not has_word(text, "date", "statement")
+
+
+def read_direction(text: str, *, is_owed: bool | None) -> str:
+    """Return ``in`` or ``out`` if the words of a title or label have one direction only; else an empty string.
+
+    Payments go out of an account and come in to a card: without knowing which, they have no direction.
+    """
+    remaining = _compile_words("neutral", "").sub(" ", text)
+    directions = {name for name in ("in", "out") if has_word(remaining, "direction", name)}
+    if not directions and is_owed is not None and has_word(remaining, "direction", "payment"):
+        directions = {"in" if is_owed else "out"}
+    return directions.pop() if len(directions) == 1 else ""
+
+
+def _join_cents(amounts: Sequence[PrintedAmount]) -> Iterator[PrintedAmount]:
+    """Join amounts and their cents if the cents are printed in a cell of their own."""
+    for run in split_into_runs(
+        amounts, lambda run, amount: len(run) == 1 and amount.value < 100 and amount.box[0] - run[0].box[2] < 0.05
+    ):
+        cents = run[1] if len(run) > 1 else None
+        if cents is None or (not cents.mark and run[0].value < cents.value < 10):
+            yield from run
+        else:
+            yield PrintedAmount(
+                run[0].value + cents.value / 100, run[0].mark or cents.mark, enclose_boxes([run[0].box, cents.box])
+            )
+
+
+def _is_date_divided(cell: TextLine, next_cell: TextLine) -> bool:
+    """Return True if a day and its month are two cells, as recognised words often are."""
+    is_near = next_cell.box[0] - cell.box[2] < _EDGE_TOLERANCE
+    return (
+        is_near and re.fullmatch(r"\d{1,2}", cell.text) is not None and _find_month(next_cell.words[0].text) is not None
+    )
+
+
+def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    for start, end in spans:
+        text = text[:start] + "\x00" * (end - start) + text[end:]
+    return text
+
+
+def _find_dates(
+    text: str, *, is_at_start: bool = False
+) -> Iterator[tuple[re.Match[str], tuple[int, int, int | None, bool]]]:
+    """Find the dates of a text; day and month divided by a point alone count only at the start of a line."""
+    for match in _compile_named_date().finditer(text):
+        month = _find_month(match["month"] or match["month2"])
+        day = int(match["day"] or match["day2"])
+        if month and 1 <= day <= 31:
+            yield match, (day, month, _complete_year(match["year"]), False)
+    for match in _NUMERIC_DATE.finditer(text):
+        first, second, third = match[1], int(match[3]), match[4]
+        if len(first) == 4 and third and len(third) == 2 and 1 <= second <= 12:
+            yield match, (int(third), second, int(first), False)
+        elif len(first) <= 2 and (
+            third or match[2] != "." or (is_at_start and (match[0].endswith(".") or len(match[0]) == 5))
+        ):
+            numbers = sorted((int(first), second))
+            if numbers[0] >= 1 and numbers[0] <= 12 and numbers[1] <= 31:
+                yield match, (int(first), second, _complete_year(third), True)
+
+
+@cache
+def _find_month(name: str) -> int | None:
+    folded = name.casefold()
+    return next(
+        (
+            number
+            for number, prefixes in enumerate(load_audit_words()["date"]["months"], 1)
+            if folded.startswith(tuple(prefixes))
+        ),
+        None,
+    )
+
+
+def _complete_year(printed: str | None) -> int | None:
+    return None if not printed else int(printed) if len(printed) == 4 else _CENTURY + int(printed)
+
+
+def _read_mark(match: re.Match[str], text: str) -> tuple[AmountMark, int]:
+    """Return the mark of an amount, and the end of the amount with its mark."""
+    codes = load_audit_words()["mark"]
+    code = re.match(r"\s?([A-Za-z]{1,5}\.?)(?!\w)", text[match.end() : match.end() + 8])
+    for name in ("in", "out"):
+        if code and code[1] in codes[name]:
+            return ("in" if name == "in" else "out"), match.end() + code.end()
+    signs = {match["lead"], match["inner"], match["trail"]}
+    if (match["open"] and match["close"]) or "-" in signs:
+        return "minus", match.end()
+    return ("plus" if "+" in signs else ""), match.end()
+
+
+def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine:
+    words = tuple(word for word in scanned.line.words if left <= word.center_x < right)
+    line = TextLine(scanned.line.page_number, words or scanned.line.words, scanned.line.is_ocr_text)
+    return _ScannedLine(
+        line,
+        [day for day in scanned.dates if left <= (day.box[0] + day.box[2]) / 2 < right],
+        [amount for amount in scanned.amounts if left <= (amount.box[0] + amount.box[2]) / 2 < right],
+        [word for word in scanned.words if left <= word.center_x < right],
+    )
+
+
+def _find_label_words(line: _ScannedLine, amount: PrintedAmount) -> list[str]:
+    """Return the words between the amount before and this amount."""
+    left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
+    return [word.text for word in line.words if left <= word.box[0] < amount.box[0]]
+
+
+def _classify_sum(label: str) -> PrintedSumKind:
+    is_balance = has_word(label, "sum", "balance")
+    if has_word(label, "sum", "carried"):
+        return "carried"
+    if is_balance and has_word(label, "sum", "opening"):
+        return "opening"
+    if is_balance and has_word(label, "sum", "closing"):
+        return "closing"
+    direction = read_direction(label, is_owed=None)
+    return "in" if direction == "in" else "out" if direction == "out" else "other"
+
+
+def _is_sum_label(text: str) -> bool:
+    return _classify_sum(text) in ("opening", "closing", "carried") or has_word(text, "sum", "total")
+
+
+def _classify_title(title: str) -> ColumnRole:
+    if has_word(title, "column", "balance"):
+        return "balance"
+    if has_word(title, "column", "foreign"):
+        return "foreign"
+    direction = read_direction(title, is_owed=None)
+    if direction:
+        return "credit" if direction == "in" else "debit"
+    if has_word(title, "column", "reference") or has_word(title, "column", "check"):
+        return "reference"
+    return "amount" if has_word(title, "column", "amount") or has_word(title, "direction", "payment") else ""
+
+
+def _settle_balance_column(columns: list[AuditColumn], rows: Sequence[_ScannedLine]) -> list[AuditColumn]:
+    """Call the column the balance whose differences are the rows' other amounts, whatever its title says."""
+    for position, column in enumerate(columns):
+        if len(columns) > 1 and column.role != "balance" and _is_running_balance(column, rows):
+            columns[position] = column._replace(role="balance")
+            break
+    return columns
+
+
+def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:
+    pairs = 0
+    steps = []
+    for row, next_row in pairwise(rows):
+        balance, next_balance = (
+            next((amount for amount in each.amounts if _overlap(column.x, amount.box) > 0), None)
+            for each in (row, next_row)
+        )
+        if balance and next_balance:
+            pairs += 1
+            step = abs(next_balance.signed_value - balance.signed_value)
+            others = {
+                amount.value
+                for each in (row, next_row)
+                for amount in each.amounts
+                if amount not in (balance, next_balance)
+            }
+            steps.append(step in others)
+    return pairs >= 3 and sum(steps) >= 0.7 * pairs
+
+
+def _find_account_name(line: _ScannedLine) -> str:
+    """Return the number or currency in a heading that names an account; empty if it names none."""
+    text = line.line.text
+    if line.amounts or len(line.line.words) > 12 or not has_word(text, "account", "words"):
+        return ""
+    number = re.search(
+        r"(?<!\w)[\dX*x]{0,12}\d{3,}(?:[ -]?\d{2,12}){0,6}(?!\w)|(?<!\w)[A-Z]{2}\d{2}(?: ?\w{2,4}){3,8}", text
+    )
+    currency = next(
+        (code for code in load_audit_words()["account"]["currencies"] if re.search(rf"\b{code}\b", text)), ""
+    )
+    return number[0] if number else currency
+
+
+def _cluster_edges(edges: Iterable[float]) -> list[float]:
+    """Return the edges at which several rows begin; all if no two begin at the same."""
+    runs = split_into_runs(sorted(edges), lambda run, edge: edge - run[-1] < 0.012)
+    common = [median(run) for run in runs if len(run) > 1]
+    return common or [median(run) for run in runs]
+
+
+def _cluster_ranges(boxes: Sequence[Box]) -> list[tuple[float, float]]:
+    """Return the horizontal ranges of columns: amounts that lie above each other, aligned at either edge."""
+    by_edge = split_into_runs(sorted(boxes, key=lambda box: box[2]), lambda run, box: box[2] - run[-1][2] < 0.01)
+    ranges = sorted((min(box[0] for box in run), max(box[2] for box in run), len(run)) for run in by_edge)
+    merged: list[tuple[float, float, int]] = []
+    for left, right, count in ranges:
+        if merged and left < merged[-1][1] - 0.25 * min(right - left, merged[-1][1] - merged[-1][0]):
+            before = merged[-1]
+            merged[-1] = (min(left, before[0]), max(right, before[1]), count + before[2])
+        else:
+            merged.append((left, right, count))
+    return [(left, right) for left, right, _ in merged]
+
+
+def _overlap(x: tuple[float, float], box: Box) -> float:
+    return min(x[1], box[2]) - max(x[0], box[0])
+
+
+def _measure_gap(box: Box, other: Box) -> float:
+    return max(0.0, max(box[0], other[0]) - min(box[2], other[2]))
+
+
+def _build_date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _is_valid(printed: PrintedDate, order: DateOrder) -> bool:
+    month, day = printed.order_parts(order)
+    return _build_date(printed.year or _CENTURY, month, day) is not None
+
+
+def _measure_distance(day: date, period: tuple[date, date]) -> timedelta:
+    """Return how far a date lies outside a period."""
+    return max(period[0] - day, day - period[1], timedelta(0))

@@ -1,0 +1,1 @@
+"""Provide shapes in which models wrap, bend or damage a JSON answer."""

@@ -1,0 +1,127 @@
+"""What the pages of a statement show by themselves: directions, dates, columns and sums, without any template."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from builders import document
+
+from evalkit.statements.audit_directions import prove_directions
+from evalkit.statements.statement_audit import StatementAudit, audit_lines
+from evalkit.statements.text_lines import group_words_into_lines
+
+_UNMARKED = """
+Date        Description                Amount     Balance
+01 Mar      Balance brought forward               100.00
+02 Mar      SHOP A                     12.00       88.00
+05 Mar      SALARY                     50.00      138.00
+14 Mar      SHOP C                      7.50      130.50
+"""
+_CARD = """Example Card   Credit card
+Statement date 30 April 2024
+Date        Details              Amount
+"""
+_DIRECTIONS = {
+    "the running balance of an account": ("Example Bank   Current account" + _UNMARKED, "-+-"),
+    "a running balance held or owed": ("Example Bank" + _UNMARKED, "000"),
+    "letters in a column": (
+        """Voorbeeld Bank   Rekeningafschrift
+Datum       Omschrijving               Bedrag    Af/Bij
+02-03-2024  WINKEL A                   12,00     Af
+05-03-2024  SALARIS                    1.250,00  Bij
+""",
+        "-+",
+    ),
+    "charges on a card that nothing marks": (_CARD + """02 Apr      SHOP                  10.00
+15 Apr      PAYMENT THANK YOU     50.00
+""", "00"),
+    "brackets on a card, by the rows' words": (_CARD + """02 Apr      SHOP                  10.00
+15 Apr      PAYMENT BY INTERNET  (50.00)
+""", "-+"),
+    "plus and minus on a card, by its balances": ("Previous balance   100.00\n" + _CARD + """02 Apr      SHOP                 +10.00
+15 Apr      TRANSFER             -50.00
+New balance   60.00
+""", "-+"),
+    "headings": ("""Example Card   Credit card
+Statement date 30 April 2024
+Payments
+15 Apr      RECEIVED             50.00
+Purchases
+02 Apr      SHOP                 10.00
+""", "+-"),
+    "a line that explains brackets": ("""Example Bank
+Statement date 30 April 2024
+Amounts in brackets are withdrawals
+Date        Details              Amount
+02 Apr      SHOP                 (10.00)
+15 Apr      PAY                   50.00
+""", "-+"),
+}  # fmt: skip
+
+
+def audit(text: str) -> StatementAudit:
+    return audit_lines(tuple(group_words_into_lines(page) for page in document(text).pages))
+
+
+@pytest.mark.parametrize("name", _DIRECTIONS)
+def test_directions_are_proven_or_stay_open(name: str) -> None:
+    text, signs = _DIRECTIONS[name]
+    directions = prove_directions(audit(text))
+    assert "".join("-0+"[direction.sign + 1] for direction in directions) == signs
+
+
+_DATED = """
+Date        Description         Paid out    Paid in     Balance
+02/02/2024  SHOP                 10.00                   90.00
+05/02/2024  PAY                             10.00       100.00
+"""
+
+
+def test_two_orders_fit_without_a_period() -> None:
+    assert audit("Example Bank" + _DATED).is_order_open
+
+
+def test_a_period_decides_the_order_a_due_date_does_not() -> None:
+    assert audit("Payment due date 02/05/2024" + _DATED).is_order_open
+    assert audit("Statement period 1 February 2024 to 29 February 2024" + _DATED).orders == ("day first",)
+
+
+def test_the_booking_date_is_found_by_its_title() -> None:
+    rows = """Value date  Booking date  Details       Debit      Credit
+03/04/2024  02/04/2024    SHOP          10.00
+16/04/2024  15/04/2024    PAY                      50.00
+"""
+    assert audit(rows).booking_index == 1
+    assert audit(rows.replace("Value date  Booking date", "Date        Value date  ")).booking_index == 0
+
+
+@pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("1,23,456.78", "123456.78"),
+        ("1'234.50", "1234.50"),
+        ("1.234,50", "1234.50"),
+        ("(12.00)", "12.00"),
+        ("12,00-", "12.00"),
+    ],
+)
+def test_amounts_are_read_in_every_style(printed: str, value: str) -> None:
+    (row,) = audit(f"02/04/2024  SHOP          {printed}").rows
+    assert row.amounts[0].value == Decimal(value)
+
+
+def test_cents_in_a_cell_of_their_own_belong_to_the_amount() -> None:
+    rows = audit("02/04/2024  SHOP            1,210   50\n15/04/2024  PAY               150   00").rows
+    assert [row.amounts[0].value for row in rows] == [Decimal("1210.50"), Decimal("150.00")]
+
+
+def test_rows_beside_each_other_are_apart() -> None:
+    text = "04/02   CHECK 101   10.00      04/03   CHECK 104   11.00\n04/15   CHECK 102   50.00      04/16   CHECK 105   12.00"
+    assert [(row.text, len(row.amounts)) for row in audit(text).rows] == [
+        ("CHECK 101", 1), ("CHECK 104", 1), ("CHECK 102", 1), ("CHECK 105", 1),
+    ]  # fmt: skip
+
+
+def test_lines_of_endless_text_are_left_out() -> None:
+    assert audit("1.1" * 33_000 + "\n" + "9 " * 2_000).rows == ()
