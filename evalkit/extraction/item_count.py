@@ -327,8 +327,11 @@ def _find_subject(kind: str, text: str, reading: _Reading) -> str:
     if kind == "laboratory":
         match = _LABORATORY_TEST.search(text, max(first, reading.start - _MAX_QUOTE), reading.start)
         return match[1].strip() if match else ""
-    lesion = _load_tables().lesion.search(text, first, len(text) if last < 0 else last)
-    return lesion[0] if kind == "measurement" and lesion else ""
+    if kind != "measurement":
+        return ""
+    end = min(len(text) if last < 0 else last, reading.end + _MAX_STATEMENT)
+    lesion = _load_tables().lesion.search(text, max(first, reading.start - _MAX_STATEMENT), end)
+    return lesion[0] if lesion else ""
 
 
 def _find_role(kind: str, text: str, reading: _Reading) -> str:
