@@ -27,7 +27,7 @@ _NORMALISED_CHARACTERS = str.maketrans("−–—‐‑\u00a0\u202f\u2009\u2007�
 _CURRENCY_PATTERN = rf"(?:(?:{_MARKS['symbols']}|{'|'.join(_MARKS['currencies'].split())})(?![A-Za-z]))"
 _AMOUNT_PATTERN = re.compile(
     rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*{_CURRENCY_PATTERN}?"
-    rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?"
+    rf"(?P<digits>[\d.,'](?:[\d.,' ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<behind>[-+])?(?P<close>\))?\s*{_CURRENCY_PATTERN}?"
     rf"\s*(?P<code>{_CODE_PATTERN})?\.?",
     re.IGNORECASE,
 )
@@ -37,7 +37,7 @@ _MIN_DIGIT_SHARE = 0.5
 #: Longer texts are no amount, and would be slow to match.
 _MAX_AMOUNT_LENGTH = 60
 _MISREAD_NUMBER_PATTERN = re.compile(
-    r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
+    r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,:;\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
 )
 
 
@@ -146,7 +146,7 @@ def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_
     digits = re.sub(r"\s", "", match["digits"]).translate(_OCR_DIGIT_FIXES)
     if sum(character.isdigit() for character in match["digits"]) < _MIN_DIGIT_SHARE * len(digits):
         return None
-    has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}", digits))
+    has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}|.*[:;]\d\d", digits))
     whole = re.sub(r"\D", "", digits[:-2])
     return f"{match['before']}{whole}{decimal_separator}{digits[-2:]}{match['behind']}" if has_cents and whole else None
 

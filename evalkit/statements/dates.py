@@ -46,7 +46,7 @@ _PATTERN_BY_CODE = {
     "%d": r"(?P<d>\d{1,2})",
     "%m": r"(?P<m>\d{1,2})",
     "%b": r"(?P<b>[^\W\d_]{3,9})\.?",
-    "%Y": r"(?P<Y>\d{4})",
+    "%Y": r"(?P<Y>(?:19|20)\d\d)",
     "%y": r"(?P<y>\d{2})",
 }
 _CURRENT_CENTURY = 2000
@@ -205,8 +205,10 @@ def _build_partial_date(parts: dict[str, str | None]) -> PartialDate | None:
 
 @cache
 def _compile_date_format(date_format: str) -> re.Pattern[str]:
+    # OCR loses blanks, but of three numbers without any nobody knows where one ends.
+    blank = r"\s+" if "%b" not in date_format else r"\s*"
     pieces = (
-        _PATTERN_BY_CODE.get(piece) or r"\s*".join(map(re.escape, piece.split(" ")))
+        _PATTERN_BY_CODE.get(piece) or blank.join(map(re.escape, piece.split(" ")))
         for piece in re.split(r"(%.)", date_format)
     )
     return re.compile("".join(pieces))

@@ -39,6 +39,10 @@ _MIN_SHARE_OF_FULLEST = 0.5
 _MIN_PANEL_SHARE, _MAX_BESIDE_SHARE = 0.1, 0.8
 #: Space left of a panel's dates, and largest difference of the widths of panels, in page widths.
 _PANEL_MARGIN, _PANEL_TOLERANCE = 0.012, 0.04
+#: A number that says nothing about money, and how many of them make a column, aligned this well, in page widths.
+_REFERENCE_NUMBER, _MIN_REFERENCE_NUMBERS, _ALIGNMENT_TOLERANCE = re.compile(r"\d[\d.,/-]*"), 3, 0.008
+#: Smallest distance of such a column from the dates, in page widths: check numbers are printed nearer.
+_MIN_REFERENCE_DISTANCE = 0.12
 _PRINTED_AMOUNT = re.compile(r"\d[.,]\d\d\b")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 LinesByPage = Sequence[Sequence[TextLine]]
@@ -98,6 +102,8 @@ class LayoutSurvey:
     """The lines with the titles of the columns, on all pages."""
     direction_column: AlignedColumn | None
     """The column of marks that say the direction of the row's amount."""
+    reference_columns: tuple[AlignedColumn, ...]
+    """Columns of numbers that are no amounts, such as receipts' numbers."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
     kind_evidence: KindEvidence
 
@@ -158,8 +164,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         )
         other_date_columns = [column for column in (date_column, *other_date_columns) if column is not booking_column]
         date_column = booking_column
+    table_lines = [line for lines in lines_by_page for line in _select_table_lines(lines, date_column)]
     amount_columns = _find_amount_columns(
-        date_column, other_date_columns, header_lines, decimal_separator, cents_optional=cents_optional
+        table_lines, date_column, other_date_columns, header_lines, decimal_separator, cents_optional=cents_optional
     )
     if not amount_columns:
         return None
@@ -187,6 +194,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         amount_columns=amount_columns,
         header_lines=header_lines,
         direction_column=_find_direction_column(row_dates, amount_columns),
+        reference_columns=_find_reference_columns(
+            table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+        ),
         labelled_amounts=tuple(
             _find_labelled_sums(
                 (*lines_by_page, *lines_beside),
@@ -306,10 +316,19 @@ def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, 
         (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
         default=1.0,
     )
-    dates = list(find_line_dates(line))
+    dates = _find_certain_dates(line, decimal_separator)
     return any(placed_date.x0 > first_amount_x for placed_date in dates) and not any(
         dates[0].x1 < word.box[0] < first_amount_x and _LETTERS.search(word.text) for word in line.words
     )
+
+
+def _find_certain_dates(line: TextLine, decimal_separator: DecimalSeparator) -> list[DateOrAmount]:
+    """Return the dates of a line without those that may be amounts, such as 24.08."""
+    return [
+        placed_date
+        for placed_date in find_line_dates(line)
+        if placed_date.words[0] is line.words[0] or not parse_amount(placed_date.text, decimal_separator)
+    ]
 
 
 @dataclass
@@ -337,7 +356,7 @@ def _split_line_into_parts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
 ) -> list[_LinePart]:
     """Divide a line before each date or text that follows an amount."""
-    dates = {id(placed_date.words[0]): placed_date for placed_date in find_line_dates(line)}
+    dates = {id(placed_date.words[0]): placed_date for placed_date in _find_certain_dates(line, decimal_separator)}
     amounts = list(find_line_amounts(line, decimal_separator, cents_optional=cents_optional))
     amount_by_word_id = {id(word): amount for amount in amounts for word in amount.words}
     date_word_ids = {id(word) for placed_date in dates.values() for word in placed_date.words}
@@ -568,7 +587,54 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
                 yield other_line
 
 
+def _select_table_lines(lines: Sequence[TextLine], date_column: AlignedColumn) -> Sequence[TextLine]:
+    """Select the lines from the first dated row to the last, and what follows it without a gap."""
+    row_line_ids = {id(placed_text.line) for placed_text in date_column.dates_or_amounts}
+    row_positions = [position for position, line in enumerate(lines) if id(line) in row_line_ids]
+    if not row_positions:
+        return ()
+    end = row_positions[-1] + 1
+    while (
+        end < len(lines)
+        and lines[end].deskewed_center_y - lines[end - 1].deskewed_center_y < _MAX_HEADER_LINE_GAP * lines[end].height
+    ):
+        end += 1
+    return lines[row_positions[0] : end]
+
+
+def _find_reference_columns(
+    table_lines: Sequence[TextLine], left_edge: float, taken_columns: Sequence[AlignedColumn]
+) -> tuple[AlignedColumn, ...]:
+    """Find columns of numbers that are no amounts, such as receipts' numbers.
+
+    Right of ``left_edge``, aligned at one side, with nothing else printed below one another.
+    """
+    cells = [cell for line in table_lines for cell in line.cells]
+    numbers = [
+        DateOrAmount(cell, cell.words)
+        for cell in cells
+        if cell.box[0] > left_edge
+        and _REFERENCE_NUMBER.fullmatch(cell.text)
+        and not any(column.overlaps(cell.box[0], cell.box[2]) for column in taken_columns)
+    ]
+    return tuple(
+        column
+        for column in _group_into_columns(numbers)
+        if len(column.dates_or_amounts) >= _MIN_REFERENCE_NUMBERS
+        and min(
+            max(edges) - min(edges)
+            for edges in (
+                [placed_text.x0 for placed_text in column.dates_or_amounts],
+                [placed_text.x1 for placed_text in column.dates_or_amounts],
+            )
+        )
+        < _ALIGNMENT_TOLERANCE
+        and sum(column.overlaps(cell.box[0], cell.box[2]) for cell in cells) == len(column.dates_or_amounts)
+    )
+
+
 def _find_amount_columns(
+    table_lines: Sequence[TextLine],
     date_column: AlignedColumn,
     other_date_columns: Sequence[AlignedColumn],
     header_lines: Sequence[TextLine],
@@ -580,7 +646,7 @@ def _find_amount_columns(
 
     A column with a single amount counts only if there is a title above it.
     """
-    row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.dates_or_amounts}
+    row_line_ids = {id(placed_text.line) for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
         (
             date_column.x1,
@@ -589,7 +655,8 @@ def _find_amount_columns(
     )
     columns = _group_into_columns(
         placed_text
-        for line in row_line_by_id.values()
+        for line in table_lines
+        if id(line) in row_line_ids or not next(find_line_dates(line), None)
         for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)

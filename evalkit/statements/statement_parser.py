@@ -233,7 +233,10 @@ class _StatementParser:
         self._is_inside_region = line_in_region is not None and not self._has_table_ended
         if self._is_inside_region:
             if not any(rule(row) for rule in self._line_rules):
-                self._add_leftover(row.line, "it belongs to no transaction")
+                is_list = row.has_no_text and self._has_trailing_amount(row.line)
+                self._add_leftover(
+                    row.line, "it has dates behind its amounts" if is_list else "it belongs to no transaction"
+                )
         elif not self._consume_printed_sum(row) and row.partial_date is not None and row.has_money_movement:
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
@@ -366,7 +369,8 @@ class _StatementParser:
         return True
 
     def _consume_transaction(self, row: TableRow) -> bool:
-        if row.partial_date is None and not row.has_money_movement:
+        is_list = row.has_no_text and not self._template.rows.date_once
+        if row.partial_date is None and (is_list or not row.has_money_movement):
             return False
         if row.partial_date is None and "date" in row.words_by_column:
             return self._add_leftover(row.line, "its date cannot be read")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from evalkit.statements.amounts import MINUS_MARKS, Amount, get_sign_mark, parse_amount
-from evalkit.statements.dates import PartialDate, parse_partial_date
+from evalkit.statements.dates import DATE_FORMATS, PartialDate, parse_partial_date
 from evalkit.statements.printed_sums import parse_trailing_amount
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.text_lines import PageWord, TextLine
@@ -72,6 +72,15 @@ class TableRow:
     def has_money_movement(self) -> bool:
         """True if the line has a debit, credit or amount, not only a balance."""
         return any(column_name in self.amounts_by_column for column_name in _MONEY_COLUMNS)
+
+    @property
+    def has_no_text(self) -> bool:
+        """True if the line has only dates and amounts, as in lists of daily balances."""
+        return all(
+            parse_partial_date(cell.text, DATE_FORMATS, is_ocr_text=self.line.is_ocr_text)
+            or parse_amount(cell.text, self.template.amounts.decimal)
+            for cell in self.line.cells
+        )
 
     @property
     def has_date_after_amount(self) -> bool:

@@ -56,6 +56,7 @@ def build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> t
         (name, amount_column.x0, amount_column.x1)
         for name, amount_column in zip(column_names, layout.amount_columns, strict=True)
     ]
+    spans += [("other", column.x0, column.x1) for column in layout.reference_columns]
     if layout.direction_column:
         spans.append(("direction", layout.direction_column.x0, layout.direction_column.x1))
     if check_number_column := _find_check_number_column(layout):
@@ -84,7 +85,7 @@ def _compute_column_edge(
     return max(
         left_limit + NARROW_MARGIN / 2,
         right_span[1]
-        - (_COLUMN_MARGIN if right_span[0] in ("debit", "credit", "amount", "balance") else NARROW_MARGIN),
+        - (_COLUMN_MARGIN if right_span[0] in ("debit", "credit", "amount", "balance", "other") else NARROW_MARGIN),
     )
 
 
@@ -380,21 +381,25 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
-        ends_in_amounts = line.words[-1].box[2] > first_amount_x and not layout.is_row_start(line)
         is_continuation = layout.date_column.x1 < line.box[0] and line.box[2] < first_amount_x
-        has_amount = (
-            ends_in_amounts
-            and any(
-                amount_column.x0 - _COLUMN_MARGIN <= line.words[-1].center_x <= amount_column.x1 + NARROW_MARGIN
-                for amount_column in layout.amount_columns
-            )
-            and line.words[-1].text[-1:].isdigit()
-        )
+        has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
             0
         ] * previous_line.height or not (is_known_line or is_continuation or has_amount):
             return position - 1
     return len(lines) - 1
+
+
+def _ends_in_amount(layout: LayoutSurvey, line: TextLine) -> bool:
+    """Return True if the line's last word belongs to an amount in a column of amounts."""
+    return any(
+        placed_amount.x1 == line.words[-1].box[2]
+        and any(
+            amount_column.overlaps(placed_amount.x0, placed_amount.x1 + NARROW_MARGIN)
+            for amount_column in layout.amount_columns
+        )
+        for placed_amount in find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional)
+    )
 
 
 def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
@@ -412,7 +417,12 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
                 {
                     build_pattern_with_any_numbers(line.text)
                     for line in lines
-                    if not (id(line) in table_line_ids or layout.is_header_line(line) or layout.is_sum_line(line))
+                    if not (
+                        id(line) in table_line_ids
+                        or layout.is_header_line(line)
+                        or layout.is_sum_line(line)
+                        or _ends_in_amount(layout, line)
+                    )
                 }
             )
     return (

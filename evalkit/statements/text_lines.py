@@ -23,6 +23,8 @@ from evalkit.statements.amounts import get_sign_mark
 _PAGE_ASPECT_RATIO = 1.35
 #: Largest vertical distance of a word's middle from the line's, in heights of a word.
 _SAME_LINE_TOLERANCE = 0.5
+#: A word of a lower height, such as a dash, counts as this much of the words' median height.
+_MIN_HEIGHT_SHARE = 0.7
 #: Smallest gap between two cells, in heights of a word; a blank is about a third of this.
 _MIN_CELL_GAP = 0.6
 _MIN_SIDEWAYS_WORDS = 5
@@ -142,7 +144,10 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
         for (start, end, *_), box, page_box, confidence in zip(page.words, boxes, page_boxes, confidences, strict=True)
         if (clean_text := page.text[start:end].strip().strip(noise))
     ]
-    word_rows = split_into_runs(sorted(words, key=lambda word: word.deskewed_center_y), _is_on_line)
+    min_height = _MIN_HEIGHT_SHARE * median([word.height for word in words] or [0.0])
+    word_rows = split_into_runs(
+        sorted(words, key=lambda word: word.deskewed_center_y), lambda row, word: _is_on_line(row, word, min_height)
+    )
     return tuple(
         TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised) for row in word_rows
     )
@@ -222,9 +227,11 @@ def _is_mark_after_amount(words: Sequence[PageWord], next_words: Sequence[PageWo
     )
 
 
-def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:
+def _is_on_line(line_words: Sequence[PageWord], word: PageWord, min_height: float) -> bool:
+    """Return True if the word is on the line; OCR's boxes of dashes are lower than ``min_height``."""
     mean_y = sum(line_word.deskewed_center_y for line_word in line_words) / len(line_words)
-    return abs(mean_y - word.deskewed_center_y) < _SAME_LINE_TOLERANCE * min(word.height, line_words[-1].height)
+    height = max(min(word.height, line_words[-1].height), min_height)
+    return abs(mean_y - word.deskewed_center_y) < _SAME_LINE_TOLERANCE * height
 
 
 def _estimate_skew_slope(boxes: Sequence[Box]) -> float:
