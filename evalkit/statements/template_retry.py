@@ -18,6 +18,7 @@ from evalkit.statements.alternative_readings import exchange_columns, invert_dir
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
 from evalkit.statements.reviewer_report import TemplateIssueCategory
+from evalkit.statements.rule_based_review import has_critical_finding
 from evalkit.statements.statement_template import ColumnName, StatementTemplate, parse_template_toml
 
 #: Penalty for each part that differs from the template that it was derived from.
@@ -152,7 +153,7 @@ def choose_untried_draft(
 
     ``drafts``: the builder's hypotheses, at least one. ``tried_templates``: the rejected templates, the last one last.
     ``score_reading``: the score of a reading, without the prior. A candidate never meets fewer sums than the last
-    template. If no candidate avoids all that was complained about, one that avoids a part of it is taken.
+    template, and the pages do not contradict it as a whole. If no candidate avoids all that was complained about, one that avoids a part of it is taken.
     """
     best_draft = max(drafts, key=attrgetter("score"))
     tried = [
@@ -178,7 +179,14 @@ def choose_untried_draft(
 
     def find_best_unrefuted(is_enough: Callable[[list[bool]], bool]) -> AppliedTemplate | None:
         ranked_candidates = sorted(candidates.values(), key=attrgetter("score"), reverse=True)
-        return next((draft.applied for draft in ranked_candidates if _is_open(draft.applied, tried, is_enough)), None)
+        return next(
+            (
+                draft.applied
+                for draft in ranked_candidates
+                if _is_open(draft.applied, tried, is_enough) and not has_critical_finding(draft.applied)
+            ),
+            None,
+        )
 
     # Parts of the last template that nobody complained about are likelier than what the program would choose.
     add_variants(ScoredDraft(last.applied, 0.0, best_draft.prior))
