@@ -128,14 +128,14 @@ def test_critical_issue_of_one_reviewer_escalates_at_once() -> None:
 
 def test_unreadable_statement_escalates_with_all_reports() -> None:
     done = checked(review_without_model(build_sound_template(UNSOUND), UNSOUND))
-    assert reasons(done) == ("max_retries_exceeded", 3)
+    assert reasons(done) == ("hypotheses_exhausted", 2)  # inverted signs are not tried: the page contradicts them
     assert done.template_case is not None
     told = done.template_case.escalation
     assert len(told.all_reviewer_reports) == 2 * len(done.cycles)
     assert len(told.arbitration_reports) == len(done.cycles)
-    assert [point.attempt for point in told.convergence_history] == [1, 2, 3]
+    assert [point.attempt for point in told.convergence_history] == [1, 2]
     (persistent,) = told.persistent_issues
-    assert persistent.reported_in_attempts == (1, 2, 3)
+    assert persistent.reported_in_attempts == (1, 2)
     assert persistent.issue_id == done.template_case.issues[0].issue.issue_id
     assert "printed sums" in told.recommendation
 
@@ -191,7 +191,7 @@ def test_switched_off_there_is_one_reviewer_and_a_person() -> None:
     assert done.cycles[0].consensus is None
 
 
-@pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2)])
 def test_as_many_attempts_as_are_set(retries: int, attempts: int) -> None:
     rules = ReviewLoopConfig(
         max_retries_by_scenario={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()}
@@ -480,9 +480,9 @@ def resolution(issue_id: str, winner: str, severity: str, confidence: float = 0.
     [
         # by       of what              the arbitrator                                    what follows
         (LAYOUT,   "sign_logic",    resolution(f"{LAYOUT}_said_001", SEMANTIC, "dismissed"), "approved"),
-        (LAYOUT,   "sign_logic",    resolution(f"{LAYOUT}_said_001", LAYOUT, "high"),        "retry"),
+        (LAYOUT,   "sign_logic",    resolution(f"{LAYOUT}_said_001", LAYOUT, "high"),        "escalated"),  # no other signs fit
         (LAYOUT,   "sign_logic",    resolution(f"{LAYOUT}_said_001", SEMANTIC, "dismissed", 0.4), "escalated"),
-        (LAYOUT,   "bbox_accuracy", resolution(f"{LAYOUT}_said_001", SEMANTIC, "dismissed"), "retry"),
+        (LAYOUT,   "bbox_accuracy", resolution(f"{LAYOUT}_said_001", SEMANTIC, "dismissed"), "escalated"),  # no other rows fit
         (SEMANTIC, "bbox_accuracy", resolution(f"{SEMANTIC}_said_001", LAYOUT, "dismissed"), "approved"),
         (SEMANTIC, "date_format",   resolution(f"{SEMANTIC}_said_001", LAYOUT, "low"),       "escalated"),  # no other dates fit
         (SEMANTIC, "other",         resolution(f"{SEMANTIC}_said_001", LAYOUT, "dismissed"), "approved"),
