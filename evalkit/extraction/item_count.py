@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -209,9 +210,10 @@ def count_items(pages: Iterable[Page], template: FieldTemplate | None = None) ->
 
 def _build_item(kind: str, page: Page, text: str, reading: _Reading, section_role: str) -> CountedItem:
     # A stain, or a margin that is called positive, was not seen with the naked eye.
-    is_microscopic = kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
     # "Negative: S100" is no heading of genes without a variant.
-    if (section_role == "gross" and is_microscopic) or (section_role == "negative" and kind == "biomarker"):
+    if section_role in ("gross", "negative") and (
+        kind == "biomarker" or "positive" in text[reading.start : reading.end].lower()
+    ):
         section_role = PRESENT
     return CountedItem(
         kind,
@@ -530,21 +532,29 @@ def _describe_doubt(kind: str, items: Sequence[CountedItem], name: str, value: F
     return ""
 
 
-def _is_announced(_items: Sequence[CountedItem], text: str) -> bool:
-    return bool(_read_items("promise", _split_statements(text)))
-
-
 def _has_side_of_its_own(items: Sequence[CountedItem], text: str) -> bool:
-    """Return True if a text names one side of the body, which the rest of the report does not name."""
-    own_sides = [reading.state for reading in _read_items("side", _split_statements(text))]
-    all_sides = [item.state for item in items]
-    return len({*own_sides}) == 1 and all_sides.count(own_sides[0]) <= len(own_sides) and "both" not in all_sides
+    """Return True if a text names a side, or gives a lesion or a size one, that the rest of the report does not."""
+    own = Counter((reading.name, reading.state) for reading in _read_items("side", _split_statements(text)))
+    counts = Counter((item.name, item.state) for item in items)
+    sides = {state for name, state in own if name == "side"}
+    return any(
+        counts[name, state] <= count
+        and (
+            len(sides) == 1 and ("side", "both") not in counts
+            if name == "side"
+            else any(counts[name, side] > own[name, side] for side in ("left", "right"))
+        )
+        for (name, state), count in own.items()
+    )
 
 
 def _is_before_another_date(items: Sequence[CountedItem], date: str) -> bool:
-    other_dates = [normalise_value(item.text, "date") or "" for item in items if item.role == PRESENT]
     # The day may be first, as in 03/04/2024.
-    return any(min(other, f"{other[:5]}{other[8:]}-{other[5:7]}") > date for other in other_dates)
+    return any(
+        item.role == PRESENT
+        and min(other := normalise_value(item.text, "date") or "", f"{other[:5]}{other[8:]}-{other[5:7]}") > date
+        for item in items
+    )
 
 
 def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
@@ -559,17 +569,19 @@ def _is_impossible_variant(_items: Sequence[CountedItem], text: str) -> bool:
     if not (coding and protein):
         return False
     codon, place = divmod(int(coding[1]) - 1, 3)
-    is_possible = codon + 1 == int(protein[2]) and any(
-        (bases[place], amino_acid) == (coding[2], protein[1])
-        and _CODONS[f"{bases[:place]}{coding[3]}{bases[place + 1 :]}"] == protein[3]
-        for bases, amino_acid in _CODONS.items()
+    return any(len({*re.findall(rf"\b{level}\.\(?[\w*]+", short)}) > 1 for level in "cp") or not (
+        codon + 1 == int(protein[2])
+        and any(
+            (bases[place], amino_acid) == (coding[2], protein[1])
+            and _CODONS[f"{bases[:place]}{coding[3]}{bases[place + 1 :]}"] == protein[3]
+            for bases, amino_acid in _CODONS.items()
+        )
     )
-    return not is_possible or any(len({*re.findall(rf"\b{level}\.\(?[\w*]+", short)}) > 1 for level in "cp")
 
 
 #: Checks of a value by the kind of its items; ``doubt`` of the kind says what is in doubt.
 _VALUE_CHECKS: Mapping[str, Callable[[Sequence[CountedItem], str], bool]] = {
-    "promise": _is_announced,
+    "promise": lambda _items, text: bool(_read_items("promise", _split_statements(text))),
     "side": _has_side_of_its_own,
     "added_date": _is_before_another_date,
     "variant": _is_impossible_variant,

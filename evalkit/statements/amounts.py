@@ -143,7 +143,9 @@ def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_
     match = _MISREAD_NUMBER_PATTERN.fullmatch(text)
     if not match:
         return None
-    digits = re.sub(r"\s", "", match["digits"]).translate(_OCR_DIGIT_FIXES)
+    # A line is ruled before cents that are apart.
+    ruled_lines = r"[\s|]" if decimal_separator == " " else r"\s"
+    digits = re.sub(ruled_lines, "", match["digits"]).translate(_OCR_DIGIT_FIXES)
     if sum(character.isdigit() for character in match["digits"]) < _MIN_DIGIT_SHARE * len(digits):
         return None
     has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}|.*[:;]\d\d", digits))

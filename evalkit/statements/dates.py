@@ -51,6 +51,10 @@ _PATTERN_BY_CODE = {
 }
 _CURRENT_CENTURY = 2000
 _OCR_NOISE_CHARACTERS = " .,:;'|_*"
+#: A period within one month, whose name and year are printed once.
+_UNTIL = r"\s?(?:-|–|to|through|bis|au|al?|t/m)\s?"
+_MONTH_BEFORE_DAYS = re.compile(rf"\b([^\W\d_]{{3,9}}) (\d{{1,2}}){_UNTIL}(\d{{1,2}}),? ((?:19|20)\d\d)\b")
+_MONTH_BEHIND_DAYS = re.compile(rf"\b(\d{{1,2}})\.?{_UNTIL}(\d{{1,2}})\.? ([^\W\d_]{{3,9}}) ((?:19|20)\d\d)\b")
 #: A transaction's date may be this much outside the statement's period, because of late booking or a weekend.
 _PERIOD_MARGIN = timedelta(days=7)
 _YEAR_LENGTH = timedelta(days=366)
@@ -128,7 +132,15 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
 
 
 def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
-    """Find the dates in ``text`` in any format, from the left, without overlap."""
+    """Find the dates in ``text`` in any format, from the left, without overlap.
+
+    Two days of one month are two dates: "March 1 to 31, 2024", "1 to 31 March 2024".
+
+    >>> [day.day for day in find_dates_in_text("March 1 to 31, 2024", ["%b %d, %Y"])]
+    [1, 31]
+    """
+    text = _MONTH_BEFORE_DAYS.sub(r"\1 \2, \4 - \1 \3, \4", text)
+    text = _MONTH_BEHIND_DAYS.sub(r"\1 \3 \4 - \2 \3 \4", text)
     date_spans = sorted(
         (
             (match.start(), -match.end(), day)

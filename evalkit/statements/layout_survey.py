@@ -573,10 +573,21 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
             )
         ):
             continue
-        for other_line in lines[max(position - 1, 0) : position + 2]:
+        for other_line in lines[max(position - 2, 0) : position + 3]:
             is_near = abs(other_line.deskewed_center_y - line.deskewed_center_y) < _MAX_HEADER_LINE_GAP * line.height
+            # On later pages the end of a row may follow the header.
             is_heading = (
-                other_line is not line and len(other_line.cells) == 1 and other_line.box[0] < line.cells[0].box[2]
+                other_line is not line
+                and len(other_line.cells) == 1
+                and (
+                    other_line.box[0] < line.cells[0].box[2]
+                    or (
+                        line.page_number > 1
+                        and not any(
+                            match_at_line_start(pattern, other_line.text) for pattern in title_patterns.values()
+                        )
+                    )
+                )
             )
             if (
                 is_near

@@ -143,8 +143,10 @@ def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
             continue
         balance = opening_balance
         for row in account.rows[: printed_sum.after]:
-            is_unknown = balance is None or account.is_newest_first
-            balance = row.balance if row.balance is not None else None if is_unknown else balance + row.amount
+            if row.balance is not None:
+                balance = row.balance
+            elif balance is not None:
+                balance = None if account.is_newest_first else balance + row.amount
         if balance is not None:
             yield _build_sum_check(
                 "carried_balance",

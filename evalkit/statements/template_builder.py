@@ -34,6 +34,7 @@ from evalkit.statements.layout_survey import (
 )
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
+from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import (
     AmountRules,
     ColumnName,
@@ -188,6 +189,8 @@ def _score_title(name: ColumnName, names_in_title: set[str] | None) -> float:
         return 0.0  # a single column of charges is one of amounts
     if not names_in_title:  # a quantity or a rate
         return -_TITLE_WEIGHT / 2 if name in ("debit", "credit") else 0.0
+    if names_in_title == {"balance"} and name in ("amount", "debit", "credit"):
+        return -1.0
     return _TITLE_WEIGHT if name in names_in_title else -_TITLE_WEIGHT
 
 
@@ -358,8 +361,13 @@ class BuilderRetryInput(LazyStrictRecord):
 
 #: Score of a met sum, and penalty for a line that was not read.
 _SUM_WEIGHT, _LEFTOVER_PENALTY = 1.0, 0.03
-#: Penalty for a row whose direction is not known.
-_UNSIGNED_PENALTY = 0.3
+#: Penalty if all rows are found and not read; less than for a sum that is not met.
+_LOST_ROWS_PENALTY = 0.9
+_LOST_ROW_REASONS: tuple[LeftoverReason, ...] = (
+    "no heading says which way the money went",
+    "it has a date and no amount",
+    "it has an amount and no date",
+)
 #: Weight of an issue in the category that it is about.
 _WEIGHT_BY_SEVERITY: Mapping[TemplateIssueSeverity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
 #: Score if all balances printed in the rows follow from the amounts.
@@ -432,14 +440,16 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
     broken_count = sum(not check.is_met for check in running_checks)
-    score = _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) if running_checks else 0.0
+    row_count = len(statement.transactions)
+    read_share = row_count / max(row_count + len(applied_template.select_leftovers(*_LOST_ROW_REASONS)), 1)
+    score = _LOST_ROWS_PENALTY * (read_share - 1)
+    if running_checks:
+        score += _RUNNING_BALANCE_WEIGHT * (1 - 2 * broken_count / compared_count) * read_share
     score += sum(
         _SUM_WEIGHT if check.is_met else -_SUM_WEIGHT
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
-    unsigned_count = len(applied_template.select_leftovers("no heading says which way the money went"))
-    score -= _UNSIGNED_PENALTY * unsigned_count
     return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
 
 

@@ -34,7 +34,7 @@ _MAX_MARK_GAP = 5.0
 _WHOLE_AMOUNT, _CENTS, _MAX_CENTS_GAP = re.compile(r"\W?\d{1,3}(?:[.,'’]?\d{3})*"), re.compile(r"\d\d[-+)]?"), 2.5
 _AMOUNT_END = re.compile(r"\d[.,' ]\d\d\)?$")
 #: Characters that OCR sees in empty areas and printed lines; they are removed at the start and end of words.
-_OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\"
+_OCR_NOISE_CHARACTERS = "§©®=|¦_~«»‘“”\\[]{}"
 #: Slopes to try when deskewing, in ten-thousandths of the page's height per page width: up to about 2° either way.
 _CANDIDATE_SLOPES = range(-300, 301, 10)
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
 import pymupdf
 import pytest
 from statements.drawn import SHAPES, draw
+from statements.undecided import draw_month
 from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.documents.readers import read_document
+from evalkit.review import SMEReviewHelper
+from evalkit.statements.alternative_readings import build_opposite_reading, confirm_directions
 from evalkit.statements.statement_detection import is_bank_statement
+from evalkit.statements.statement_parser import parse_statement
 from evalkit.store import BUNDLES_FOLDER
 
 
@@ -63,3 +69,28 @@ def test_dates_and_numbers_of_a_laboratory_are_no_statement(tmp_path: Path) -> N
             page.insert_text((60 + 160 * column, 100 + 16 * row), cell)
     document.save(tmp_path / "a.pdf")
     assert not is_bank_statement(read_document(tmp_path / "a.pdf", doc_id="a", processing_timestamp=""))
+
+
+def test_a_sign_that_nothing_proves_is_decided_and_next_month_read(tmp_path: Path) -> None:
+    output, toml = tmp_path / "out", tmp_path / "t.toml"
+    months = [tmp_path / f"{month}.pdf" for month in (2, 3)]
+    for month, path in enumerate(months, 2):
+        path.write_bytes(draw_month(month, is_silent=True).pdf)
+    CliRunner().invoke(app, ["build-template", str(months[0]), "--to", str(toml)])
+    reviewed = CliRunner().invoke(
+        app, ["review-template", str(toml), str(months[0]), "--output", str(output), "--json"]
+    )
+    review = json.loads(reviewed.stdout)
+    assert review["status"] == "draft", "nothing proves which way the money went"
+    assert "sign_logic" in {issue["issue"]["category"] for issue in review["issues"]}
+    with closing(SMEReviewHelper(output, "dr_lee")) as helper:
+        template = helper.load_packet(review["case_id"]).agent_answer
+        readings = [confirm_directions(reading) for reading in (template, build_opposite_reading(template))]
+        bundle = read_document(months[0], doc_id="a", processing_timestamp="")
+        (right,) = [reading for reading in readings if parse_statement(reading, bundle).transactions[0].amount < 0]
+        helper.save_review(review["case_id"], corrected_template=right, unmet_sums="no sum is printed")
+    words = ["apply-template", review["template_id"], str(months[1]), "--output", str(output), "--json"]
+    applied = json.loads(CliRunner().invoke(app, words).stdout)
+    assert applied["status"] == "stable"
+    amounts = [Decimal(row["amount"]) for row in applied["statement"]["transactions"]]
+    assert amounts == [row.amount for row in draw_month(3, is_silent=True).rows]

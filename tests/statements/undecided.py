@@ -22,24 +22,28 @@ _ROWS = (
 )  # fmt: skip
 
 
-def draw_month(month: int, day_and_month: str = "{month:02}/{day:02}/2024") -> Drawn:
-    """A month in which charges or deposits have no mark: both readings meet the balances."""
+def draw_month(month: int, *, is_silent: bool = False) -> Drawn:
+    """A month in which charges or deposits have no mark: both readings meet the balances.
+
+    ``is_silent``: no mark, balance or description says which it is, and the month is a word.
+    """
     page = (document := pymupdf.open()).new_page()
     pen = lambda x, y, text: page.insert_text((x, y), text, fontsize=10)  # noqa: E731
     opening = Decimal(300 + month)
     amounts = [Decimal(amount) + (month if not amount.startswith("-") else 0) for _, amount, _ in _ROWS]
     pen(50, 60, "Northgate Bank")
-    pen(50, 110, "Opening balance")
-    pen(300, 110, f"{opening:,.2f}")
-    pen(50, 126, "Closing balance")
-    pen(300, 126, f"{opening + sum(amounts):,.2f}")
+    amounts = list(map(abs, amounts)) if is_silent else amounts
+    for y, label, balance in ((110, "Opening balance", opening), (126, "Closing balance", opening + sum(amounts))):
+        if not is_silent:
+            pen(50, y, label)
+            pen(300, y, f"{balance:,.2f}")
     for x, title in ((50, "Date"), (140, "Description"), (430, "Amount")):
         pen(x, 170, title)
     truth = []
     for number, ((text, _, day), amount) in enumerate(zip(_ROWS, amounts, strict=True)):
         y = 190 + 16 * number
-        pen(50, y, day_and_month.format(month=month, day=day))
-        pen(140, y, text)
+        pen(50, y, f"{day} {'JanFebMar'[3 * month - 3 : 3 * month]} 2024" if is_silent else f"{month:02}/{day:02}/2024")
+        pen(140, y, f"ITEM {number + 101}" if is_silent else text)
         pen(430, y, f"{amount:,.2f}")
         truth.append(Truth(f"2024-{month:02}-{day:02}", text, -amount, None, 1))
     return Drawn(bytes(document.tobytes()), tuple(truth), 1)

@@ -289,22 +289,14 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: 
         for section in report.sections:
             if section.name == label:
                 (page, start, end), *further_spans = section.spans
-                text = page.text[start:end].strip()
-                is_sure = label in field.labels and not _UNFINISHED_SECTION.fullmatch(text)
-                if text:
+                if page.text[start:end].strip():
                     yield LocatedClinicalValue(
                         page,
                         start,
                         end,
-                        SURE_CONFIDENCE if is_sure else GUESSED_CONFIDENCE,
+                        SURE_CONFIDENCE if label in field.labels else GUESSED_CONFIDENCE,
                         continued_spans=tuple(further_spans),
                     )
-
-
-#: A section that announces its text.
-_UNFINISHED_SECTION = re.compile(
-    r"(?i).{0,60}\b(?:pending|preliminary|to (?:follow|be (?:\w+ )?\w+ed)|not available)\b.{0,60}"
-)
 
 
 def _read_whole_text(
@@ -384,9 +376,13 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bo
                 last_rank = min(last_rank, rank)
             elif rank is not None and (date := field.normalise(match.group())):
                 confidence = GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
-                # Without a label, the latest date of the letterhead is the report's.
-                order = rank, -int(date.replace("-", "")) * (rank == len(labels))
-                ranked_readings.append((order, LocatedClinicalValue(line.page, *match.span(), confidence)))
+                ranked_readings.append(
+                    (
+                        # Without a label, the latest date of the letterhead is the report's.
+                        (rank, -int(date.replace("-", "")) * (rank == len(labels))),
+                        LocatedClinicalValue(line.page, *match.span(), confidence),
+                    )
+                )
     yield from (
         reading for order, reading in sorted(ranked_readings, key=lambda pair: pair[0]) if order[0] <= last_rank
     )

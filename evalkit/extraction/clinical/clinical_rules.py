@@ -137,8 +137,9 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     item = context.field_name.partition(".")[2]
     marker_names = _load_synonyms_by_marker().get(item.lower())
     # Behind a result that begins a list: "negative for CK7".
-    text = f"{context.text_before} {context.clause_after if _LIST_AFTER.match(context.clause_after) else ''}"
-    names_text = canonicalise(text)
+    names_text = canonicalise(
+        f"{context.text_before} {context.clause_after if _LIST_AFTER.match(context.clause_after) else ''}"
+    )
     if marker_names is None or any(canonicalise(marker_name) in names_text for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from evalkit.extraction.clinical.labelled_values import (
@@ -25,7 +25,7 @@ _RESULT_START = re.compile(
     r"(?i)\s*\)?\s*(?:\([^)]*\)\s*)?(?:(?:by\s+)?(?:[FCSD]?ISH|IHC|immunohistochem\w+|protein|gene|expression|staining|TPS|CPS|index|(?:tumou?r )?proportion score|combined positive score|/\s?CEP-?17|ratio)\b\s*){0,3}"
     r"(?:(?:on|in|of|from)\s+(?:the\s+)?(?:blocks?|slides?|specimens?|parts?|cores?)\s+[\w-]+\s*)?"
     r"(?:\([^)]*\)\s*)?(?:(?:\w+ly|weak|strong|focal|diffuse|patchy)(?:,|\s+and|\s+to)?\s+){0,3}(?:[:=,+-]|(?:is|was|are|were|of|in (?!situ)|status|now|stains?|stained|labels?|shows?)\b|positive|negative|equivocal|retained|intact|lost|loss|preserved|"
-    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|wild|aberrant|mutant|\d|[<>])"
+    r"(?:over-?)?expressed|reactive|(?:un)?amplified|not\b|non-|absent|wild|aberrant|mutant|\(?\s?\d|[<>])"
 )
 #: A result at the start of a list of stains: "Positive: ER, PR", "negative for CK7".
 _RESULT_BEFORE_LIST = re.compile(
@@ -33,11 +33,9 @@ _RESULT_BEFORE_LIST = re.compile(
     r"(?: (?:staining|stains|expression|reaction|results?|markers?|immunostains))?"
     r"\s*(?:(?:(?:is|was|were|are) )?(?:seen |present |found |noted )?(?:for|with|of|in|:)\s*(?:the (?:following|stains?|markers?)\W*)?|[-–]\s+)$"
 )
-_LISTED_SHARE = re.compile(r"\s*[(,:]?\s*([<>]?\s?\d{1,3}\s?%|[0-3]\+)")
-_LISTED_STAIN_END = re.compile(r"\s*(?:\([^()]{0,40}\)|\d{1,3}\s?%)?[\s,;/&]*(?:\band\b)?\s*")
+_LISTED_STAIN_END = re.compile(r"\s*(?:\([^()]{0,40}\)|\d{1,3}\s?%)?[\s,/&]*(?:\band\b)?\s*")
 _LIST_SEPARATOR = re.compile(r"[\s,;/&]*(?:\band\b)?\s*")
 _LEADER = re.compile(r"\.{2,}[. ]*")
-_RESULT_WORD = re.compile(r"(?i)[a-z]{6}|lost|loss|\d ?\+")
 _TRIPLE_NEGATIVE = re.compile(r"(?i)\btriple[- ]negative\b")
 _CORRECTION = re.compile(r"(?i)\b(?:correct(?:ed|ion)|amended|revised)\b")
 #: A result in a sentence that corrects one: "TSH is 0.68 mIU/L".
@@ -70,8 +68,15 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
         for number, (match, name) in enumerate(name_matches):
             if number and match.start() < name_matches[number - 1][0].end():
                 continue
+            # A result before the next stain may be the first word of a list.
             result_end = next(
-                (other.start() for other, _ in name_matches[number + 1 :] if other.start() >= match.end()),
+                (
+                    lead
+                    if (lead := leading_results.get(other.start(), (0,))[0] - line.start) >= match.end()
+                    else other.start()
+                    for other, _ in name_matches[number + 1 :]
+                    if other.start() >= match.end()
+                ),
                 len(line.text),
             )
             names = [*names_without_result, name]
@@ -81,10 +86,9 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             names_without_result = names if is_listed and not leading_result else []
             span = None if is_listed else _find_marker_result(line, match.end(), result_end, is_second_pass)
             confidence = GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
-            if leading_result and not (span and _RESULT_WORD.search(line.page.text, *span)):
-                share = _LISTED_SHARE.match(line.text, match.end())
-                spans = ((line.page, line.start + share.start(1), line.start + share.end(1)),) if share else ()
-                yield LocatedClinicalValue(line.page, *leading_result, confidence, name, spans)
+            if leading_result:
+                share = ((line.page, *span),) if span else ()
+                yield LocatedClinicalValue(line.page, *leading_result, confidence, name, share)
             elif span:
                 yield from (LocatedClinicalValue(line.page, *span, confidence, name) for name in names)
         for match in _TRIPLE_NEGATIVE.finditer(line.text):
@@ -94,17 +98,15 @@ def read_markers(_field: TemplateField, report: ClinicalReport, is_second_pass: 
             )
 
 
-def _find_leading_results(line: ReportLine, stains: Iterable[re.Match[str]]) -> dict[int, tuple[int, int]]:
-    """Find the results that stand before lists of stains, by the start of each listed stain in the line."""
+def _find_leading_results(line: ReportLine, stains: Sequence[re.Match[str]]) -> dict[int, tuple[int, int]]:
+    """Find the result before a list of stains, by the start of each listed stain in the line."""
     spans: dict[int, tuple[int, int]] = {}
     result: re.Match[str] | None = None
-    end = 0
-    for stain in stains:
-        is_listed = _LISTED_STAIN_END.fullmatch(line.text, end, stain.start()) is not None
-        result = _RESULT_BEFORE_LIST.search(line.text, end, stain.start()) or (result if is_listed else None)
+    for end, stain in zip([0, *(stain.end() for stain in stains)], stains, strict=False):
+        if not _LISTED_STAIN_END.fullmatch(line.text, end, stain.start()):
+            result = _RESULT_BEFORE_LIST.search(line.text, end, stain.start())
         if result:
             spans[stain.start()] = (line.start + result.start("result"), line.start + result.end("result"))
-        end = stain.end()
     return spans
 
 
