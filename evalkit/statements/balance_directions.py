@@ -2,54 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from evalkit.statements.statement_parser import PrintedSum, Transaction
+from typing import NamedTuple
 
 #: Most unmarked amounts between two printed balances; more would fit too many ways.
 _MAX_UNSIGNED_AMOUNTS = 10
 
 
-def derive_amounts_from_balances(
-    transactions: Sequence[Transaction],
-    unsigned_positions: Collection[int],
-    sums: Sequence[PrintedSum],
-    *,
-    is_newest_first: bool,
-) -> list[Decimal | None]:
-    """Return each transaction's signed amount; None if no or several directions fit.
+class BalanceRow(NamedTuple):
+    """The figures of a transaction whose direction may be open."""
 
-    ``unsigned_positions``: the transactions whose ``amount`` has no direction yet. Balances are those in the rows, and
-    each account's opening and closing balance.
+    account: str
+    amount: Decimal
+    """The signed amount; without a sign if ``is_unsigned``."""
+    balance: Decimal | None
+    is_unsigned: bool
+
+
+def derive_amounts_from_balances(
+    rows: Sequence[BalanceRow], balances: Mapping[tuple[str, str], Decimal], *, is_newest_first: bool
+) -> list[Decimal | None]:
+    """Return each row's signed amount; None if no or several directions fit.
+
+    ``balances``: printed balances by account and kind, ``opening`` or ``closing``.
     """
-    amounts: list[Decimal | None] = [row.amount for row in transactions]
-    if not unsigned_positions:
-        return amounts
-    for account in {row.account for row in transactions}:
-        positions = [position for position, row in enumerate(transactions) if row.account == account]
-        balances = {
-            printed_sum.kind: printed_sum.value for printed_sum in reversed(sums) if printed_sum.account == account
-        }
+    amounts: list[Decimal | None] = [row.amount for row in rows]
+    for account in {row.account for row in rows if row.is_unsigned}:
+        positions = [position for position, row in enumerate(rows) if row.account == account]
+        opening, closing = balances.get((account, "opening")), balances.get((account, "closing"))
         for start, target, run in _split_at_balances(
-            transactions,
-            positions[::-1] if is_newest_first else positions,
-            balances.get("opening"),
-            balances.get("closing"),
+            rows, positions[::-1] if is_newest_first else positions, opening, closing
         ):
-            unsigned = [position for position in run if position in unsigned_positions]
-            signed_total = sum(
-                (transactions[position].amount for position in run if position not in unsigned_positions), Decimal(0)
-            )
+            unsigned = [position for position in run if rows[position].is_unsigned]
+            signed_total = sum((rows[position].amount for position in run if position not in unsigned), Decimal(0))
             solution = (
                 None
                 if start is None or target is None
                 else _find_only_signs(
-                    tuple(transactions[position].amount for position in unsigned), target - start - signed_total
+                    tuple(rows[position].amount for position in unsigned), target - start - signed_total
                 )
             )
             for number, position in enumerate(unsigned):
@@ -58,13 +51,13 @@ def derive_amounts_from_balances(
 
 
 def _split_at_balances(
-    transactions: Sequence[Transaction], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
+    rows: Sequence[BalanceRow], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
 ) -> Iterator[tuple[Decimal | None, Decimal | None, list[int]]]:
     """Split the rows, in order of time, into runs between two printed balances."""
     balance, run = opening, list[int]()
     for position in positions:
         run.append(position)
-        if (printed_balance := transactions[position].balance) is not None:
+        if (printed_balance := rows[position].balance) is not None:
             yield balance, printed_balance, run
             balance, run = printed_balance, []
     if run:

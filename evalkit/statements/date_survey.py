@@ -70,10 +70,10 @@ def generate_date_hypotheses(layout: LayoutSurvey) -> Iterator[DateHypothesis]:
         alternative_formats = (
             tuple(map(exchange_day_and_month, judged_rules[0].rules.formats)) if len(possible_orders) > 1 else ()
         )
-        for period_rank, judged in enumerate(judged_rules):
-            rules = judged.rules.model_copy(update={"alternative_formats": alternative_formats})
-            descending_steps = sum(a > b for a, b in pairwise(judged.row_dates))
-            ascending_steps = sum(a < b for a, b in pairwise(judged.row_dates))
+        for period_rank, (judged_rule, row_dates, *_) in enumerate(judged_rules):
+            rules = judged_rule.model_copy(update={"alternative_formats": alternative_formats})
+            descending_steps = sum(a > b for a, b in pairwise(row_dates))
+            ascending_steps = sum(a < b for a, b in pairwise(row_dates))
             row_orders: list[RowOrder] = ["oldest_first", "newest_first"]
             if descending_steps > 2 * ascending_steps:
                 row_orders.reverse()
@@ -118,7 +118,7 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
             if (day := parse_partial_date(text, row_formats, is_ocr_text=True))
             and (resolved_date := resolve_date(day, period))
         )
-        misfit_count = impossible_count + len(date_texts) - len(row_dates)
+        misfit_count: float = impossible_count + len(date_texts) - len(row_dates)
         if rules.period or (period and period.start):  # else the period's end may be the date of a row
             misfit_count += _count_outside_period(row_dates, period)
         misfit_count += _UNLABELLED_MISFIT * (judged_rules != [] and not rules.period)

@@ -417,16 +417,6 @@ CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], 
 }
 
 
-def has_critical_finding(applied_template: AppliedTemplate) -> bool:
-    """Return True if a rule of either reviewer finds that the template reads the statement wrong as a whole."""
-    return any(
-        finding.severity == "critical"
-        for checks in CHECKS_BY_REVIEWER.values()
-        for check in checks
-        for finding in check(applied_template)
-    )
-
-
 def review_by_rules(
     applied_template: AppliedTemplate,
     reviewer: TemplateReviewer,

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
-from evalkit.statements.balance_directions import derive_amounts_from_balances
+from evalkit.statements.balance_directions import BalanceRow, derive_amounts_from_balances
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
@@ -258,12 +258,15 @@ class _StatementParser:
 
     def _sign_by_balances(self) -> None:
         """Give unmarked amounts the direction by which the printed balances change."""
-        amounts = derive_amounts_from_balances(
-            self._transactions,
-            self._unsigned_positions,
-            self._printed_sums,
-            is_newest_first=self._template.rows.order == "newest_first",
-        )
+        rows = [
+            BalanceRow(row.account, row.amount, row.balance, position in self._unsigned_positions)
+            for position, row in enumerate(self._transactions)
+        ]
+        balances: dict[tuple[str, str], Decimal] = {
+            (printed_sum.account, printed_sum.kind): printed_sum.value for printed_sum in reversed(self._printed_sums)
+        }
+        is_newest_first = self._template.rows.order == "newest_first"
+        amounts = derive_amounts_from_balances(rows, balances, is_newest_first=is_newest_first)
         transactions, self._transactions = self._transactions, []
         for row, amount in zip(transactions, amounts, strict=True):
             if amount is not None:

@@ -18,7 +18,6 @@ from evalkit.statements.alternative_readings import exchange_columns, invert_dir
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
 from evalkit.statements.reviewer_report import TemplateIssueCategory
-from evalkit.statements.rule_based_review import has_critical_finding
 from evalkit.statements.statement_template import ColumnName, StatementTemplate, parse_template_toml
 
 #: Penalty for each part that differs from the template that it was derived from.
@@ -59,7 +58,10 @@ Changes = Mapping[str, Any]
 def _list_row_facts(applied: AppliedTemplate) -> Facts:
     columns = sorted(applied.template.columns, key=attrgetter("x"))
     has_overlap = any(right.x[0] < left.x[1] for left, right in pairwise(columns))
-    rows = ((row.page, row.boxes, row.amount, row.balance, row.description) for row in applied.statement.transactions)
+    rows = (
+        (row.page, row.boxes, abs(row.amount), row.balance and abs(row.balance), row.description)
+        for row in applied.statement.transactions
+    )
     return frozenset((("overlap", has_overlap), *rows))
 
 
@@ -67,7 +69,9 @@ def _list_row_facts(applied: AppliedTemplate) -> Facts:
 _FACTS_BY_CATEGORY: Mapping[TemplateIssueCategory, Callable[[AppliedTemplate], Facts]] = {
     "bbox_accuracy": _list_row_facts,
     "column_mapping": _list_row_facts,
-    "multiline_handling": _list_row_facts,
+    "multiline_handling": lambda applied: frozenset(
+        (row.page, row.boxes[0], row.description) for row in applied.statement.transactions
+    ),
     "sign_logic": lambda applied: frozenset(
         (row.page, row.boxes[0], row.amount) for row in applied.statement.transactions
     ),
@@ -144,6 +148,10 @@ def _generate_changes(
         yield from vary(base, best_draft)
 
 
+#: Complaints of these categories are answered if more lines are understood.
+_LAYOUT_CATEGORIES = ("bbox_accuracy", "column_mapping", "multiline_handling")
+
+
 def choose_untried_draft(
     drafts: Sequence[ScoredDraft],
     tried_templates: Sequence[TriedTemplate],
@@ -153,7 +161,7 @@ def choose_untried_draft(
 
     ``drafts``: the builder's hypotheses, at least one. ``tried_templates``: the rejected templates, the last one last.
     ``score_reading``: the score of a reading, without the prior. A candidate never meets fewer sums than the last
-    template, and the pages do not contradict it as a whole. If no candidate avoids all that was complained about, one that avoids a part of it is taken.
+    template. If no candidate avoids all that was complained about, one that avoids a part of it is taken.
     """
     best_draft = max(drafts, key=attrgetter("score"))
     tried = [
@@ -179,14 +187,7 @@ def choose_untried_draft(
 
     def find_best_unrefuted(is_enough: Callable[[list[bool]], bool]) -> AppliedTemplate | None:
         ranked_candidates = sorted(candidates.values(), key=attrgetter("score"), reverse=True)
-        return next(
-            (
-                draft.applied
-                for draft in ranked_candidates
-                if _is_open(draft.applied, tried, is_enough) and not has_critical_finding(draft.applied)
-            ),
-            None,
-        )
+        return next((draft.applied for draft in ranked_candidates if _is_open(draft.applied, tried, is_enough)), None)
 
     # Parts of the last template that nobody complained about are likelier than what the program would choose.
     add_variants(ScoredDraft(last.applied, 0.0, best_draft.prior))
@@ -210,16 +211,21 @@ class _TriedReading(NamedTuple):
         """
         is_clearer = _count_unread_lines(applied) < _count_unread_lines(self.applied)
         return [
-            not get_facts(applied) <= get_facts(self.applied) or (is_clearer and get_facts is _list_row_facts)
+            not get_facts(applied) <= get_facts(self.applied) or (is_clearer and category in _LAYOUT_CATEGORIES)
             for category in self.refuted
             if (get_facts := _FACTS_BY_CATEGORY.get(category))
         ]
 
 
 def _is_open(applied: AppliedTemplate, tried: Sequence[_TriedReading], is_enough: Callable[[list[bool]], bool]) -> bool:
-    """Return True if the candidate was not tried, and enough complaints do not refute it."""
+    """Return True if the candidate was not tried, and enough complaints do not refute it.
+
+    Directions change only if they were complained about, or if more sums are met.
+    """
+    last = tried[-1]
+    gained_sums = count_met_sums(applied) - count_met_sums(last.applied)
     return (
-        count_met_sums(applied) >= count_met_sums(tried[-1].applied)
+        gained_sums >= ("sign_logic" not in last.refuted and _has_opposite_directions(applied, last.applied))
         and not any(has_same_reading(applied, attempt.applied) for attempt in tried)
         and all(not answers or is_enough(answers) for attempt in tried for answers in [attempt.list_answers(applied)])
     )
@@ -245,6 +251,13 @@ def is_tried(applied: AppliedTemplate, tried_templates: Sequence[TriedTemplate])
     return any(
         has_same_reading(applied, applied.apply_other_template(parse_template_toml(attempt.template, "prior_template")))
         for attempt in tried_templates
+    )
+
+
+def _has_opposite_directions(applied: AppliedTemplate, other: AppliedTemplate) -> bool:
+    amounts = {(row.page, row.boxes[0]): row.amount for row in other.statement.transactions}
+    return any(
+        row.amount and amounts.get((row.page, row.boxes[0])) == -row.amount for row in applied.statement.transactions
     )
 
 

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from evalkit.statements.balance_directions import derive_amounts_from_balances
-from evalkit.statements.statement_parser import PrintedSum, Transaction
-
-_BOX = (0.1, 0.1, 0.2, 0.2)
-_OPENING = PrintedSum(kind="opening", value=Decimal(500), label="Opening balance", page=1, box=_BOX)
+from evalkit.statements.balance_directions import BalanceRow, derive_amounts_from_balances
 
 
 def _derive(*rows: tuple[int, int | None], is_newest_first: bool = False) -> list[Decimal | None]:
-    transactions = [
-        Transaction(
-            date="2024-07-02", description="SHOP", amount=Decimal(amount), page=1, boxes=(_BOX,),
-            balance=None if balance is None else Decimal(balance),
-        )
+    balance_rows = [
+        BalanceRow("", Decimal(amount), None if balance is None else Decimal(balance), is_unsigned=True)
         for amount, balance in rows
-    ]  # fmt: skip
-    return derive_amounts_from_balances(transactions, range(len(rows)), [_OPENING], is_newest_first=is_newest_first)
+    ]
+    return derive_amounts_from_balances(balance_rows, {("", "opening"): Decimal(500)}, is_newest_first=is_newest_first)
 
 
 def test_direction_follows_from_the_next_balance() -> None:
