@@ -469,7 +469,7 @@ class _Auditor:
             is_below_row = (
                 above is not None
                 and above.line.page_number == page
-                and (flags[index or 0] or self._is_lone_date(above))
+                and (flags[index or 0] or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
             )
             flags[position] = (
                 is_below_row and not _is_sum_label(line.text) and bool(line.text or self._is_lone_date(above))
@@ -483,7 +483,11 @@ class _Auditor:
         )  # fmt: skip
 
     def _is_in_columns(self, line: _ScannedLine) -> bool:
-        return all(any(_overlap(x, amount.box) > 0 for x in self._ranges) for amount in line.amounts)
+        """Return True if an amount is in a column of the dated rows, or all are to the right of the first column."""
+        first_edge = min((left for left, _ in self._ranges), default=1.0)
+        return all(amount.box[0] > first_edge for amount in line.amounts) or any(
+            _overlap(x, amount.box) > 0 for x in self._ranges for amount in line.amounts
+        )
 
     def _find_dates_above(self, position: int, row_flags: Sequence[bool]) -> list[PrintedDate]:
         """Return the dates of the nearest line above that begins with one."""

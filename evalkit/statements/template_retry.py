@@ -58,7 +58,10 @@ Changes = Mapping[str, Any]
 def _list_row_facts(applied: AppliedTemplate) -> Facts:
     columns = sorted(applied.template.columns, key=attrgetter("x"))
     has_overlap = any(right.x[0] < left.x[1] for left, right in pairwise(columns))
-    rows = ((row.page, row.boxes, row.amount, row.balance, row.description) for row in applied.statement.transactions)
+    rows = (
+        (row.page, row.boxes, abs(row.amount), row.balance and abs(row.balance), row.description)
+        for row in applied.statement.transactions
+    )
     return frozenset((("overlap", has_overlap), *rows))
 
 
@@ -66,7 +69,9 @@ def _list_row_facts(applied: AppliedTemplate) -> Facts:
 _FACTS_BY_CATEGORY: Mapping[TemplateIssueCategory, Callable[[AppliedTemplate], Facts]] = {
     "bbox_accuracy": _list_row_facts,
     "column_mapping": _list_row_facts,
-    "multiline_handling": _list_row_facts,
+    "multiline_handling": lambda applied: frozenset(
+        (row.page, row.boxes[0], row.description) for row in applied.statement.transactions
+    ),
     "sign_logic": lambda applied: frozenset(
         (row.page, row.boxes[0], row.amount) for row in applied.statement.transactions
     ),
@@ -143,6 +148,10 @@ def _generate_changes(
         yield from vary(base, best_draft)
 
 
+#: Complaints of these categories are answered if more lines are understood.
+_LAYOUT_CATEGORIES = ("bbox_accuracy", "column_mapping", "multiline_handling")
+
+
 def choose_untried_draft(
     drafts: Sequence[ScoredDraft],
     tried_templates: Sequence[TriedTemplate],
@@ -202,16 +211,21 @@ class _TriedReading(NamedTuple):
         """
         is_clearer = _count_unread_lines(applied) < _count_unread_lines(self.applied)
         return [
-            not get_facts(applied) <= get_facts(self.applied) or (is_clearer and get_facts is _list_row_facts)
+            not get_facts(applied) <= get_facts(self.applied) or (is_clearer and category in _LAYOUT_CATEGORIES)
             for category in self.refuted
             if (get_facts := _FACTS_BY_CATEGORY.get(category))
         ]
 
 
 def _is_open(applied: AppliedTemplate, tried: Sequence[_TriedReading], is_enough: Callable[[list[bool]], bool]) -> bool:
-    """Return True if the candidate was not tried, and enough complaints do not refute it."""
+    """Return True if the candidate was not tried, and enough complaints do not refute it.
+
+    Directions change only if they were complained about, or if more sums are met.
+    """
+    last = tried[-1]
+    gained_sums = count_met_sums(applied) - count_met_sums(last.applied)
     return (
-        count_met_sums(applied) >= count_met_sums(tried[-1].applied)
+        gained_sums >= ("sign_logic" not in last.refuted and _has_opposite_directions(applied, last.applied))
         and not any(has_same_reading(applied, attempt.applied) for attempt in tried)
         and all(not answers or is_enough(answers) for attempt in tried for answers in [attempt.list_answers(applied)])
     )
@@ -237,6 +251,13 @@ def is_tried(applied: AppliedTemplate, tried_templates: Sequence[TriedTemplate])
     return any(
         has_same_reading(applied, applied.apply_other_template(parse_template_toml(attempt.template, "prior_template")))
         for attempt in tried_templates
+    )
+
+
+def _has_opposite_directions(applied: AppliedTemplate, other: AppliedTemplate) -> bool:
+    amounts = {(row.page, row.boxes[0]): row.amount for row in other.statement.transactions}
+    return any(
+        row.amount and amounts.get((row.page, row.boxes[0])) == -row.amount for row in applied.statement.transactions
     )
 
 
