@@ -510,14 +510,14 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
             number += 1
             files.write_json(template_review_file_name("example", number), cycle.model_dump(mode="json"))
     known = measure_template_reviews(read_template_review_cycles(files))
-    assert (known.review_count, known.attempt_count) == (3, 6)
+    assert (known.review_count, known.attempt_count) == (3, 5)
     assert known.first_pass_approval_rate.value == pytest.approx(1 / 3)
     assert known.convergence_rate.value == pytest.approx(2 / 3)
-    assert known.arbitration_rate.value == pytest.approx(4 / 6)
-    assert known.disagreement_categories == {"reconciliation_strategy": 4, "date_format": 1}
-    assert known.escalation_reasons == {"max_retries_exceeded": 1}
+    assert known.arbitration_rate.value == pytest.approx(3 / 5)
+    assert known.disagreement_categories == {"reconciliation_strategy": 3, "date_format": 1}
+    assert known.escalation_reasons == {"hypotheses_exhausted": 1}
     assert (known.input_tokens, known.cost_usd) == (0, 0)
-    assert [cycle.attempt for cycle in read_template_review_cycles(files)] == [1, 1, 2, 1, 2, 3]
+    assert [cycle.attempt for cycle in read_template_review_cycles(files)] == [1, 1, 2, 1, 2]
     assert isinstance(read_template_review_cycles(files)[0], ReviewCycle)
 
 
