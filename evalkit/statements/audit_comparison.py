@@ -298,15 +298,46 @@ def find_unused_sums(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
 def _compute_known_sums(applied: AppliedTemplate) -> Iterator[Decimal]:
     statement = applied.statement
     yield from (printed.value for printed in statement.sums)
-    yield from (row.balance for row in statement.transactions if row.balance is not None)
+    for row in statement.transactions:
+        if row.balance is not None:
+            yield from (row.balance, row.balance - row.amount)
+    yield from _compute_totals(applied)
+
+
+def _compute_totals(applied: AppliedTemplate, *, least: int = 1) -> Iterator[Decimal]:
+    """Yield the sums of the rows of an account, a section or a page, in both directions and in each.
+
+    ``least``: rows that a sum must have.
+    """
+    statement = applied.statement
     for attribute in ("account", "section", "page"):
         for group in {getattr(row, attribute) for row in statement.transactions}:
             amounts = [row.amount for row in statement.transactions if getattr(row, attribute) == group]
-            yield from (
-                sum(amounts, Decimal(0)),
-                sum((amount for amount in amounts if amount > 0), Decimal(0)),
-                sum((amount for amount in amounts if amount < 0), Decimal(0)),
+            parts = (
+                amounts,
+                [amount for amount in amounts if amount > 0],
+                [amount for amount in amounts if amount < 0],
             )
+            yield from (sum(part, Decimal(0)) for part in parts if len(part) >= least)
+
+
+def is_total(applied: AppliedTemplate, page: int, box: Box) -> bool:
+    """Return True if a line without a date prints sums of the rows that are read, whatever its label says."""
+    audit = _compare(applied).audit
+    undated = [(row.line.page_number, amount) for row in audit.rows if not _has_own_date(row) for amount in row.amounts]
+    amounts = [
+        amount
+        for amount_page, amount in (*undated, *((each.page, each.amount) for each in audit.sums))
+        if amount_page == page
+        and box[0] <= amount.box[0] < box[2]
+        and box[1] <= (amount.box[1] + amount.box[3]) / 2 <= box[3]
+    ]
+    explained = {abs(value) for value in _compute_totals(applied, least=2)}
+    return bool(amounts) and all(amount.value in explained for amount in amounts)
+
+
+def _has_own_date(row: AuditRow) -> bool:
+    return any(day.box[3] > row.line.box[1] for day in row.dates)
 
 
 # Rows
@@ -315,7 +346,11 @@ def _compute_known_sums(applied: AppliedTemplate) -> Iterator[Decimal]:
 def find_missed_rows(applied: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report rows on the page that nothing reads, by page, and numbered pages that are missing or doubled."""
     comparison = _compare(applied)
-    unread = [row for row in comparison.unread_rows if not comparison.is_read_as_sum(row)]
+    unread = [
+        row
+        for row in comparison.unread_rows
+        if not comparison.is_read_as_sum(row) and not is_total(applied, row.line.page_number, row.line.box)
+    ]
     for page, count in sorted(Counter(row.line.page_number for row in unread).items()):
         row = next(row for row in unread if row.line.page_number == page)
         boxes = applied.template.find_region_boxes(page, len(applied.lines_by_page))

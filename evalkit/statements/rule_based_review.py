@@ -24,6 +24,7 @@ from evalkit.statements.audit_comparison import (
     find_wrong_dates,
     find_wrong_descriptions,
     find_wrong_directions,
+    is_total,
 )
 from evalkit.statements.dates import has_year, parse_partial_date
 from evalkit.statements.reviewer_report import (
@@ -38,6 +39,7 @@ from evalkit.statements.reviewer_report import (
 from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
 from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
 from evalkit.statements.statement_template import Column
+from evalkit.statements.table_panels import shift_line
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import TextLine
 
@@ -85,7 +87,12 @@ _LEFTOVER_RULES = (
 
 def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     for rule in _LEFTOVER_RULES:
-        if leftovers := applied_template.select_leftovers(rule.reason):
+        if leftovers := [
+            leftover
+            for leftover in applied_template.select_leftovers(rule.reason)
+            if rule.reason != "it has an amount and no date"
+            or not is_total(applied_template, leftover.page, leftover.box)
+        ]:
             message = rule.message.format(count=len(leftovers))
             yield TemplateFinding("high", rule.category, message, leftovers[0].page, rule.location)
 
@@ -287,28 +294,26 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report columns with words that the region cuts off."""
-    region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
     for column in applied_template.template.columns:
-        if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
+        if any(
+            _has_cut_off_words(applied_template, column, page) for page in range(len(applied_template.lines_by_page))
+        ):
             yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
 
 
-def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
+def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, page_index: int) -> bool:
+    """Return True if a row has words in the column that are in none of the panels side by side."""
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
-    row_lines = (
-        line
-        for page_number, lines in enumerate(lines_by_page, 1)
-        for box in template.find_region_boxes(page_number, len(lines_by_page))
-        for line in lines
-        if (box[0], box[2]) == (left_edge, right_edge)
-        and box[1] <= line.deskewed_center_y <= box[3]
-        and TableRow(template, line).partial_date is not None
-    )
+    panels = template.find_region_panels(page_index + 1, len(lines_by_page))
     return any(
-        column.x[0] <= word.center_x < column.x[1] and not left_edge <= word.center_x <= right_edge
-        for line in row_lines
+        column.x[0] <= word.center_x - panel.shift < column.x[1]
+        and not any(box[0] <= word.center_x <= box[2] for box, _ in panels)
+        for panel in panels
+        for line in lines_by_page[page_index]
+        if panel.box[1] <= line.deskewed_center_y <= panel.box[3]
+        and TableRow(template, shift_line(line, panel.shift)).partial_date is not None
         for word in line.words
     )
 
@@ -407,7 +412,7 @@ LAYOUT_CHECKS = (
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Version of the rules; raise the number with every change that alters an issue.
-RULE_REVIEWER_VERSION = "measured-6"
+RULE_REVIEWER_VERSION = "measured-7"
 
 
 #: The rules of each reviewer, in the order of the report.

@@ -46,6 +46,8 @@ _EDGE_TOLERANCE = 0.02
 _CODE_DISTANCE = 0.03
 #: Part of the page's width, from the start of a line, in which its dates are.
 _DATE_ZONE = 0.2
+#: Largest distance of a row without a date from the row above it, in heights of a line.
+_MAX_ROW_DISTANCE = 10
 #: Lines above a row that may belong to the header of its table.
 _MAX_HEADER_LINES = 5
 _DASHES = str.maketrans("−–—‐‑’\u00a0", "-----' ")
@@ -420,8 +422,15 @@ class _Auditor:
 
     @staticmethod
     def _attach_codes(scanned: _ScannedLine) -> None:
-        """Attach codes such as D and C to their amounts."""
+        """Attach codes such as D and C to their amounts; a currency beside an amount is no word of the row."""
         codes = load_audit_words()["mark"]
+        currencies = load_audit_words()["account"]["currencies"]
+        scanned.words = [
+            word
+            for word in scanned.words
+            if word.text not in currencies
+            or not any(_measure_gap(amount.box, word.box) < _CODE_DISTANCE for amount in scanned.amounts)
+        ]
         mark_by_code: dict[str, AmountMark] = {
             **dict.fromkeys(codes["in"], "in"), **dict.fromkeys(codes["out"], "out"), "-": "minus",
         }  # fmt: skip
@@ -469,6 +478,7 @@ class _Auditor:
             is_below_row = (
                 above is not None
                 and above.line.page_number == page
+                and line.line.deskewed_center_y - above.line.deskewed_center_y < _MAX_ROW_DISTANCE * line.line.height
                 and (flags[index or 0] or self._is_lone_date(above) or has_word(above.text, "sum", "carried"))
             )
             flags[position] = (
@@ -800,7 +810,7 @@ def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bo
 
 def _find_account_name(line: _ScannedLine) -> str:
     """Return the number or currency in a heading that names an account; empty if it names none."""
-    text = line.line.text
+    text = _mask(line.line.text, [match.span() for match, _ in _find_dates(line.line.text)])
     if line.amounts or len(line.line.words) > 12 or not has_word(text, "account", "words"):
         return ""
     number = re.search(

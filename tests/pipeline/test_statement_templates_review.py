@@ -370,7 +370,7 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-6, gemini:eyes", "measured-6, gemini:sums"
+        "measured-7, gemini:eyes", "measured-7, gemini:sums"
     ]  # fmt: skip
     assert "gemini:judge" not in json.dumps(first["failures"])
 
