@@ -125,3 +125,24 @@ def test_rows_beside_each_other_are_apart() -> None:
 
 def test_lines_of_endless_text_are_left_out() -> None:
     assert audit("1.1" * 33_000 + "\n" + "9 " * 2_000).rows == ()
+
+
+def test_a_currency_behind_an_amount_is_no_word() -> None:
+    audited = audit("02.01.2024   PIEKARNIA LIPA     -12,00 PLN\n04.01.2024   WYPLATA RYNEK      -50,00 EUR\n")
+    assert [row.text for row in audited.rows] == ["PIEKARNIA LIPA", "WYPLATA RYNEK"]
+
+
+def test_a_reference_below_a_row_is_no_row() -> None:
+    audited = audit(
+        "Data        Descrição           Documento     Montante\n"
+        "02-01-2024  COMPRA CAIS         133.205,87       7,49 D\n"
+        "04-01-2024  RENDA DO FORNO                     262,60 D\n"
+        "            Entidade 20411      410.489,17\n"
+    )
+    movements = [audited.find_movement(row) for row in audited.rows]
+    assert [str(each.value) for each in movements if each] == ["7.49", "262.6"]
+
+
+def test_the_year_of_a_heading_is_no_account_number() -> None:
+    audited = audit("Account history February 1, 2024 to February 29, 2024\n02/03/2024  SHOP   12.00\n")
+    assert [row.account for row in audited.rows] == [""]
