@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
@@ -118,6 +119,21 @@ class LayoutSurvey:
     def is_sum_line(self, line: TextLine) -> bool:
         """Return True if the line has a labelled sum, such as a closing balance."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
+
+    @cached_property
+    def has_text_before_dates(self) -> bool:
+        """True if most rows begin with their text, and have none between the date and the amounts."""
+        dates = self.date_column.dates_or_amounts
+        first_amount_x = min(column.x0 for column in self.amount_columns)
+        texts = [
+            [word for word in placed_date.line.words if word.box[2] < first_amount_x and _LETTERS.search(word.text)]
+            for placed_date in dates
+        ]
+        return 2 * sum(
+            any(word.box[2] < placed_date.x0 for word in words)
+            and not any(word.box[0] > placed_date.x1 for word in words)
+            for placed_date, words in zip(dates, texts, strict=True)
+        ) > len(dates)
 
     def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
         """Return the positions in ``lines`` of the lines in which a row begins."""
