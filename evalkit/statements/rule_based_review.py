@@ -287,15 +287,17 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report columns with words that the region cuts off."""
-    region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
+    region_sides = {(region.box[0], region.box[2], region.shift) for region in applied_template.template.regions}
     for column in applied_template.template.columns:
-        if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
+        if any(_has_cut_off_words(applied_template, column, *sides) for sides in region_sides):
             yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
 
 
-def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
+def _has_cut_off_words(
+    applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float, shift: float
+) -> bool:
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
     row_lines = (
         line
@@ -307,7 +309,7 @@ def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_e
         and TableRow(template, line).partial_date is not None
     )
     return any(
-        column.x[0] <= word.center_x < column.x[1] and not left_edge <= word.center_x <= right_edge
+        column.x[0] <= word.center_x - shift < column.x[1] and not left_edge <= word.center_x <= right_edge
         for line in row_lines
         for word in line.words
     )
