@@ -385,7 +385,8 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
-        is_continuation = layout.date_column.x1 < line.box[0] and line.box[2] < first_amount_x
+        is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
+        is_continuation = is_below_text and line.box[2] < first_amount_x
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
             0
