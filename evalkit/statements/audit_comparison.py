@@ -32,6 +32,7 @@ from evalkit.statements.statement_audit import (
     StatementAudit,
     audit_lines,
     has_word,
+    load_audit_words,
 )
 from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.text_lines import TextLine
@@ -447,10 +448,12 @@ def _has_lost_words(applied: AppliedTemplate, transaction: Transaction, row: Aud
         for column in applied.template.columns
         if column.name not in ("description", "debit", "credit", "amount", "balance")
     ]
+    currencies = load_audit_words()["account"]["currencies"]
     lost = [
         word
         for word in row.line.words
         if sum(map(str.isalpha, word.text)) > 1
+        and word.text not in currencies
         and word.text in row.text.split()
         and word.text.casefold() not in read
         and not any(x[0] <= word.center_x < x[1] for x in ignored)
