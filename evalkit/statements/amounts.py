@@ -112,8 +112,13 @@ def get_sign_mark(text: str) -> SignMark | None:
 
     >>> get_sign_mark("Haben"), get_sign_mark("dr."), get_sign_mark("–"), get_sign_mark("Shop")
     ('cr', 'dr', 'minus', None)
+    >>> get_sign_mark("Cc"), get_sign_mark("CC")
+    ('cr', None)
     """
-    return _SIGN_MARK_BY_CODE.get(text.translate(_NORMALISED_CHARACTERS).strip(" .()").upper())
+    code = text.translate(_NORMALISED_CHARACTERS).strip(" .()")
+    # In scans a letter may be recognised twice; "CC" and "DD" have meanings of their own.
+    is_recognised_twice = len(code) == 2 and code.upper() == 2 * code[0].upper() and not code.isupper()
+    return _SIGN_MARK_BY_CODE.get(code[: 1 if is_recognised_twice else None].upper())
 
 
 def _parse_exact_amount(text: str, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> Amount | None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from evalkit.core.grouping import split_into_runs
@@ -103,7 +104,7 @@ class LayoutSurvey:
     direction_column: AlignedColumn | None
     """The column of marks that say the direction of the row's amount."""
     reference_columns: tuple[AlignedColumn, ...]
-    """Columns of numbers that are no amounts, such as receipts' numbers."""
+    """Columns of numbers that are no amounts, such as receipts' numbers, and of towns behind the descriptions."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
     kind_evidence: KindEvidence
 
@@ -118,6 +119,21 @@ class LayoutSurvey:
     def is_sum_line(self, line: TextLine) -> bool:
         """Return True if the line has a labelled sum, such as a closing balance."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
+
+    @cached_property
+    def has_text_before_dates(self) -> bool:
+        """True if most rows begin with their text, and have none between the date and the amounts."""
+        dates = self.date_column.dates_or_amounts
+        first_amount_x = min(column.x0 for column in self.amount_columns)
+        texts = [
+            [word for word in placed_date.line.words if word.box[2] < first_amount_x and _LETTERS.search(word.text)]
+            for placed_date in dates
+        ]
+        return 2 * sum(
+            any(word.box[2] < placed_date.x0 for word in words)
+            and not any(word.box[0] > placed_date.x1 for word in words)
+            for placed_date, words in zip(dates, texts, strict=True)
+        ) > len(dates)
 
     def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
         """Return the positions in ``lines`` of the lines in which a row begins."""
@@ -194,8 +210,11 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         amount_columns=amount_columns,
         header_lines=header_lines,
         direction_column=_find_direction_column(row_dates, amount_columns),
-        reference_columns=_find_reference_columns(
-            table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+        reference_columns=(
+            *_find_reference_columns(
+                table_lines, date_column.x1 + _MIN_REFERENCE_DISTANCE, (*amount_columns, *other_date_columns)
+            ),
+            *_find_place_columns(row_dates, header_lines, amount_columns[0].x0),
         ),
         labelled_amounts=tuple(
             _find_labelled_sums(
@@ -642,6 +661,21 @@ def _find_reference_columns(
         < _ALIGNMENT_TOLERANCE
         and sum(column.overlaps(cell.box[0], cell.box[2]) for cell in cells) == len(column.dates_or_amounts)
     )
+
+
+def _find_place_columns(
+    row_dates: Sequence[DateOrAmount], header_lines: Sequence[TextLine], right_limit: float
+) -> Iterator[AlignedColumn]:
+    """Find the column of towns between the descriptions and the amounts, by its title."""
+    pattern = load_bank_vocabulary().columns["place"]
+    title_x0 = [cell.box[0] for line in header_lines for cell in line.cells if match_at_line_start(pattern, cell.text)]
+    places = [
+        DateOrAmount(cell, cell.words)
+        for placed_date in row_dates
+        for cell in placed_date.line.cells
+        if any(abs(cell.box[0] - x0) < _ALIGNMENT_TOLERANCE for x0 in title_x0) and placed_date.x1 < cell.box[0]
+    ]
+    return (column for column in _group_into_columns(places) if column.x1 < right_limit)
 
 
 def _find_amount_columns(

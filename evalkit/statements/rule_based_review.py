@@ -39,7 +39,6 @@ from evalkit.statements.reviewer_report import (
 from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
 from evalkit.statements.statement_parser import LeftoverReason, LeftoverText
 from evalkit.statements.statement_template import Column
-from evalkit.statements.table_panels import shift_line
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import TextLine
 
@@ -294,26 +293,30 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report columns with words that the region cuts off."""
+    region_sides = {(region.box[0], region.box[2], region.shift) for region in applied_template.template.regions}
     for column in applied_template.template.columns:
-        if any(
-            _has_cut_off_words(applied_template, column, page) for page in range(len(applied_template.lines_by_page))
-        ):
+        if any(_has_cut_off_words(applied_template, column, *sides) for sides in region_sides):
             yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
 
 
-def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, page_index: int) -> bool:
-    """Return True if a row has words in the column that are in none of the panels side by side."""
+def _has_cut_off_words(
+    applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float, shift: float
+) -> bool:
     template, lines_by_page = applied_template.template, applied_template.lines_by_page
-    panels = template.find_region_panels(page_index + 1, len(lines_by_page))
+    row_lines = (
+        line
+        for page_number, lines in enumerate(lines_by_page, 1)
+        for box in template.find_region_boxes(page_number, len(lines_by_page))
+        for line in lines
+        if (box[0], box[2]) == (left_edge, right_edge)
+        and box[1] <= line.deskewed_center_y <= box[3]
+        and TableRow(template, line).partial_date is not None
+    )
     return any(
-        column.x[0] <= word.center_x - panel.shift < column.x[1]
-        and not any(box[0] <= word.center_x <= box[2] for box, _ in panels)
-        for panel in panels
-        for line in lines_by_page[page_index]
-        if panel.box[1] <= line.deskewed_center_y <= panel.box[3]
-        and TableRow(template, shift_line(line, panel.shift)).partial_date is not None
+        column.x[0] <= word.center_x - shift < column.x[1] and not left_edge <= word.center_x <= right_edge
+        for line in row_lines
         for word in line.words
     )
 

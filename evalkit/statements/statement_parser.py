@@ -180,6 +180,8 @@ class _StatementParser:
         self._last_day: PartialDate | None = None
         self._is_inside_region = self._has_table_ended = False
         self._page_number = 0
+        #: Top of the line before, as a fraction of the page's height.
+        self._top = 0.0
         #: The last line of the page that is no transaction: a row of the page before may continue below it.
         self._line_above: TextLine | None = None
         self._lines_below: Sequence[TextLine] = ()
@@ -220,6 +222,10 @@ class _StatementParser:
         """
         if line.page_number != self._page_number:
             self._page_number, self._has_table_ended, self._line_above = line.page_number, False, None
+            self._top = 0.0
+        if line.box[3] < self._top:  # a table beside the one above begins
+            self._has_table_ended = False
+        self._top = line.box[1]
         self._lines_below = lines_below
         row = TableRow(self._template, line_in_region or line)
         is_heading = any(rule(row) for rule in self._heading_rules)

@@ -90,14 +90,18 @@ def _compute_column_edge(
 
 
 def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Find left and right edge of the descriptions: words outside the taken spans."""
+    """Find left and right edge of the descriptions: words outside the taken spans.
+
+    Right of the dates, or left of them if most rows have no text between date and amount.
+    """
     row_spans: list[tuple[float, float]] = []
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
+    is_left_of_date = layout.has_text_before_dates
     for placed_text in layout.date_column.dates_or_amounts:
         words = [
             word
             for word in placed_text.line.words
-            if placed_text.x1 < word.box[0]
+            if (word.box[2] < placed_text.x0 if is_left_of_date else placed_text.x1 < word.box[0])
             and not any(x0 - NARROW_MARGIN <= word.center_x <= x1 + NARROW_MARGIN for x0, x1 in taken_spans)
         ]
         if words:
@@ -381,7 +385,8 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         is_known_line = layout.is_sum_line(line) or any(
             match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
-        is_continuation = layout.date_column.x1 < line.box[0] and line.box[2] < first_amount_x
+        is_below_text = layout.has_text_before_dates or layout.date_column.x1 < line.box[0]
+        is_continuation = is_below_text and line.box[2] < first_amount_x
         has_amount = not layout.is_row_start(line) and _ends_in_amount(layout, line)
         if line.deskewed_center_y - previous_line.deskewed_center_y > CONTINUATION_GAPS[
             0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pymupdf
+import pytest
 
 from evalkit.documents.readers import read_document
 from evalkit.statements.amounts import parse_amount
@@ -81,6 +82,77 @@ def test_tables_side_by_side_are_read_in_order(tmp_path: Path) -> None:
     # The places of the rows on the page are those that are printed.
     assert applied_template.statement.transactions[3].boxes[0][0] > 0.5
     assert parse_template_toml(render_template_toml(applied_template.template), "t") == applied_template.template
+
+
+def test_note_below_one_table_does_not_end_the_other(tmp_path: Path) -> None:
+    lines = [left + right for left, right in zip(_LEFT, _RIGHT, strict=True)]
+    note: Cells = [(50, "6 entries. Rate 2.25 %.")]
+    applied_template = build(tmp_path, [*_BALANCES, [], _HEAD + shifted(_HEAD), *lines, [], [], note])
+    assert read_rows(applied_template) == _ROWS
+    assert applied_template.statement.outside == ()
+
+
+def test_texts_left_of_their_dates_are_read(tmp_path: Path) -> None:
+    texts = [("Wages", "02 Mar", "50.00Cr"), ("Corner Bakery", "05 Mar", "10.00Dr"), ("Fuel", "07 Mar", "10.00Dr")]
+    lines: list[Cells] = [[(50, text), (250, day), (-450, amount)] for text, day, amount in texts]
+    lines.insert(2, [(50, "Mill Lane")])
+    head: Cells = [(50, "Particulars"), (250, "Posted"), (-450, "Amount")]
+    balances = [pair("Balance last statement", "100.00Cr"), pair("Balance this statement", "130.00Cr")]
+    applied_template = build(tmp_path, [[(50, "Riverside Bank")], _PERIOD, *balances, [], head, *lines])
+    assert read_rows(applied_template) == [
+        ("02", "Wages", "50.00"), ("05", "Corner Bakery Mill Lane", "-10.00"), ("07", "Fuel", "-10.00"),
+    ]  # fmt: skip
+    assert applied_template.has_all_sums_met
+
+
+@pytest.mark.parametrize("title", ["Location", "Ville", "Ort"])
+def test_towns_are_no_part_of_a_description(tmp_path: Path, title: str) -> None:
+    texts = [
+        ("02/03", "Wages", "Leeds", "50.00"),
+        ("05/03", "Bakery", "Hull", "-10.00"),
+        ("07/03", "Fuel", "York", "-10.00"),
+    ]
+    lines: list[Cells] = [[(50, day), (110, text), (300, town), (-540, amount)] for day, text, town, amount in texts]
+    head: Cells = [(50, "Date"), (110, "Details"), (300, title), (-540, "Amount")]
+    applied_template = build(tmp_path, [*_BALANCES, [], head, *lines])
+    assert [description for _, description, _ in read_rows(applied_template)] == ["Wages", "Bakery", "Fuel"]
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("Solde au début", "Solde à la fin"), ("Saldo al inicio", "Saldo al final del periodo"),
+        ("Saldo am Anfang", "Saldo am Ende"), ("Balance at 1 March", "Balance at the end of March"),
+        ("Opening position", "Closing position"), ("Alkusaldo", "Loppusaldo"),
+        ("Total da fatura anterior", "Total desta fatura"), ("Balance at the end of last month", "Saldo a pagar"),
+    ],
+)  # fmt: skip
+def test_balances_in_other_words_are_told_apart(tmp_path: Path, opening: str, closing: str) -> None:
+    lines = [
+        pair(opening, "100.00"),
+        pair(closing, "130.00"),
+        [],
+        _HEAD,
+        row("02/03", "Wages", "50.00"),
+        row("05/03", "Bakery", "-20.00"),
+    ]
+    applied_template = build(tmp_path, [[(50, "Riverside Bank")], _PERIOD, *lines])
+    assert {each.kind: str(abs(each.value)) for each in applied_template.statement.sums} == {
+        "opening": "100.00",
+        "closing": "130.00",
+    }
+
+
+def test_totals_below_both_columns_are_sums(tmp_path: Path) -> None:
+    head: Cells = [(50, "Date"), (110, "Details"), (-400, "Spent"), (-500, "Received")]
+    lines: list[Cells] = [
+        [(50, "02/03"), (110, "Wages"), (-500, "50.00")],
+        [(50, "05/03"), (110, "Bakery"), (-400, "20.00")],
+        [(110, "Totals"), (-400, "20.00"), (-500, "50.00")],
+    ]
+    applied_template = build(tmp_path, [*_BALANCES, [], head, *lines])
+    assert applied_template.statement.left_over == ()
+    assert [check.is_met for check in applied_template.sum_checks] == [True, True, True]
 
 
 def test_balances_beside_rows_are_no_part_of_them(tmp_path: Path) -> None:
