@@ -95,7 +95,7 @@ _TNM_STAGE = re.compile(
 _STAGE_GROUP = re.compile(r"(?i)\bstage(?: group)?:?\s+(?P<group>(?:IV|III|II|I|0)[A-D]?\d?)\b")
 
 _MSI_PATTERNS = (
-    (re.compile(r"(?i)\bmsi[\s-]*(?:h\b|high)|\bhigh (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
+    (re.compile(r"(?i)\bmsi[\s-]*(?:h|high)\b(?!\W{1,4}(?:status )?(?:was |is )?(?:not |negative|absent|no\b))|\bhigh (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
                 r"microsatellite instability[\s-]*high|^\s*(?:high|instable|unstable)\b|\bmsi\s*\(?(?:instable|unstable)|\bmicrosatellite unstable|\bdMMR\b|\bmismatch repair[- ]defici"), "MSI-H"),
     (re.compile(r"(?i)\bmsi[\s-]*(?:l\b|low)|\blow (?:level |microsatellite )(?:of )?(?:microsatellite )?instability|"
                 r"microsatellite instability[\s-]*low|^\s*low\b"), "MSI-L"),
@@ -299,8 +299,8 @@ def normalise_msi(text: str) -> str | None:
 
     >>> normalise_msi("MSI-High"), normalise_msi("microsatellite stable"), normalise_msi("MSI (instable)"), normalise_msi("MSI-L"), normalise_msi("Stable"), normalise_msi("pending")
     ('MSI-H', 'MSS', 'MSI-H', 'MSI-L', 'MSS', None)
-    >>> normalise_msi("No evidence of microsatellite instability")
-    'MSS'
+    >>> normalise_msi("No evidence of microsatellite instability"), normalise_msi("MSI-High: not detected")
+    ('MSS', None)
     """
     # MSS is tested first: "no microsatellite instability" also contains the words of the other two.
     return next((name for pattern, name in reversed(_MSI_PATTERNS) if pattern.search(text)), None)
