@@ -18,8 +18,11 @@ _MEDICAL_FACTS = frozenset({"mrn", "date_of_birth", "accession", "visit"})
 _MIN_ROWS = 3
 #: An amount with cents; the other characters are marks, currencies and separators of thousands.
 _AMOUNT = re.compile(r"\D{0,4}\d{1,3}[\d.,'’]{0,12}[.,]\d\d\D{0,3}")
-#: Titles of columns that only tables of payments have.
-_MONEY_TITLES = ("debit", "credit", "balance")
+#: An amount without cents at the end of a row; it counts only below titles of debits or credits.
+_WHOLE_AMOUNT = re.compile(r"\D{0,4}\d{1,3}[\d,'’]{0,12}\D{0,3}")
+#: Titles of columns that only tables of payments have; a chart of fluids has a balance too, in whole numbers.
+_PAYMENT_TITLES = ("debit", "credit")
+_MONEY_TITLES = (*_PAYMENT_TITLES, "balance")
 #: Share of the looked-at pages that must have rows or balances: a statement among reports is left to the classification.
 _MIN_PAGE_SHARE = 0.5
 #: The first pages are enough; a record of a thousand pages is not searched for payments.
@@ -45,8 +48,19 @@ def is_bank_statement(bundle: DocumentBundle) -> bool:
         return False
     lines_by_page = tuple(group_words_into_lines(page) for page in bundle.pages[:_MAX_PAGES])
     lines = [line for page_lines in lines_by_page for line in page_lines]
-    rows = [line for line in lines if _has_amount(line) and any(find_line_dates(line))]
     vocabulary = load_bank_vocabulary()
+
+    def has_titles(names: Sequence[str]) -> bool:
+        title_patterns = [vocabulary.columns[name] for name in names]
+        return any(_matches(line, [vocabulary.columns["date"]]) and _matches(line, title_patterns) for line in lines)
+
+    are_cents_optional = has_titles(_PAYMENT_TITLES)
+    rows = [
+        line
+        for line in lines
+        if any(find_line_dates(line))
+        and (_has_amount(line) or (are_cents_optional and _WHOLE_AMOUNT.fullmatch(line.words[-1].text)))
+    ]
     openings, closings = (
         [line for line in lines if _matches(line, [pattern])] for pattern in (vocabulary.opening, vocabulary.closing)
     )
@@ -54,11 +68,7 @@ def is_bank_statement(bundle: DocumentBundle) -> bool:
     pages_with_money = {line.page_number for line in (*rows, *openings, *closings)}
     if len(rows) < _MIN_ROWS or len(pages_with_money) < _MIN_PAGE_SHARE * len(lines_by_page):
         return False
-    title_names = _MONEY_TITLES + (("amount",) if find_statement_kind(lines_by_page).kind else ())
-    title_patterns = [vocabulary.columns[name] for name in title_names]
-    return has_balance or any(
-        _matches(line, [vocabulary.columns["date"]]) and _matches(line, title_patterns) for line in lines
-    )
+    return has_balance or has_titles(_MONEY_TITLES + (("amount",) if find_statement_kind(lines_by_page).kind else ()))
 
 
 def _has_amount(line: TextLine) -> bool:

@@ -62,13 +62,22 @@ def test_statements_of_every_shape_are_recognised(shape: str, tmp_path: Path) ->
     assert is_bank_statement(read_document(path, doc_id="a", processing_timestamp=""))
 
 
-def test_dates_and_numbers_of_a_laboratory_are_no_statement(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("titles", "row", "is_statement"),
+    [
+        ("Date Test Result", "0{day}/02/2024 Potassium 4.{day}0", False),
+        ("Date Intake Balance", "0{day}/02/2024 1{day}00 -2{day}0", False),
+        ("Date Payee Withdrawals", "0{day}/02/2024 Bakery -2{day}0", True),
+    ],
+    ids=["laboratory", "fluids", "payments without cents"],
+)
+def test_tables_of_dates_and_numbers_are_told_apart(titles: str, row: str, is_statement: bool, tmp_path: Path) -> None:
     page = (document := pymupdf.open()).new_page()
-    for row, text in enumerate(["Date Test Result", *(f"0{day}/02/2024 Potassium 4.{day}0" for day in range(1, 8))]):
+    for position, text in enumerate([titles, *(row.format(day=day) for day in range(1, 8))]):
         for column, cell in enumerate(text.split()):
-            page.insert_text((60 + 160 * column, 100 + 16 * row), cell)
+            page.insert_text((60 + 160 * column, 100 + 16 * position), cell)
     document.save(tmp_path / "a.pdf")
-    assert not is_bank_statement(read_document(tmp_path / "a.pdf", doc_id="a", processing_timestamp=""))
+    assert is_bank_statement(read_document(tmp_path / "a.pdf", doc_id="a", processing_timestamp="")) is is_statement
 
 
 def test_a_sign_that_nothing_proves_is_decided_and_next_month_read(tmp_path: Path) -> None:
