@@ -37,7 +37,7 @@ _DAY_FIRST_CURRENCY = re.compile(r"[€£₹]|\b(?:EUR|GBP|CHF|SGD|INR|AUD|NZD|H
 
 
 class DateHypothesis(NamedTuple):
-    """How dates are written, the order of the rows, and a score before reading."""
+    """The format of dates, the order of the rows, and a score before reading."""
 
     rules: DateRules
     row_order: RowOrder

@@ -103,7 +103,7 @@ class Escalation(LazyStrictRecord):
     convergence_history: tuple[ConvergencePoint, ...] = ()
     persistent_issues: tuple[PersistentIssue, ...] = ()
     tried: tuple[str, ...] = Field((), exclude_if=not_)
-    """What was assumed in each attempt and not in all others, in plain words."""
+    """The assumptions of each attempt that not all others share, in plain words."""
     recommendation: str = ""
     """Advice for the person, in one sentence."""
 
@@ -160,7 +160,7 @@ class ReviewCycle(LazyStrictRecord):
     cost: ReviewCost | None = None
     """Cost of the whole review up to this attempt, including building templates; the last attempt has the total."""
     tried: tuple[str, ...] = Field((), exclude_if=not_)
-    """What the template assumes, in plain words; no two attempts of a review assume the same."""
+    """The assumptions of the template, in plain words; no two attempts of a review share all."""
     times: dict[str, Any] = {}
     """Start and end of the attempt and of each role's work (ISO 8601, UTC), and the builder's error."""
 

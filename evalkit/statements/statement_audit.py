@@ -176,7 +176,7 @@ class AuditSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StatementAudit:
-    """What the pages of a statement show by themselves."""
+    """The rows, sums, dates and words that the pages show without a template."""
 
     rows: tuple[AuditRow, ...]
     columns: tuple[AuditColumn, ...]

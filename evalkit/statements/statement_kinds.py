@@ -56,7 +56,7 @@ class StatementKindTable(StrictRecord):
 
 
 class KindEvidence(NamedTuple):
-    """What the words outside the rows say about the kind of statement."""
+    """The kind of statement by the words outside the rows."""
 
     kind: StatementKind | None
     """None if no kind is named, or two kinds are named as often."""

@@ -28,7 +28,7 @@ class TemplateDrift(NamedTuple):
 
     kind: DriftKind
     message: str
-    """What changed, as a sentence that quotes column titles and labels, but no transaction."""
+    """The change, as a sentence that quotes column titles and labels, but no transaction."""
 
 
 def find_template_drift(applied: AppliedTemplate, statement_sha256: str) -> list[TemplateDrift]:
