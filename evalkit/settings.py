@@ -355,6 +355,9 @@ class Settings(BaseSettings):
     """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds that one question to a language model may take, including retries and the waits between them."""
+    outage_seconds: float = Field(600, ge=0, le=86_400)
+    """Seconds that documents wait for a language model whose service is down; then the run stops, and the next run
+    continues it."""
     window_characters: int = Field(400_000, ge=1_000)
     """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
     each."""

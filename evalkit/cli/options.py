@@ -51,6 +51,9 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents ag
 EvenPurgedOption = Annotated[
     bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
 ]
+NoProbeOption = Annotated[
+    bool, typer.Option("--no-probe", help="Send no test question to the language models before the first document.")
+]
 YesOption = Annotated[
     bool, typer.Option("--yes", help="Accept /, the home folder and the output folder as PATH: read all below it.")
 ]

@@ -16,6 +16,7 @@ from evalkit.cli.options import (
     FreshOption,
     JsonOption,
     ModelOption,
+    NoProbeOption,
     PathsArgument,
     ProfileOption,
     ReaderOption,
@@ -63,6 +64,7 @@ def run(
     ] = False,
     even_purged: EvenPurgedOption = False,
     yes: YesOption = False,
+    no_probe: NoProbeOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,6 +92,7 @@ def run(
             extract=with_fields,
             even_purged=even_purged,
             yes=yes,
+            probe=not no_probe,
             on_progress=on_progress,
         )
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
@@ -119,6 +122,7 @@ def extract(
     fresh: FreshOption = False,
     even_purged: EvenPurgedOption = False,
     yes: YesOption = False,
+    no_probe: NoProbeOption = False,
     strict: StrictOption = False,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     as_json: JsonOption = False,
@@ -144,6 +148,7 @@ def extract(
         fresh=fresh,
         even_purged=even_purged,
         yes=yes,
+        probe=not no_probe,
     )
     if to is not None:
         write_private_csv(summary.to_frame(), to)

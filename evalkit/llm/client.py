@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -15,7 +16,9 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.errors import ModelSetupError, RunStopped
 from evalkit.llm.answer_text import AnswerTextError
+from evalkit.llm.circuit_breaker import CircuitBreaker
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
@@ -45,8 +48,19 @@ _MIN_OUTPUT_ROOM = 16_384
 _ATTEMPT_TIME_SHARE = 0.5
 #: Every call may take at least this many seconds.
 _MIN_CALL_SECONDS = 1.0
-#: Upper limit for the pause that a provider can demand.
-_MAX_PAUSE_SECONDS = 86_400.0
+#: Times that a question is asked anew after an outage of the service.
+_MAX_OUTAGES = 3
+#: Like failures of a role in a row that stop the run.
+_MAX_SETUP_FAILURES = 3
+#: Failures by a wrong key, model name or request: no document's fault, unless a test question of the same shape is
+#: answered.
+_SETUP_CODES = frozenset({"LLM-KEY", "LLM-MODEL", "LLM-REQUEST"})
+#: Failures that a service which is down or overloaded causes.
+_OUTAGE_CODES = frozenset({"LLM-RATE", "LLM-SERVER", "LLM-UNREACHABLE", "LLM-TIMEOUT", "LLM-MALFORMED"})
+#: The role in which test questions are counted.
+PROBE_ROLE = "probe"
+_PROBE_PROMPT = "This is a test of the connection. Answer with the smallest JSON value that is allowed."
+_PROBE_SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
 #: For estimates of a call's cost: characters per token of the prompt, and tokens of an answer.
 _CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
 
@@ -62,6 +76,7 @@ class LanguageModel:
         *,
         base_url: str | None = None,
         time_limit_seconds: float = 60,
+        outage_seconds: float = 600,
         max_first_wait: float = 1.0,
         max_wait: float = 20.0,
     ) -> None:
@@ -72,6 +87,8 @@ class LanguageModel:
 
         ``time_limit_seconds``: seconds for a question, with all calls and the pauses between them.
 
+        ``outage_seconds``: seconds without any answer, because the service is down, after which RunStopped is raised.
+
         ``max_first_wait`` and ``max_wait``: upper limits, in seconds, of the first pause and of any pause. The pauses
         are random.
         """
@@ -80,7 +97,16 @@ class LanguageModel:
         self._limiter = limiter
         self._base_url = base_url
         self._time_limit_seconds = time_limit_seconds
-        self._paused_until = 0.0
+        self._breaker = CircuitBreaker(
+            self.probe,
+            outage_seconds=outage_seconds,
+            first_pause_seconds=max_first_wait,
+            max_pause_seconds=max_wait,
+        )
+        self._setup_failures_by_role: dict[str, int] = {}
+        self._probe_lock = asyncio.Lock()
+        self.setup_error: ModelSetupError | None = None
+        """The latest failure of the key, the name or the parameters of this model."""
         self._calls_in_flight: set[asyncio.Future[Any]] = set()
         self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
 
@@ -93,13 +119,14 @@ class LanguageModel:
         """Answer from the journal, or ask the model.
 
         The answer's usage is the cost of all calls for it, even if an earlier run paid. StoreError if the journal
-        cannot be written: an answer that is not stored is not used.
+        cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
+        or a test question of this role too; RunStopped if it did so several times in a row, or is down for too long.
         """
         pending_question = _PendingQuestion(question, self.name, self._base_url)
         parsed_answer, call_error = self._load_journalled_answer(pending_question), None
         if parsed_answer is None:
             try:
-                parsed_answer = await self._call_with_retries(pending_question)
+                parsed_answer = await self._call_while_service_works(pending_question)
             except (ModelCallError, SpendingLimitError) as error:
                 call_error = error
         usage = sum_usages(
@@ -127,6 +154,86 @@ class LanguageModel:
             return _parse_answer(pending_question.question, last_call.answer)
         except ModelCallError:  # since then, the journal or the code that reads answers has changed
             return None
+
+    async def probe(self, schema: Mapping[str, Any] = _PROBE_SCHEMA, temperature: float = 0.0) -> ModelCallError | None:
+        """Ask a tiny test question; return the failure that any other question would meet.
+
+        None if the model was reached and took the request, whatever it answers. The answer is counted, not journalled.
+        """
+        failure = None
+        try:
+            request = Request(_PROBE_PROMPT, schema, _ATTEMPT_TIME_SHARE * self._time_limit_seconds, (), temperature)
+            usage = (await self._provider.send(request)).usage
+        except ModelCallError as error:
+            usage = error.usage
+            failure = error if error.code in _SETUP_CODES | _OUTAGE_CODES else None
+        self._ledger.count_usage(PROBE_ROLE, "", add_list_price(self.name, usage))
+        return failure
+
+    @property
+    def is_down(self) -> bool:
+        """True while no calls are made, because the service does not answer."""
+        return self._breaker.is_open
+
+    async def wait_until_up(self) -> None:
+        """Wait until the service answers. RunStopped if that takes too long."""
+        await self._breaker.wait_until_closed()
+
+    async def _call_while_service_works(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+        """Call with retries; tell a fault of the service from one of the question.
+
+        A question that failed finally has failed by its own fault only if a test question is answered.
+        """
+        role = pending_question.question.role
+        for _ in range(_MAX_OUTAGES):
+            try:
+                parsed_answer = await self._call_with_retries(pending_question)
+            except ModelCallError as error:
+                call_error = error
+                if error.code in _OUTAGE_CODES and error.is_transient:
+                    self._breaker.open(error)
+                    if await self._breaker.wait_until_closed():
+                        pending_question.spent_seconds = 0.0
+                        continue
+                if error.code in _SETUP_CODES | _OUTAGE_CODES:
+                    await self._raise_unless_test_question_is_taken(pending_question, error)
+                raise
+            self._setup_failures_by_role.pop(role, None)
+            return parsed_answer
+        raise call_error
+
+    async def _raise_unless_test_question_is_taken(
+        self, pending_question: _PendingQuestion[AnswerT], error: ModelCallError
+    ) -> None:
+        """Raise ModelSetupError, or RunStopped after several in a row, if the setup is wrong.
+
+        A request has failed by its own size or content if a test question with the same schema is taken. A wrong key or
+        name, and missing credit, need no test.
+        """
+        question = pending_question.question
+        if error.code == "LLM-REQUEST" or error.is_transient:
+            async with self._probe_lock:
+                probe_failure = await self.probe(pending_question.schema, question.temperature)
+            if probe_failure is None and error.code == "LLM-REQUEST":
+                raise ModelCallError(
+                    f"{error.message}, but takes a short test question: this request is too long for it, or its content "
+                    "is refused",
+                    code=error.code,
+                    remedy="Set window_characters to less than the model can read, or let a person decide.",
+                    usage=error.usage,
+                )
+            if probe_failure is None:
+                return
+        failures = self._setup_failures_by_role[question.role] = self._setup_failures_by_role.get(question.role, 0) + 1
+        message = f"{error.message} ({self.name}, asked as {question.role})"
+        self.setup_error = ModelSetupError(message, code=error.code, remedy=error.remedy)
+        if failures < _MAX_SETUP_FAILURES:
+            raise self.setup_error
+        raise RunStopped(
+            f"{message}, {failures} times in a row: the run was stopped",
+            code=error.code,
+            remedy=f"{error.remedy} Then run the same command again: finished documents are kept.",
+        )
 
     async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
 
@@ -162,14 +269,12 @@ class LanguageModel:
         Cancelling does not stop the call: it is paid, and its answer goes to the journal. ModelCallError,
         SpendingLimitError.
         """
-        if (pause_left := self._paused_until - time.monotonic()) > 0:
-            raise ModelCallError(
-                f"the provider accepts no calls for another {pause_left:.0f} seconds",
-                code="LLM-RATE",
-                remedy="Run the same command again later: answers so far are stored.",
-                usage=Usage(),
-            )
+        await self._breaker.wait_until_closed()
         acquired_at = await self._limiter.acquire_slot_and_get_time()
+        while self._breaker.is_open:  # it opened while this call waited for its slot
+            self._limiter.release_slot()
+            await self._breaker.wait_until_closed()
+            acquired_at = await self._limiter.acquire_slot_and_get_time()
         call_task = asyncio.ensure_future(self._send_and_release_slot(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
         call_task.add_done_callback(self._calls_in_flight.discard)
@@ -186,14 +291,19 @@ class LanguageModel:
         try:
             parsed_answer = await self._send_and_journal(pending_question)
         except ModelCallError as error:
-            if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
+            if error.code == "LLM-RATE" and (error.retry_after or 0) >= self._time_limit_seconds:
+                self._breaker.open(error, error.retry_after or 0)
+            elif error.code == "LLM-RATE":  # the limiter slows down until the provider takes calls
                 self._limiter.record_throttling(slot_acquired_at, error.retry_after)
-            elif error.code == "LLM-RATE":  # the pause is too long to wait for: until it ends, nothing is sent
-                self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
+            elif error.code in _OUTAGE_CODES:
+                self._breaker.record_failure(error)
+            else:
+                self._breaker.record_success()
             raise
         finally:
             self._limiter.release_slot()
         self._limiter.record_success()
+        self._breaker.record_success()
         return parsed_answer
 
     async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
@@ -263,7 +373,7 @@ class _ParsedAnswer(NamedTuple, Generic[AnswerT]):
 class _PendingQuestion(Generic[AnswerT]):
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
-        self.prompt, self._schema = question.prompt(), question.get_answer_schema()
+        self.prompt, self.schema = question.prompt(), question.get_answer_schema()
         #: The fault of the last answer; the next call's prompt names it.
         self.answer_fault: str | None = None
         #: The output limit of the next calls, after an answer was truncated.
@@ -277,7 +387,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "address": base_url,
                 "role": question.role,
                 "prompt": self.prompt,
-                "schema": self._schema,
+                "schema": self.schema,
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
@@ -295,7 +405,7 @@ class _PendingQuestion(Generic[AnswerT]):
             fill_prompt_template("Repeated_Question", question=self.prompt, fault=self.answer_fault)
             if self.answer_fault
             else self.prompt,
-            self._schema,
+            self.schema,
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,
             self.question.temperature,

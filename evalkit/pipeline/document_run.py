@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
-from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
+from evalkit.errors import DocumentError, EvalkitError, ExecutorError, RunStopped, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
@@ -171,6 +171,8 @@ async def run_documents(options: RunOptions) -> RunSummary:
                 {row["doc_id"]: row for row in row_by_sha256.values()},
                 supplied_inputs,
             )
+            if options.probe and document_run.has_unfinished_document(discovered.sources):
+                await model_session.probe_models()
             documents = await document_run.process_sources(discovered.sources)
             model_session.mark_run_finished()
     summary = RunSummary.create(
@@ -220,6 +222,13 @@ class _DocumentRun:
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
         )
 
+    def has_unfinished_document(self, sources: Iterable[SourceDocument]) -> bool:
+        """Return True unless earlier runs have finished all documents, by the index."""
+        return self._options.fresh or any(
+            self._row_by_doc_id.get(source.doc_id, {}).get("fingerprint") != self._compute_fingerprint(source)
+            for source in sources
+        )
+
     async def process_sources(self, sources: tuple[SourceDocument, ...]) -> list[DocumentSummary]:
         """Process all documents, several at a time; return their summaries in order."""
         # While a call waits for the provider, this machine can process another document.
@@ -237,6 +246,7 @@ class _DocumentRun:
             self._process_document,
             extra_in_flight=extra_in_flight,
             on_progress=self._options.on_progress,
+            find_setup_error=lambda: self._model_session.setup_error,
         )
 
     async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
@@ -271,7 +281,7 @@ class _DocumentRun:
                 if not is_resumed:
                     self.timings.add(source.doc_id, extractions.times["seconds"])
             return summary
-        except ExecutorError:
+        except (ExecutorError, RunStopped):
             raise
         except DocumentError as error:
             return self._record_failure(source, error, monotonic_start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
@@ -9,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
 
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import ModelSetupError, RunStopped, StoreError, UsageError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
@@ -26,6 +27,8 @@ EMBEDDED_MODEL_NAME = "embedded"
 #: Roles for which models are asked, by profile.
 _ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
+#: Failures of a first call that waiting seldom ends: a wrong address.
+_UNREACHABLE_CODES = ("LLM-UNREACHABLE", "LLM-MALFORMED")
 #: Role of the reviewer if a template has only one reviewer.
 _SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
@@ -64,6 +67,7 @@ class ModelSession:
                 if (family := find_family(name)) and family.is_self_hostable
                 else None,
                 time_limit_seconds=settings.call_seconds,
+                outage_seconds=settings.outage_seconds,
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
@@ -81,6 +85,32 @@ class ModelSession:
     def has_language_models(self) -> bool:
         """True if the session uses any language model."""
         return bool(self._language_models)
+
+    @property
+    def setup_error(self) -> ModelSetupError | None:
+        """A failure of a model's key, name or parameters in this run; None if none failed."""
+        return next((model.setup_error for model in self._language_models.values() if model.setup_error), None)
+
+    async def probe_models(self) -> None:
+        """Ask each language model a tiny test question before a long run.
+
+        ModelSetupError if a key, name or parameter is refused; RunStopped if a server cannot be reached. A model that is
+        only slow or overloaded is asked again when its first question comes.
+        """
+        failures = await asyncio.gather(*(model.probe() for model in self._language_models.values()))
+        for name, failure in zip(self._language_models, failures, strict=True):
+            if failure and (not failure.is_transient or failure.code in _UNREACHABLE_CODES):
+                error_type = RunStopped if failure.is_transient else ModelSetupError
+                raise error_type(
+                    f"{name}: {failure.message}, so no document was started", code=failure.code, remedy=failure.remedy
+                )
+
+    async def wait_until_up(self) -> bool:
+        """Wait while a model's service is down; return False if none is."""
+        models_down = [model for model in self._language_models.values() if model.is_down]
+        for model in models_down:
+            await model.wait_until_up()
+        return bool(models_down)
 
     def get_seconds_waited(self, document_sha256: str) -> float:
         """Return the seconds that a document has waited for language models so far."""

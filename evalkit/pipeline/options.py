@@ -41,6 +41,7 @@ class RunOptions:
         extract: extract the fields of reports and forms too.
         even_purged: process documents again that were purged.
         yes: accept ``/``, the home folder and the output folder as inputs.
+        probe: ask each language model a tiny test question first, unless every document is finished.
         on_progress: called after each document.
         settings: used instead of the environment, ``evalkit.toml`` and the options that replace settings.
     """
@@ -60,6 +61,7 @@ class RunOptions:
     extract: bool = False
     even_purged: bool = False
     yes: bool = False
+    probe: bool = True
     on_progress: RunProgressCallback | None = None
     settings: Settings | None = None
 
