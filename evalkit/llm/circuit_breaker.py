@@ -22,6 +22,7 @@ class CircuitBreaker:
 
     def __init__(
         self,
+        model_name: str,
         probe: Callable[[], Awaitable[ModelCallError | None]],
         *,
         outage_seconds: float,
@@ -29,6 +30,7 @@ class CircuitBreaker:
         max_pause_seconds: float,
     ) -> None:
         """Set up the gate; ``probe`` asks a test question and returns its failure."""
+        self._model_name = model_name
         self._probe = probe
         self._outage_seconds = outage_seconds
         self._first_pause_seconds = first_pause_seconds
@@ -72,8 +74,8 @@ class CircuitBreaker:
             while self._opened_at is not None and self._failure is not None:
                 if time.monotonic() + self._pause_seconds - self._opened_at > self._outage_seconds:
                     raise RunStopped(
-                        f"{self._failure.message}; no call was answered, or will be, within {self._outage_seconds:.0f} seconds, "
-                        "so the run was stopped",
+                        f"{self._model_name}: {self._failure.message}, and takes no calls within {self._outage_seconds:.0f} "
+                        "seconds: the run was stopped",
                         code=self._failure.code,
                         remedy=f"{self._failure.remedy} Then run the same command again: finished documents are kept.",
                     )

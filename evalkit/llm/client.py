@@ -98,6 +98,7 @@ class LanguageModel:
         self._base_url = base_url
         self._time_limit_seconds = time_limit_seconds
         self._breaker = CircuitBreaker(
+            self.name,
             self.probe,
             outage_seconds=outage_seconds,
             first_pause_seconds=max_first_wait,
@@ -225,7 +226,7 @@ class LanguageModel:
             if probe_failure is None:
                 return
         failures = self._setup_failures_by_role[question.role] = self._setup_failures_by_role.get(question.role, 0) + 1
-        message = f"{error.message} ({self.name}, asked as {question.role})"
+        message = f"{self.name}, asked as {question.role}: {error.message}"
         self.setup_error = ModelSetupError(message, code=error.code, remedy=error.remedy)
         if failures < _MAX_SETUP_FAILURES:
             raise self.setup_error
