@@ -54,12 +54,12 @@ def render_opened_page(
     max_dpi: float,
     *,
     y_stretch: float = 1.0,
-    max_pixels: int = MAX_RENDER_PIXELS,
+    max_pixels: int | None = None,
 ) -> Image.Image:
     """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
     Resolution and errors as ``render_page``. ``y_stretch`` is the resolution down as a share of that across; at most 1.
-    ``max_pixels``: of the picture; a larger page is rendered coarser.
+    ``max_pixels``: of the picture, if fewer than 50 megapixels.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -72,7 +72,9 @@ def render_opened_page(
         # A point is 1/72 inch.
         pixel_count = page.rect.width * page.rect.height * (max_dpi / 72) ** 2
         longest_side = max(page.rect.width, page.rect.height, 1.0) * max_dpi / 72
-        scale = min(1.0, math.sqrt(max_pixels / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side)
+        scale = min(
+            1.0, math.sqrt((max_pixels or MAX_RENDER_PIXELS) / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side
+        )
         fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
         scale_matrix = load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
         pixmap = page.get_displaylist().get_pixmap(matrix=scale_matrix, alpha=0)
