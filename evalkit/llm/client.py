@@ -274,6 +274,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
+                **({"system": question.system_instruction} if question.system_instruction else {}),
             }
         )
 
@@ -292,6 +293,7 @@ class _PendingQuestion(Generic[AnswerT]):
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,
             self.question.temperature,
+            self.question.system_instruction,
         )
 
     def get_time_limit_seconds(self, default_limit_seconds: float) -> float:
