@@ -91,6 +91,8 @@ class DocumentQuestion(Question[AnswerT]):
     """A question about one document."""
 
     bundle: DocumentBundle
+    pictured_pages: tuple[int, ...] = ()
+    """Number of the page that each of ``images`` shows, from 1."""
 
     @property
     def document_sha256(self) -> str:
@@ -167,6 +169,8 @@ class Request:
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
+    max_output_tokens: int | None = None
+    """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,8 @@ class Reply:
     text: str
     usage: Usage
     """Tokens of this call; the ledger adds the price."""
+    has_finish_reason: bool = True
+    """False if the server does not say why the text ends: it is then complete only if its JSON is."""
 
 
 class ModelCallError(ModelError):
