@@ -16,14 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import Findings
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import ClassifierQuestion
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.classification.verifiers import MergedFindings
+from evalkit.llm.answer_normalisation import AnswerShapeError, build_full_json_schema, normalise_answer
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer
-from evalkit.llm.model import AnswerShapeError
 
 Spelling = Callable[[], Any]
 ANSWER = doc2_6_answer()
@@ -246,12 +245,14 @@ LOSSY: dict[str, Spelling] = {
     "half a page": change({f"{QUOTE}.page": 1.5}),
     "a page in words": change({f"{QUOTE}.page": "two-ish"}),
     "a page as truth value": change({f"{QUOTE}.page": True}),
+    "a page of sixteen digits": change({f"{QUOTE}.page": "9" * 16}),
+    "a page beyond what a float counts": change({f"{QUOTE}.page": 1e300}),
+    "a text that may be two vendors": change({"vendor_signals": "Myriad Genetics, Ambry"}),
     "a list of two for a word": change({"dominant_type_overall": ["Genomic Report", NOTE]}),
     "a list of two for a quote": change({f"{QUOTE}.snippet": ["BRCA1", "c.5266dupC"]}),
     "no quote": lambda: without(f"{QUOTE}.snippet"),
     "no overall type": lambda: without("dominant_type_overall"),
     "no segments": lambda: without("segments"),
-    "null segments": change({"segments": None}),
     "one segment of two": change({"segments": ANSWER["segments"][0]}),
     "elided": lambda: TEXT.replace("[{", "[..., {", 1),
     "NaN": lambda: TEXT.replace("0.92", "NaN"),
@@ -263,7 +264,7 @@ LOSSY: dict[str, Spelling] = {
 
 
 def normalise(answer: Any) -> NormalisedAnswer:
-    return normalise_answer(answer, ClassificationOutput)
+    return normalise_classification(answer)
 
 
 def evaluate(supplied: Any, **options: Any) -> ClassificationOutcome:
@@ -318,8 +319,6 @@ def test_the_change_is_named_with_its_place(name: str, change_made: str) -> None
         ("segments.0.start_page", "page-4", 4),
         ("segments.0.start_page", "#4", 4),
         ("segments.0.start_page", 4.0, 4),
-        ("segments.0.start_page", "9" * 16, "9" * 16),
-        ("segments.0.start_page", 1e300, 1e300),
         (f"{PRIMARY_ROW}.confidence", "-0.5", -0.5),
         (f"{PRIMARY_ROW}.confidence", "1.7", 1.7),
         (f"{PRIMARY_ROW}.confidence", "0.58%", 0.0058),
@@ -332,6 +331,13 @@ def test_a_wrong_number_stays_the_number_that_it_is(place: str, written: Any, re
     for step in way:
         holder = holder[step]
     assert (holder[last], type(holder[last])) == (read, type(read))
+
+
+def test_null_for_segments_is_none_and_escalates() -> None:
+    outcome = evaluate(copy_with(ANSWER, {"segments": None}))
+    assert "classifier: segments: null read as an empty list" in outcome.attempts[0].normalised
+    assert {"V1-SEGMENT-COUNT", "V2-PAGE-GAP"} <= set(codes(outcome.issues))
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
 
 
 def test_changes_are_listed_in_the_first_attempt_only() -> None:
@@ -402,11 +408,11 @@ FINDING = finding("MAJOR", segment_index=1, page=3).model_dump(mode="json")
     ],
 )
 def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
-    assert Findings.model_validate(normalise_answer(spelled, Findings).json_value).model_dump(mode="json") == {
-        "findings": [FINDING]
-    }
+    assert Findings.model_validate(normalise_answer(spelled, build_full_json_schema(Findings)).json_value).model_dump(
+        mode="json"
+    ) == {"findings": [FINDING]}
     assert MergedFindings.model_validate(
-        normalise_answer([FINDING | {"check": "v3"}], MergedFindings).json_value
+        normalise_answer([FINDING | {"check": "v3"}], build_full_json_schema(MergedFindings)).json_value
     ).findings[0].check == "V3"  # fmt: skip
 
 
@@ -422,7 +428,7 @@ def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
     ],
 )
 def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Findings | MergedFindings]) -> None:
-    normalised = normalise_answer(spelled, answer_type)
+    normalised = normalise_answer(spelled, build_full_json_schema(answer_type))
     assert answer_type.model_validate(normalised.json_value).findings == ()
     assert "findings: null read as an empty list" in normalised.changes
 
@@ -446,7 +452,7 @@ def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Fin
 )
 def test_broken_findings_are_never_no_findings(spelled: Any) -> None:
     with pytest.raises((AnswerTextError, AnswerShapeError, ValidationError)):
-        Findings.model_validate(normalise_answer(spelled, Findings).json_value)
+        Findings.model_validate(normalise_answer(spelled, build_full_json_schema(Findings)).json_value)
 
 
 @given(st.text(alphabet="{}[]\",:1a/#\\\n“'%.- ", max_size=60))
