@@ -23,6 +23,7 @@ from evalkit.errors import ModelError
 from evalkit.llm.answer_normalisation import build_full_json_schema, normalise_answer
 from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.prompts import fill_prompt_template
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -52,6 +53,11 @@ class Question(ABC, Generic[AnswerT]):
 
         Spending limits and the purge of documents use this hash.
         """
+        return ""
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
         return ""
 
     def prompt(self) -> str:
@@ -101,6 +107,11 @@ class DocumentQuestion(Question[AnswerT]):
     def document_sha256(self) -> str:
         """SHA-256 of the document's file."""
         return self.bundle.sha256
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules about documents, equal for all roles, so that a provider can cache them with the document."""
+        return fill_prompt_template("System_Instruction")
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,13 @@ class Request:
     temperature: float = 0.0
     max_output_tokens: int | None = None
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
+    system_instruction: str = ""
+    """Rules that stand above the prompt; empty: none."""
+
+    @property
+    def prompt_with_system_instruction(self) -> str:
+        """The prompt with the system instruction at its end, for models that take none apart."""
+        return "\n\n".join(filter(None, (self.prompt, self.system_instruction)))
 
 
 @dataclass(frozen=True)
