@@ -140,16 +140,21 @@ class PydanticAIProvider:
 
     async def _request_model(self, request: Request) -> ModelResponse:
         from pydantic_ai.direct import model_request
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+        from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, UserPromptPart
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
 
         model = self._get_connected_model()
+        system_parts = [SystemPromptPart(request.system_instruction)] if request.system_instruction else []
         image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
         return await model_request(
             model,
             # Some small servers accept only text, so a list of parts is sent only if there are pictures.
-            [ModelRequest([UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)])],
+            [
+                ModelRequest(
+                    [*system_parts, UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)]
+                )
+            ],
             model_settings={
                 "timeout": request.timeout_seconds,
                 "temperature": request.temperature,

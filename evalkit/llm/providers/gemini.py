@@ -192,12 +192,16 @@ class GeminiProvider:
     async def _generate_content(self, client: Client, request: Request) -> str:
         from google.genai import types
 
-        parts = [types.Part(text=request.prompt)]
+        # Gemma models refuse a system instruction with HTTP 400.
+        has_system_instruction = not self._model_name.removeprefix("models/").startswith("gemma")
+        prompt = request.prompt if has_system_instruction else request.prompt_with_system_instruction
+        parts = [types.Part(text=prompt)]
         parts += [types.Part.from_bytes(data=image, mime_type="image/png") for image in request.images]
         response = await client.aio.models.generate_content(
             model=self._model_name,
             contents=types.Content(role="user", parts=parts),
             config=types.GenerateContentConfig(
+                system_instruction=(request.system_instruction or None) if has_system_instruction else None,
                 temperature=request.temperature,
                 max_output_tokens=request.max_output_tokens,
                 response_mime_type="application/json",

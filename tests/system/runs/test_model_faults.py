@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,7 +86,7 @@ def list_results(output: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("fault", CASES)
 def test_setup_and_service_faults_escalate_nothing(fault: str, role: str, written: Path, tmp_path: Path) -> None:
     case, output = CASES[fault], tmp_path / "output"
-    done, server = run_command(written, output, role, case.react, "--no-probe")
+    done, _ = run_command(written, output, role, case.react, "--no-probe")
     assert (done.returncode, "Traceback" in done.stderr) == (case.exit_status, False), done.stderr
     assert case.said in done.stderr
     if case.escalates:
@@ -157,7 +156,7 @@ def test_evaluate_raises_for_a_wrong_key(written: Path, tmp_path: Path, monkeypa
     with serve_model(tmp_path, lambda call: gemini.WRONG_KEY) as served:
         settings = Settings.load(models={"default": f"gemini:{MODEL}"}, gemini_base_url=served.server.url)
         with pytest.raises(ModelSetupError) as refused:
-            evalkit.evaluate(written / os.listdir(written)[0], settings=settings)
+            evalkit.evaluate(written / "note_001.pdf", settings=settings)
     assert refused.value.code == "LLM-KEY"
 
 
