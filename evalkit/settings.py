@@ -121,8 +121,14 @@ class LimitSettings(StrictRecord):
     """Maximum number of calls in one run."""
     tokens_per_run: int = Field(0, ge=0)
     """Maximum number of tokens in one run."""
-    usd_per_run: Decimal = Field(Decimal(0), ge=0)
-    """Highest cost of one run in US dollars."""
+    usd_per_run: Decimal | None = Field(None, ge=0)
+    """Highest cost of one run in US dollars. None: a paid model needs this or another limit of the run; the command
+    line asks for it at a terminal."""
+
+    @property
+    def has_run_limit(self) -> bool:
+        """True if a run is limited, or is explicitly not (``usd_per_run = 0``)."""
+        return self.usd_per_run is not None or bool(self.calls_per_run or self.tokens_per_run)
 
     @property
     def has_usd_limit(self) -> bool:

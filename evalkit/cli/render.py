@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evalkit.llm.model import Usage
     from evalkit.pipeline.fields_run import ExtractSummary
     from evalkit.pipeline.purge import PurgedDocument
+    from evalkit.pipeline.run_estimate import RunEstimate
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.sample_draws import Draw
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
@@ -71,6 +72,34 @@ def render_run_summary(summary: RunSummary, format_queue_command: Callable[[str]
     yield from filter(None, (summary.label_hint, summary.setting_hint))
     yield summary.timings.format_timing_line(summary.seconds)
     yield f"Results in {summary.output}. Waiting cases: {format_queue_command(summary.output)}"
+
+
+def render_run_estimate(estimate: RunEstimate) -> Iterator[Printable]:
+    """Render an estimate: a row per model and role, the sum, and what is not in it."""
+    rows = [
+        (
+            row.model,
+            row.role,
+            str(row.usage.calls),
+            f"{row.usage.input_tokens:,}",
+            f"{row.usage.output_tokens:,}",
+            str(row.images),
+            "unknown" if row.usage.cost_usd is None else f"{Decimal(row.usage.cost_usd):.4f}",
+            f"{row.seconds_per_call:.1f}{'' if row.is_time_measured else ' (assumed)'}",
+        )
+        for row in estimate.rows
+    ]
+    if rows:
+        columns = ("model", "role", "calls", "tokens in", "tokens out", "images", "US dollars", "seconds a call")
+        yield ConsoleTable(columns, rows)
+    finished = f"; {estimate.finished} were finished before and cost nothing" if estimate.finished else ""
+    yield f"{_format_count(estimate.documents, 'document')}{finished}"
+    yield (
+        f"Estimate: {_format_count(estimate.usage.calls, 'call')}, {estimate.format_cost()}, {estimate.minutes:.1f} minutes "
+        f"at {estimate.calls_in_flight} calls at a time"
+    )
+    if rows:
+        yield "No model was asked. Reasoning and repeated calls come on top; answers in the journal cost nothing."
 
 
 def render_extract_summary(summary: ExtractSummary, format_queue_command: Callable[[str], str]) -> Iterator[Printable]:

@@ -8,7 +8,7 @@ import json
 import logging
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -75,6 +75,15 @@ def estimate_image_tokens(png: bytes) -> int:
     return int(width * height) // _PIXELS_PER_TOKEN
 
 
+def estimate_call_usage(text: str, images: Iterable[bytes]) -> Usage:
+    """Estimate the tokens of a call, on the high side; reasoning is not counted."""
+    return Usage(
+        calls=1,
+        input_tokens=len(text) // _CHARACTERS_PER_TOKEN + sum(map(estimate_image_tokens, images)),
+        output_tokens=_EXPECTED_ANSWER_TOKENS,
+    )
+
+
 class LanguageModel:
     """A model of a provider, asked with retries and limits; every call is journalled."""
 
@@ -133,7 +142,7 @@ class LanguageModel:
         cannot be written: an answer that is not stored is not used. ModelSetupError if the model refuses the key, its name
         or a test question of this role too; RunStopped if it did so several times in a row, or is down for too long.
         """
-        pending_question = _PendingQuestion(question, self.name, self._base_url)
+        pending_question = PendingQuestion(question, self.name, self._base_url)
         parsed_answer, call_error = self._load_journalled_answer(pending_question), None
         if parsed_answer is None:
             try:
@@ -144,7 +153,7 @@ class LanguageModel:
             map(get_call_usage, self._ledger.find_calls_of_latest_answer(pending_question.question_sha256))
         )
         if call_error is None:
-            answer_value, changes = cast("_ParsedAnswer[AnswerT]", parsed_answer)
+            answer_value, changes = cast("ParsedAnswer[AnswerT]", parsed_answer)
             return Answer(question, answer_value, usage=usage, normalisation_changes=changes)
         log_event(
             log,
@@ -157,7 +166,7 @@ class LanguageModel:
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
-    def _load_journalled_answer(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT] | None:
+    def _load_journalled_answer(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT] | None:
         last_call = next(reversed(self._ledger.find_calls_of_latest_answer(pending_question.question_sha256)), None)
         if last_call is None or last_call.answer is None:
             return None
@@ -190,7 +199,7 @@ class LanguageModel:
         """Wait until the service answers. RunStopped if that takes too long."""
         await self._breaker.wait_until_closed()
 
-    async def _call_while_service_works(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _call_while_service_works(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         """Call with retries; tell a fault of the service from one of the question.
 
         A question that failed finally has failed by its own fault only if a test question is answered.
@@ -214,7 +223,7 @@ class LanguageModel:
         raise call_error
 
     async def _raise_unless_test_question_is_taken(
-        self, pending_question: _PendingQuestion[AnswerT], error: ModelCallError
+        self, pending_question: PendingQuestion[AnswerT], error: ModelCallError
     ) -> None:
         """Raise ModelSetupError, or RunStopped after several in a row, if the setup is wrong.
 
@@ -246,7 +255,7 @@ class LanguageModel:
             remedy=f"{error.remedy} Then run the same command again: finished documents are kept.",
         )
 
-    async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _call_with_retries(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
 
         def compute_wait(retry_state: RetryCallState) -> float:
             # A random time is added to the time the provider asks for: else all calls would come back at once.
@@ -271,10 +280,10 @@ class LanguageModel:
             stop=is_exhausted,
             reraise=True,
         )
-        parsed_answer: _ParsedAnswer[AnswerT] = await retrying(self._attempt_call, pending_question)
+        parsed_answer: ParsedAnswer[AnswerT] = await retrying(self._attempt_call, pending_question)
         return parsed_answer
 
-    async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _attempt_call(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         """Make one call: send the request, parse the answer, write the journal.
 
         Cancelling does not stop the call: it is paid, and its answer goes to the journal. ModelCallError,
@@ -297,8 +306,8 @@ class LanguageModel:
         await self._provider.close()
 
     async def _send_and_release_slot(
-        self, pending_question: _PendingQuestion[AnswerT], slot_acquired_at: float
-    ) -> _ParsedAnswer[AnswerT]:
+        self, pending_question: PendingQuestion[AnswerT], slot_acquired_at: float
+    ) -> ParsedAnswer[AnswerT]:
         try:
             parsed_answer = await self._send_and_journal(pending_question)
         except ModelCallError as error:
@@ -317,7 +326,7 @@ class LanguageModel:
         self._breaker.record_success()
         return parsed_answer
 
-    async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
+    async def _send_and_journal(self, pending_question: PendingQuestion[AnswerT]) -> ParsedAnswer[AnswerT]:
         with self._ledger.reserve_usage_within_limits(
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
@@ -336,18 +345,13 @@ class LanguageModel:
             self._journal_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
             return parsed_answer
 
-    def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
-        usage = Usage(
-            calls=1,
-            input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN
-            + sum(map(estimate_image_tokens, pending_question.question.images)),
-            output_tokens=_EXPECTED_ANSWER_TOKENS,
-        )
+    def _estimate_usage(self, pending_question: PendingQuestion[AnswerT]) -> Usage:
+        usage = estimate_call_usage(pending_question.prompt, pending_question.question.images)
         return add_list_price(self.name, usage) if self._ledger.limits.has_usd_limit else usage
 
     def _journal_call(
         self,
-        pending_question: _PendingQuestion[AnswerT],
+        pending_question: PendingQuestion[AnswerT],
         asked_at: str,
         started_monotonic: float,
         usage: Usage,
@@ -377,12 +381,16 @@ class LanguageModel:
         )
 
 
-class _ParsedAnswer(NamedTuple, Generic[AnswerT]):
+class ParsedAnswer(NamedTuple, Generic[AnswerT]):
+    """A valid answer, and the harmless changes that were needed to read it."""
+
     answer: AnswerT
     changes: tuple[str, ...]
 
 
-class _PendingQuestion(Generic[AnswerT]):
+class PendingQuestion(Generic[AnswerT]):
+    """A question on its way to the model: its prompt, identity, attempts and time."""
+
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
         self.prompt, self.schema = question.prompt(), question.get_answer_schema()
@@ -447,7 +455,7 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
-def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> _ParsedAnswer[AnswerT]:
+def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> ParsedAnswer[AnswerT]:
     """Parse an answer's text.
 
     ModelCallError LLM-NOT-JSON or LLM-SHAPE; LLM-TRUNCATED if the text is not JSON and nothing says why it ends. The
@@ -455,7 +463,7 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
     """
     try:
         json_value, changes = question.normalise_answer(text)
-        return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
+        return ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
         code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
     except ValidationError as error:

@@ -203,11 +203,12 @@ def _raise_if_over_limit(
     for unit, amount, limit_format in (
         ("calls", total.calls, "{} calls"),
         ("tokens", total.input_tokens + total.output_tokens, "{:,} tokens"),
-        ("usd", (None if total.cost_usd is None else Decimal(total.cost_usd)), "{} US dollars"),
+        # A paid model without a price is refused at the start; what a site's own server costs is not limited.
+        ("usd", sum(Decimal(usage.cost_usd or 0) for usage in (*spent_usages, expected_usage)), "{} US dollars"),
     ):
         setting_name = f"{unit}_{setting_suffix}"
         limit = getattr(limits, setting_name)
-        if limit and (amount is None or amount > limit):
+        if limit and amount > limit:
             message = f"the next call would exceed the limit of {limit_format.format(limit)} for {scope_phrase}"
             if setting_suffix == "per_run":
                 raise RunStopped(

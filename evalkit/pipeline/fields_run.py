@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,7 @@ class ExtractOptions:
     even_purged: bool = False
     yes: bool = False
     probe: bool = True
+    usd_per_run: Decimal | float | None = None
     on_progress: Callable[[ExtractedDocument, int, int], None] | None = None
     settings: Settings | None = None
 

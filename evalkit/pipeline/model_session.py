@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
@@ -13,6 +14,7 @@ from typing import Self
 from evalkit.errors import ModelSetupError, RunStopped, StoreError, UsageError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.cost_estimate import EstimatingModel
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
@@ -44,10 +46,12 @@ class ModelSession:
         fresh: bool = False,
         for_extraction: bool = False,
         for_template_review: bool = False,
+        estimates_only: bool = False,
     ) -> None:
         """Prepare the models that this kind of run asks.
 
         UsageError if a model has no provider or key, or no known price although dollars are limited.
+        ``estimates_only``: send nothing and need no key; ``estimated_models`` count what calls would cost.
         ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
@@ -57,15 +61,23 @@ class ModelSession:
         )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
-        self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
-        self._language_models = {
+        self.estimated_models: list[EstimatingModel] = []
+        if estimates_only:
+            # An estimate of a fresh run begins no such run: it only sees no earlier answers.
+            self.ledger = Ledger(None if fresh else journal)
+            self.estimated_models = [
+                EstimatingModel(name, self.ledger, _find_own_server(name, settings))
+                for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
+            ]
+        else:
+            _require_run_limit(model_names, settings)
+            self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
+        self._language_models: dict[str, LanguageModel] = {model.name: model for model in self.estimated_models} or {
             name: LanguageModel(
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url=_find_base_url(name, settings)
-                if (family := find_family(name)) and family.is_self_hostable
-                else None,
+                base_url=_find_own_server(name, settings),
                 time_limit_seconds=settings.call_seconds,
                 outage_seconds=settings.outage_seconds,
             )
@@ -213,13 +225,45 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
         environment=read_environment_variables(family.environment_variables if family else ()),
         base_url=_find_base_url(provider_and_model, settings),
     )
-    if settings.limits.has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
+    has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
+    if settings.limits.has_usd_limit and not has_price and _is_paid(provider_and_model, settings):
         raise UsageError(
             f"the price of {provider_and_model} is unknown",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
     return model_provider
+
+
+#: Code of the error that a paid model has no limit; the command line asks for one.
+NO_LIMIT_CODE = "MODEL-LIMIT"
+
+
+def _require_run_limit(model_names: Iterable[str], settings: Settings) -> None:
+    """Raise UsageError if a paid model is asked and nothing limits the run."""
+    paid_models = sorted(name for name in model_names if _is_paid(name, settings))
+    if paid_models and not settings.limits.has_run_limit:
+        raise UsageError(
+            f"{', '.join(paid_models)} costs money, and this run has no limit",
+            code=NO_LIMIT_CODE,
+            remedy="Set usd_per_run (0: no limit), tokens_per_run or calls_per_run in the section [limits], or give run or "
+            "extract --usd-per-run N; `evalkit run --estimate` says what to expect.",
+        )
+
+
+def _is_paid(provider_and_model: str, settings: Settings) -> bool:
+    """Return False for built-in and free models, and for unpriced ones on a site's own server."""
+    family = find_family(provider_and_model)
+    if family is None or family.is_free:
+        return False
+    has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
+    return has_price or not _find_own_server(provider_and_model, settings)
+
+
+def _find_own_server(provider_and_model: str, settings: Settings) -> str | None:
+    """Return the address of the site's own server of a model; None for a provider's."""
+    family = find_family(provider_and_model)
+    return _find_base_url(provider_and_model, settings) if family and family.is_self_hostable else None
 
 
 def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:

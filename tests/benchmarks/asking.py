@@ -183,7 +183,11 @@ def throughput_row(in_flight: int) -> Row:
 
     async def run(address: str) -> float:
         settings = Settings(
-            models={"default": f"gemini:{MODEL}"}, gemini_base_url=address, calls_in_flight=in_flight, workers=2
+            models={"default": f"gemini:{MODEL}"},
+            gemini_base_url=address,
+            calls_in_flight=in_flight,
+            workers=2,
+            limits={"usd_per_run": 0},
         )
         async with ModelSession(settings) as asking:
             began = time.perf_counter()
