@@ -167,6 +167,8 @@ class Request:
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
+    max_output_tokens: int | None = None
+    """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,8 @@ class Reply:
     text: str
     usage: Usage
     """Tokens of this call; the ledger adds the price."""
+    has_finish_reason: bool = True
+    """False if the server does not say why the text ends: it is then complete only if its JSON is."""
 
 
 class ModelCallError(ModelError):

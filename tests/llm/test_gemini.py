@@ -107,7 +107,7 @@ FAULTS: list[tuple[Fault, str, bool, float | None, Usage]] = [
     (finished("OTHER"),                         "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
     (service.UNKNOWN_REASON,                    "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
     (finished(PROMPT),                          "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
-    (body({"candidates": [{}]}),                "LLM-UNKNOWN",     True,     None,  NOTHING),
+    (body({"candidates": [{}]}),                "LLM-EMPTY",       True,     None,  NOTHING),
 ]  # fmt: skip
 
 

@@ -146,6 +146,23 @@ def test_fault_is_named_after_one_request_and_tells_nothing(standing, fault):
     assert failed.remedy
 
 
+@pytest.mark.parametrize("finish", ["null", "left out"])
+def test_a_reply_without_finish_reason_says_so(served, name, finish):
+    served.answer = lambda _: Fault(text=ANSWERED, finish=finish)
+    assert ask(at(served, name)) == Reply(ANSWERED, SPENT, has_finish_reason=False)
+
+
+def test_an_output_limit_of_the_request_arrives(served, name):
+    async def once() -> None:
+        provider = at(served, name)
+        await provider.send(Request(ASKED, SCHEMA, 5.0, max_output_tokens=20_000))
+        await provider.close()
+
+    asyncio.run(once())
+    (call,) = served.calls
+    assert 20_000 in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
+
+
 def test_exhausted_credit_does_not_pass(served):
     served.answer = lambda _: server.NO_CREDIT
     with pytest.raises(ModelCallError) as caught:
