@@ -60,7 +60,7 @@ def _find_providers(model_name: str) -> list[str]:
         {
             provider
             for row in _load_table()["families"]
-            if re.match(row.get("models", "$."), model_name.removeprefix("models/"))
+            if "example" in row and re.match(row["models"], model_name.removeprefix("models/"))
             for provider in row["providers"]
         }
     )

@@ -41,7 +41,7 @@ def right(call: Call) -> str:
 
 
 def asked(
-    server: GeminiServer, model: str = "m", *, ledger: Ledger | None = None, seconds: float = 60
+    server: GeminiServer, model: str = "gemini-2.5-flash", *, ledger: Ledger | None = None, seconds: float = 60
 ) -> LanguageModel:
     provider = GeminiProvider(model, base_url=server.url, api_key=KEY)
     return LanguageModel(
@@ -567,7 +567,7 @@ def test_temperature_0_keeps_the_journal_key_stable() -> None:
     journal = MemoryJournal()
     question = Aside()
     plain = {
-        "model": "gemini:m", "address": None, "role": "aside", "prompt": question.prompt(),
+        "model": "gemini:gemini-2.5-flash", "address": None, "role": "aside", "prompt": question.prompt(),
         "schema": question.get_answer_schema(), "images": [],
     }  # fmt: skip
     with GeminiServer(lambda call: '{"words": "well"}') as server:
