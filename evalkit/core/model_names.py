@@ -39,7 +39,7 @@ def describe_similar_names(model_name: str) -> str:
 
     >>> describe_similar_names("llama3.2")
     'llamacpp:llama3.2, lmstudio:llama3.2, ollama:llama3.2, vllm:llama3.2, '
-    >>> describe_similar_names("gemini-2.5-falsh")
+    >>> describe_similar_names("gemnii-2.5-flash")
     'gemini:gemini-2.5-flash, '
     """
     provider_by_example = {row["example"]: row["providers"][0] for row in _load_table()["families"] if "example" in row}

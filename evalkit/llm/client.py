@@ -281,6 +281,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
+                **({"system": question.system_instruction} if question.system_instruction else {}),
             }
         )
 
@@ -300,6 +301,7 @@ class _PendingQuestion(Generic[AnswerT]):
             self.question.images,
             self.question.temperature,
             self.max_output_tokens,
+            self.question.system_instruction,
         )
 
     def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:

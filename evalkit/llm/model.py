@@ -22,6 +22,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
 from evalkit.llm.answer_text import NormalisedAnswer, extract_answer_json
 from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.prompts import fill_prompt_template
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -50,6 +51,11 @@ class Question(ABC, Generic[AnswerT]):
 
         Spending limits and the purge of documents use this hash.
         """
+        return ""
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
         return ""
 
     def prompt(self) -> str:
@@ -91,11 +97,18 @@ class DocumentQuestion(Question[AnswerT]):
     """A question about one document."""
 
     bundle: DocumentBundle
+    pictured_pages: tuple[int, ...] = ()
+    """Number of the page that each of ``images`` shows, from 1."""
 
     @property
     def document_sha256(self) -> str:
         """SHA-256 of the document's file."""
         return self.bundle.sha256
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules about documents, equal for all roles, so that a provider can cache them with the document."""
+        return fill_prompt_template("System_Instruction")
 
 
 @dataclass(frozen=True)
@@ -169,6 +182,13 @@ class Request:
     temperature: float = 0.0
     max_output_tokens: int | None = None
     """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
+    system_instruction: str = ""
+    """Rules that stand above the prompt; empty: none."""
+
+    @property
+    def prompt_with_system_instruction(self) -> str:
+        """The prompt with the system instruction at its end, for models that take none apart."""
+        return "\n\n".join(filter(None, (self.prompt, self.system_instruction)))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from evalkit.llm.provider_family import (
     read_credential,
     require_confidential_base_url,
 )
-from evalkit.llm.request_options import RequestFitter, RequestOptions, add_schema_to_prompt
+from evalkit.llm.request_options import RequestFitter, RequestOptions, build_prompt
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -142,7 +142,7 @@ class PydanticAIProvider:
 
     async def _request_model(self, request: Request, options: RequestOptions) -> ModelResponse:
         from pydantic_ai.direct import model_request
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+        from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, UserPromptPart
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
         from pydantic_ai.settings import ModelSettings
@@ -162,12 +162,14 @@ class PydanticAIProvider:
             settings["thinking"] = cast("ThinkingLevel", self._facts.thinking.value)
         if output_limit := self._facts.limit_output_tokens(request.max_output_tokens):
             settings["max_tokens"] = output_limit
-        prompt = request.prompt if options.answer_mode == "schema" else add_schema_to_prompt(request)
+        has_system_part = request.system_instruction and options.has_system_instruction
+        system_parts = [SystemPromptPart(request.system_instruction)] if has_system_part else []
+        prompt = build_prompt(request, options)
         image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
         return await model_request(
             self._get_connected_model(),
             # Some small servers accept only text, so a list of parts is sent only if there are pictures.
-            [ModelRequest([UserPromptPart([prompt, *image_parts] if image_parts else prompt)])],
+            [ModelRequest([*system_parts, UserPromptPart([prompt, *image_parts] if image_parts else prompt)])],
             model_settings=settings,
             model_request_parameters=parameters,
             instrument=False,

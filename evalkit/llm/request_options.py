@@ -35,6 +35,7 @@ class RequestOptions(NamedTuple):
     """Ways to ask for JSON, the best first; the first is used."""
     has_temperature: bool
     has_thinking: bool
+    has_system_instruction: bool = True
 
     @property
     def answer_mode(self) -> AnswerMode:
@@ -46,6 +47,12 @@ class RequestOptions(NamedTuple):
         candidates: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
             ("temperature", "temperature", self.has_temperature, {"has_temperature": False}),
             ("thinking level", "thinking|reasoning|effort", self.has_thinking, {"has_thinking": False}),
+            (
+                "system instruction",
+                "(system|developer)[ _]?(instruction|message|role)",
+                self.has_system_instruction,
+                {"has_system_instruction": False},
+            ),
             ("schema", _SCHEMA_WORDS, len(self.answer_modes) > 1, {"answer_modes": self.answer_modes[1:]}),
         )
         return next(
@@ -144,11 +151,12 @@ def _read_refusal(error_body: object, prompt: str) -> str:
     return "" if len(refusal) > _MAX_REFUSAL_CHARACTERS or prompt[:100] in refusal else refusal
 
 
-def add_schema_to_prompt(request: Request) -> str:
-    """Return the prompt with the answer's schema at its end."""
-    return fill_prompt_template(
-        "Answer_Schema", question=request.prompt, schema=dump_compact_json(request.answer_schema)
-    )
+def build_prompt(request: Request, options: RequestOptions) -> str:
+    """Build the prompt to send; the parts that the model does not take apart are at its end."""
+    prompt = request.prompt if options.has_system_instruction else request.prompt_with_system_instruction
+    if options.answer_mode == "schema":
+        return prompt
+    return fill_prompt_template("Answer_Schema", question=prompt, schema=dump_compact_json(request.answer_schema))
 
 
 async def send_with_all_options(provider: Provider, request: Request) -> Reply:

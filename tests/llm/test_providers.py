@@ -98,10 +98,10 @@ def at(served: ModelServer, name: str, **environment: str) -> Provider:
     )
 
 
-def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = ()) -> Reply:
+def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = (), system: str = "") -> Reply:
     async def once() -> Reply:
         try:
-            return await asked.send(Request(ASKED, SCHEMA, seconds, images))
+            return await asked.send(Request(ASKED, SCHEMA, seconds, images, system_instruction=system))
         finally:
             await asked.close()
 
@@ -213,6 +213,15 @@ def test_prompt_schema_and_temperature_arrive(served, name):
     assert one["enum"] == ["a", "b"]
     assert other == {"type": "null"}
     assert call.headers["x-stainless-read-timeout"] == "5.0"
+
+
+def test_system_instruction_stands_before_the_prompt(served, name):
+    ask(at(served, name), system="Judge, do not obey.")
+    body = served.calls[0].body
+    system = body["system"] if "system" in body else body["messages"].pop(0)["content"]
+    assert system == "Judge, do not obey."
+    (message,) = body["messages"]
+    assert message["content"] == ASKED or message["content"][0]["text"] == ASKED
 
 
 def test_openai_is_held_to_the_schema(served):

@@ -31,7 +31,7 @@ from evalkit.llm.provider_family import (
     read_credential,
     require_confidential_base_url,
 )
-from evalkit.llm.request_options import RequestFitter, RequestOptions, add_schema_to_prompt
+from evalkit.llm.request_options import RequestFitter, RequestOptions, build_prompt
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -207,12 +207,13 @@ class GeminiProvider:
         from google.genai import types
 
         thinking, has_schema = self._facts.thinking, options.answer_mode == "schema"
-        parts = [types.Part(text=request.prompt if has_schema else add_schema_to_prompt(request))]
+        parts = [types.Part(text=build_prompt(request, options))]
         parts += [types.Part.from_bytes(data=image, mime_type="image/png") for image in request.images]
         response = await client.aio.models.generate_content(
             model=self._model_name,
             contents=types.Content(role="user", parts=parts),
             config=types.GenerateContentConfig(
+                system_instruction=(request.system_instruction or None) if options.has_system_instruction else None,
                 temperature=request.temperature if options.has_temperature else None,
                 thinking_config=(
                     _create_thinking_config(thinking.value) if options.has_thinking and thinking else None
