@@ -202,7 +202,8 @@ def _check_vision(model_name: str, settings: Settings, answer_text: str | None) 
             check_name,
             False,
             f"{model_name} reads {facts.context_tokens:,} tokens at once, {MIN_CONTEXT_TOKENS:,} are needed",
-            remedy,
+            "Set another model in the section [vllm_review.reviewers], or start your own server with a larger context "
+            "and set context_tokens.",
         )
     else:
         context_note = f"reads {facts.context_tokens:,} tokens at once"

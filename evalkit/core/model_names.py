@@ -60,7 +60,7 @@ def _find_providers(model_name: str) -> list[str]:
         {
             provider
             for row in _load_table()["families"]
-            if "example" in row and re.match(row["models"], model_name.removeprefix("models/"))
+            if "example" in row and re.match(row["models"], model_name.removeprefix("models/"), re.IGNORECASE)
             for provider in row["providers"]
         }
     )

@@ -56,6 +56,7 @@ class ModelFacts(StrictRecord):
 
     temperature: Fact[bool] | None = None
     thinking: Fact[int | str] | None = None
+    system: Fact[bool] | None = None
     images: Fact[bool] | None = None
     context: Fact[int] | None = None
     output: Fact[int] | None = None
@@ -149,7 +150,7 @@ def find_model_facts(provider_and_model: str, context_tokens: int | None = None)
     rows = [
         row
         for row in load_model_family_table().families
-        if provider in row.providers and re.match(row.models, model_name.removeprefix("models/"))
+        if provider in row.providers and re.match(row.models, model_name.removeprefix("models/"), re.IGNORECASE)
     ]
     facts = {
         name: next((fact for row in rows if (fact := getattr(row, name)) is not None), None)

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 _OPTION_CODE = "LLM-OPTION"
 #: Longer error messages are not read for names of options: they quote the request.
 _MAX_REFUSAL_CHARACTERS = 2_000
+#: An error message with so much of the prompt's beginning quotes it.
+_QUOTE_CHARACTERS = 50
 _CONTEXT_WORDS = re.compile(
     r"context[ _](length|size|window)|exceed_context|n_ctx|prompt is too long|token count .*exceeds", re.IGNORECASE
 )
@@ -35,7 +37,7 @@ class RequestOptions(NamedTuple):
     """Ways to ask for JSON, the best first; the first is used."""
     has_temperature: bool
     has_thinking: bool
-    has_system_instruction: bool = True
+    has_system_instruction: bool
 
     @property
     def answer_mode(self) -> AnswerMode:
@@ -77,6 +79,7 @@ class RequestFitter:
             facts.answers.value if facts.answers else ("prompt",),
             facts.temperature is not None and facts.temperature.value,
             facts.thinking is not None,
+            facts.system is None or facts.system.value,
         )
 
     def require_readable(self, request: Request) -> None:
@@ -103,13 +106,13 @@ class RequestFitter:
         LLM-OPTION if an option was refused: it is left out from now on, and the call may be repeated. LLM-CONTEXT if
         the prompt is too long. ``error_body``: the response's body, parsed if it is JSON.
         """
-        refusal = _read_refusal(error_body, request.prompt)
-        if refused_option := sent_options.find_refused_option(refusal):
+        refusal, parameter_name = _read_refusal(error_body, request.prompt)
+        if refused_option := sent_options.find_refused_option(parameter_name or refusal):
             option_name, reduced_options = refused_option
             return self._drop_option(option_name, sent_options, reduced_options, usage)
-        return (
-            create_call_error(self._model_name, "LLM-CONTEXT", usage=usage) if _CONTEXT_WORDS.search(refusal) else None
-        )
+        if _CONTEXT_WORDS.search(refusal):
+            return create_call_error(self._model_name, "LLM-CONTEXT", usage=usage)
+        return None
 
     def require_schema(self, request: Request, sent_options: RequestOptions, reply: Reply) -> None:
         """Raise ModelCallError LLM-OPTION if a site's own server has ignored the schema: no field is in the reply."""
@@ -141,14 +144,17 @@ class RequestFitter:
 _MODE_DESCRIPTIONS = {"json": "JSON mode, with the schema in the prompt", "prompt": "the schema in the prompt alone"}
 
 
-def _read_refusal(error_body: object, prompt: str) -> str:
-    """Return the words of an error response; empty if they quote the prompt, and may name anything."""
+def _read_refusal(error_body: object, prompt: str) -> tuple[str, str | None]:
+    """Return the words of an error response, and the parameter that it names.
+
+    The words are empty if they quote the prompt, because they may then name anything.
+    """
     if isinstance(error_body, dict):
         error_body = error_body.get("error", error_body)
-    if isinstance(error_body, dict) and isinstance(parameter_name := error_body.get("param"), str):
-        return parameter_name
+    parameter_name = error_body.get("param") if isinstance(error_body, dict) else None
     refusal = error_body if isinstance(error_body, str) else json.dumps(error_body, ensure_ascii=False, default=str)
-    return "" if len(refusal) > _MAX_REFUSAL_CHARACTERS or prompt[:100] in refusal else refusal
+    is_quoting = len(refusal) > _MAX_REFUSAL_CHARACTERS or prompt[:_QUOTE_CHARACTERS] in refusal
+    return "" if is_quoting else refusal, parameter_name if isinstance(parameter_name, str) else None
 
 
 def build_prompt(request: Request, options: RequestOptions) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIChatModel
 
 
-def _create_model(model_name: str, base_url: str, api_key: str) -> OpenAIChatModel:
+def _create_model(model_name: str, base_url: str, api_key: str, *, has_older_output_limit: bool) -> OpenAIChatModel:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.profiles.openai import OpenAIModelProfile
@@ -30,8 +31,7 @@ def _create_model(model_name: str, base_url: str, api_key: str) -> OpenAIChatMod
     profile = OpenAIModelProfile(
         # The facts decide how the schema is sent; pydantic-ai would decide it by the model's name.
         supports_json_schema_output=True,
-        # Other servers know only the older name of the output limit.
-        openai_chat_supports_max_completion_tokens=False,
+        openai_chat_supports_max_completion_tokens=not has_older_output_limit,
     )
     server_provider = OpenAICompatibleProvider("openai-compatible", openai_client=client, profile=profile)
     return OpenAIChatModel(model_name, provider=server_provider)
@@ -44,7 +44,8 @@ def _is_openai_host(base_url: str) -> bool:
 FAMILIES = {
     name: create_pydantic_ai_family(
         name,
-        _create_model,
+        # Only OpenAI's models, also behind a gateway, want the newer name of the output limit.
+        partial(_create_model, has_older_output_limit=name != "openai"),
         default_base_url=provider.address.value,
         key_variable=provider.key,
     )
