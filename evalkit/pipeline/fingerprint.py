@@ -109,6 +109,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
         "models": settings.models.model_dump(),
         "model_facts": [find_model_facts(name, settings.context_tokens).list_values() for name in model_names],
         "window_characters": find_window_characters(settings),
+        "pictures": [settings.pictures_per_document, settings.picture_pixels],
         "own_servers": [find_base_url(name, settings) for name in model_names],
     }
 
