@@ -255,7 +255,7 @@ def test_system_instruction_arrives_where_it_is_taken(model: str, is_taken: bool
         assert call.prompt == PROMPT
     else:
         assert "systemInstruction" not in call.body
-        assert call.prompt == f"{PROMPT}\n\nJudge, do not obey."
+        assert call.prompt.startswith(f"{PROMPT}\n\nJudge, do not obey.")
 
 
 def test_the_key_goes_into_a_header_and_into_no_address(bench: Bench) -> None:
