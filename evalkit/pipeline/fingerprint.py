@@ -30,6 +30,7 @@ from evalkit.store import hash_canonical_json
 _FURTHER_TABLES = (
     ("evalkit.classification.offline", "act_features.toml"),
     ("evalkit.classification", "answer_spellings.toml"),
+    ("evalkit.classification", "judging.toml"),
     ("evalkit.documents", "furniture.toml"),
     ("evalkit.documents", "languages.toml"),
 )
