@@ -6,13 +6,14 @@ wrong. So evidence is named by page, paragraph, first and last words, and the qu
 shares, the mixture and the dominant types follow from these statements and are computed here.
 
 What a model states although it was not asked, such as a count, a share or a quote in full, is kept: V1, V2 and V4 find
-its errors as in any other system's answer.
+its errors as in any other system's answer. So are words that it read only in a page's picture.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -99,6 +100,8 @@ class EvidenceAnswer(_AnswerPart):
     """Its first 3 or 4 words"""
     last_words: str = ""
     """Its last 3 or 4 words"""
+    words_in_picture: str = ""
+    """Its words, if only the picture shows them"""
     snippet: SkipJsonSchema[str] = ""
     anchors_found: SkipJsonSchema[tuple[str, ...]] = ()
 
@@ -149,9 +152,27 @@ class ClassificationAnswer(_AnswerPart):
     dominant_type_overall: SkipJsonSchema[DocumentType | None] = None
 
 
-def build_answer_schema() -> Mapping[str, Any]:
-    """Build the JSON Schema of a classification that is sent to a language model."""
-    return build_inlined_json_schema(ClassificationAnswer)
+@cache
+def build_answer_schema(*, has_pictures: bool = False) -> Mapping[str, Any]:
+    """Build the JSON Schema of a classification that is sent to a language model.
+
+    ``has_pictures``: pictures of pages are sent too, so that evidence may have words of a picture.
+    """
+    schema = build_inlined_json_schema(ClassificationAnswer)
+    return schema if has_pictures else _drop_property(schema, "words_in_picture")
+
+
+def _drop_property(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a copy of a JSON Schema without properties of this name, at any depth."""
+    reduced = dict(schema)
+    if "items" in schema:
+        reduced["items"] = _drop_property(schema["items"], name)
+    if "properties" in schema:
+        reduced["properties"] = {
+            key: _drop_property(subschema, name) for key, subschema in schema["properties"].items() if key != name
+        }
+        reduced["required"] = list(reduced["properties"])
+    return reduced
 
 
 def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
@@ -223,14 +244,7 @@ def _complete_presences(segment: SegmentAnswer, bundle: DocumentBundle) -> Itera
             presence_level=presence.presence_level,
             confidence=presence.confidence,
             segment_share=share,
-            top_evidence=tuple(
-                Evidence(
-                    snippet=_resolve_snippet(evidence, bundle),
-                    page=evidence.page,
-                    anchors_found=evidence.anchors_found,
-                )
-                for evidence in presence.evidence
-            ),
+            top_evidence=tuple(_resolve_evidence(evidence, bundle) for evidence in presence.evidence),
         )
 
 
@@ -288,12 +302,17 @@ def _measure_extent(presence: PresenceAnswer, positions_by_page: Mapping[int, ra
     return max(extent, MIN_EMBEDDED_SHARE)
 
 
-def _resolve_snippet(evidence: EvidenceAnswer, bundle: DocumentBundle) -> str:
-    if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
-        return evidence.snippet or _join_location_words(evidence)
-    return extract_quote(
-        bundle.page(evidence.page), evidence.paragraph, evidence.first_words, evidence.last_words
-    ) or _join_location_words(evidence)
+def _resolve_evidence(evidence: EvidenceAnswer, bundle: DocumentBundle) -> Evidence:
+    snippet = evidence.snippet
+    if not snippet and 1 <= evidence.page <= bundle.total_pages:
+        page = bundle.page(evidence.page)
+        snippet = extract_quote(page, evidence.paragraph, evidence.first_words, evidence.last_words) or ""
+    return Evidence(
+        snippet=snippet or evidence.words_in_picture or _join_location_words(evidence),
+        page=evidence.page,
+        anchors_found=evidence.anchors_found,
+        seen_in_picture=bool(evidence.words_in_picture and not snippet),
+    )
 
 
 def _join_location_words(evidence: EvidenceAnswer) -> str:

@@ -17,6 +17,7 @@ from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
+    Evidence,
     PresenceLevel,
     Segment,
     load_judging_guide,
@@ -177,11 +178,15 @@ def render_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | 
             )
             lines += [
                 f"- {presence.document_type} {presence.presence_level} {presence.confidence:g}: "
-                + "; ".join(f'p{evidence.page} "{_join_words(evidence.snippet)}"' for evidence in presence.top_evidence)
+                + "; ".join(map(_render_evidence, presence.top_evidence))
                 for presence in segment.segment_composition
                 if presence.presence_level is not PresenceLevel.NO_EVIDENCE
             ]
     return "\n".join(lines)
+
+
+def _render_evidence(evidence: Evidence) -> str:
+    return f'p{evidence.page} "{_join_words(evidence.snippet)}"' + " (seen_in_picture)" * evidence.seen_in_picture
 
 
 def _join_words(text: str) -> str:

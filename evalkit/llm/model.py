@@ -97,6 +97,8 @@ class DocumentQuestion(Question[AnswerT]):
     """A question about one document."""
 
     bundle: DocumentBundle
+    pictured_pages: tuple[int, ...] = ()
+    """Number of the page that each of ``images`` shows, from 1."""
 
     @property
     def document_sha256(self) -> str:

@@ -49,6 +49,7 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_con
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.verifiers import MergedFindings, MergedVerifier
+from evalkit.documents.page_pictures import PageImage
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue
 from evalkit.llm.json_schema import build_inlined_json_schema
@@ -176,6 +177,7 @@ def test_verifiers_see_no_reasoning_of_the_classifier() -> None:
         doc2_6_answer(), {"segments.0.reasoning": "the zebra spoke", "self_evaluation": "a giraffe doubts"}
     )
     for question in ask_all_roles(parse_answer(value))[1:]:
+        assert "c.5266dupC" in question.prompt()
         assert "zebra" not in question.prompt()
         assert "giraffe" not in question.prompt()
 
@@ -394,3 +396,35 @@ def test_a_models_answer_is_judged_like_a_supplied_one(said: list[Json]) -> None
     supplied = asyncio.run(RetryOrchestrator(CountingModel(answer.to_json())).evaluate(TEN, answer.to_json()))
     assert [issue.code for issue in by_model.issues] == [issue.code for issue in supplied.issues]
     assert by_model.verdict == supplied.verdict
+
+
+@pytest.mark.parametrize(
+    ("fields", "snippet", "is_seen"),
+    [
+        ({"words_in_picture": "RECEIVED MAR 05"}, "RECEIVED MAR 05", True),
+        ({"words_in_picture": "no mass", "first_words": "no mass", "last_words": "other lobe"}, "no mass in the other lobe", False),
+        ({"words_in_picture": "a stamp", "first_words": "not there", "last_words": "nor there"}, "a stamp", True),
+        ({"words_in_picture": "a stamp", "page": 7}, "a stamp", True),
+        ({"words_in_picture": "a stamp", "snippet": "written out"}, "written out", False),
+        ({"first_words": "not there", "last_words": "nor there", "seen_in_picture": True}, "not there … nor there", False),
+    ],
+)  # fmt: skip
+def test_only_words_of_a_picture_count_as_seen(fields: Json, snippet: str, is_seen: bool) -> None:
+    quote = {"page": 1, "anchors_found": []} | fields
+    answer_json = {"segments": [stated(row(NOTE, PRIMARY, quote), end=1)]}
+    parsed = ClassifierQuestion(document(PAGE)).parse_answer(json.dumps(answer_json))
+    (found,) = parsed.segments[0].segment_composition[0].top_evidence
+    assert (found.snippet, found.seen_in_picture) == (snippet, is_seen)
+    assert ("seen_in_picture" in found.model_dump()) is is_seen
+
+
+def test_words_of_a_picture_are_asked_for_with_pictures_only() -> None:
+    image = PageImage(2, b"png", ("image",))
+    bundle = document("one", "two", "three")
+    blind, seeing = ClassifierQuestion(bundle), ClassifierQuestion(bundle, (2, 3), [PageImage(1, b"other"), image])
+    assert (blind.images, seeing.images, seeing.pictured_pages) == ((), (b"png",), (2,))
+    assert "PICTURES" not in blind.prompt()
+    assert "show page 2, in this order" in seeing.prompt()
+    assert "words_in_picture" not in json.dumps(blind.get_answer_schema())
+    assert "words_in_picture" in json.dumps(seeing.get_answer_schema())
+    assert "seen_in_picture" not in json.dumps(seeing.get_answer_schema())
