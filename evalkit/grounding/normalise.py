@@ -56,7 +56,7 @@ class CanonicalText:
 @lru_cache(maxsize=512)  # all verifiers ask for the same pages
 def build_canonical_text(text: str) -> CanonicalText:
     """Return a text in canonical form, which also maps back to the original text."""
-    return CanonicalText(text, _canonicalise_with_indices(text)[0])
+    return CanonicalText(text, canonicalise(text))
 
 
 def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
@@ -81,7 +81,7 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 def canonicalise(text: str) -> str:
     """Return a text with case, accents, dashes and spaces unified (canonical form).
 
-    Faster than ``build_canonical_text``, which also makes the mapping back to the original text.
+    Plain ASCII is unified as a whole, without the mapping back to the original text that needs every character.
     """
     if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
         return _canonicalise_with_indices(text)[0]

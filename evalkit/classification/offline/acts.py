@@ -39,6 +39,7 @@ from evalkit.classification.offline.type_scoring import (
     softmax,
 )
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
+from evalkit.core.identity_cache import cache_by_identity
 from evalkit.core.package_tables import load_package_table
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
@@ -277,11 +278,7 @@ class ActReading:
         The probability of Other is that no act is performed.
         """
         sums = list(self.weights.bias)
-        terms = dict.fromkeys(
-            term
-            for page in self.pages
-            for term in find_weighted_terms_and_unknown_words(get_body_text(page), (), self.weights)[0]
-        )
+        terms = dict.fromkeys(term for page in self.pages for term in _find_weighted_terms(page, self.weights))
         term_weight = compute_term_weight(len(terms))
         for term in terms:
             for index, weight in enumerate(self.weights.weights_by_term[term]):
@@ -339,6 +336,11 @@ class ActReading:
         return sorted(
             (name for name in contributions if contributions[name] > 0), key=lambda name: -contributions[name]
         )
+
+
+@cache_by_identity(max_size=128)  # a page is read alone and with others, by several checks
+def _find_weighted_terms(page: Page, weights: ActWeights) -> tuple[str, ...]:
+    return find_weighted_terms_and_unknown_words(get_body_text(page), (), weights)[0]
 
 
 def read_act_of_segment(
