@@ -299,12 +299,12 @@ class ActReading:
         """
         readings = [self]
         if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
-            readings += [ActReading([page], self.weights) for page in self.pages]
+            readings += [_create_reading(self.weights, page) for page in self.pages]
         elif kind in REPORT_TYPES and contained_types:
             readings += (
-                ActReading(self.pages[:count], self.weights)
+                _create_reading(self.weights, *self.pages[:count])
                 for count in range(1, min(len(self.pages), MAX_OWN_PAGES + 1))
-                if ActReading(self.pages[count:], self.weights).likeliest_type in contained_types
+                if _create_reading(self.weights, *self.pages[count:]).likeliest_type in contained_types
             )
         return max(reading.probabilities[kind] for reading in readings)
 
@@ -338,7 +338,12 @@ class ActReading:
         )
 
 
-@cache_by_identity(max_size=128)  # a page is read alone and with others, by several checks
+@cache_by_identity(max_size=128)  # several checks read the same pages
+def _create_reading(weights: ActWeights, *pages: Page) -> ActReading:
+    return ActReading(pages, weights)
+
+
+@cache_by_identity(max_size=128)  # a page is read alone and with others
 def _find_weighted_terms(page: Page, weights: ActWeights) -> tuple[str, ...]:
     return find_weighted_terms_and_unknown_words(get_body_text(page), (), weights)[0]
 
@@ -355,7 +360,7 @@ def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) 
     pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
-    return ActReading(pages, weights or load_act_weights())
+    return _create_reading(weights or load_act_weights(), *pages)
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:

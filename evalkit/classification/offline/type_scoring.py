@@ -254,7 +254,12 @@ def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[T
 
 
 def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
-    """Combine the features of at least one page to the scores of one document."""
+    """Combine the features of at least one page to the scores of one document; cached."""
+    return _combine_page_scores(*pages)
+
+
+@cache_by_identity(max_size=128)  # the second reading and the embedded model often divide the pages alike
+def _combine_page_scores(*pages: ScoredPage) -> ClassificationScores:
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
     unknown_words = frozenset().union(*(page.unknown_words for page in pages))
