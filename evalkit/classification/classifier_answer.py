@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -39,7 +38,6 @@ from evalkit.classification.v2_consistency import choose_overall_type
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
 
 #: A passage with more words is no quote: first and last words that are far apart may be chance matches.
@@ -102,8 +100,8 @@ class EvidenceAnswer(_AnswerPart):
     """Its last 3 or 4 words"""
     words_in_picture: str = ""
     """Its words, if only the picture shows them"""
-    snippet: SkipJsonSchema[str] = ""
-    anchors_found: SkipJsonSchema[tuple[str, ...]] = ()
+    snippet: str = ""
+    anchors_found: tuple[str, ...] = ()
 
 
 class PresenceAnswer(_AnswerPart):
@@ -117,7 +115,7 @@ class PresenceAnswer(_AnswerPart):
     """As defined above"""
     confidence: StrictFiniteFloat
     """0 to 1, earned by the evidence"""
-    segment_share: SkipJsonSchema[float | None] = Field(None, strict=True, allow_inf_nan=False)
+    segment_share: float | None = Field(None, strict=True, allow_inf_nan=False)
 
 
 class SegmentAnswer(_AnswerPart):
@@ -133,9 +131,9 @@ class SegmentAnswer(_AnswerPart):
     """Strongest signs for and against, briefly"""
     types: tuple[PresenceAnswer, ...]
     """Types other than NO_EVIDENCE"""
-    segment_index: SkipJsonSchema[int | None] = Field(None, strict=True)
-    segment_page_count: SkipJsonSchema[int | None] = Field(None, strict=True)
-    dominant_type: SkipJsonSchema[DocumentType | None] = None
+    segment_index: int | None = Field(None, strict=True)
+    segment_page_count: int | None = Field(None, strict=True)
+    dominant_type: DocumentType | None = None
 
 
 class ClassificationAnswer(_AnswerPart):
@@ -145,11 +143,25 @@ class ClassificationAnswer(_AnswerPart):
     """In page order"""
     vendor_signals: tuple[str, ...] = ()
     """Laboratories in letterheads or as performers"""
-    self_evaluation: SkipJsonSchema[dict[str, Any]] | str | SkipJsonSchema[None] = None
+    self_evaluation: str | dict[str, Any] | None = None
     """What you are least sure of, briefly"""
-    number_of_segments: SkipJsonSchema[int | None] = Field(None, strict=True)
-    document_mixture: SkipJsonSchema[tuple[MixtureEntry, ...]] = ()
-    dominant_type_overall: SkipJsonSchema[DocumentType | None] = None
+    number_of_segments: int | None = Field(None, strict=True)
+    document_mixture: tuple[MixtureEntry, ...] = ()
+    dominant_type_overall: DocumentType | None = None
+
+
+class _RequestedAnswer(ClassificationAnswer):
+    self_evaluation: str | None = None  # text only: a provider's structured output allows no object without named keys
+    """What you are least sure of, briefly"""
+
+
+#: Fields that are read if a model states them, but are not asked for.
+_UNASKED_FIELDS = frozenset(
+    (
+        *("number_of_segments", "document_mixture", "dominant_type_overall", "segment_index", "segment_page_count"),
+        *("dominant_type", "segment_share", "snippet", "anchors_found"),
+    )
+)
 
 
 @cache
@@ -158,29 +170,23 @@ def build_answer_schema(*, has_pictures: bool = False) -> Mapping[str, Any]:
 
     ``has_pictures``: pictures of pages are sent too, so that evidence may have words of a picture.
     """
-    schema = build_inlined_json_schema(ClassificationAnswer)
-    return schema if has_pictures else _drop_property(schema, "words_in_picture")
+    unasked_fields = _UNASKED_FIELDS if has_pictures else _UNASKED_FIELDS | {"words_in_picture"}
+    return _drop_properties(build_inlined_json_schema(_RequestedAnswer), unasked_fields)
 
 
-def _drop_property(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a copy of a JSON Schema without properties of this name, at any depth."""
+def _drop_properties(schema: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    """Return a copy of a JSON Schema without properties of these names, at any depth."""
     reduced = dict(schema)
     if "items" in schema:
-        reduced["items"] = _drop_property(schema["items"], name)
+        reduced["items"] = _drop_properties(schema["items"], names)
     if "properties" in schema:
         reduced["properties"] = {
-            key: _drop_property(subschema, name) for key, subschema in schema["properties"].items() if key != name
+            name: _drop_properties(subschema, names)
+            for name, subschema in schema["properties"].items()
+            if name not in names
         }
         reduced["required"] = list(reduced["properties"])
     return reduced
-
-
-def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
-    """Normalise a model's answer to the shape that was asked for.
-
-    AnswerTextError if the text is not one JSON value; AnswerShapeError if the answer contradicts itself.
-    """
-    return normalise_answer(answer_text, ClassificationAnswer)
 
 
 def parse_and_complete_answer(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:

@@ -15,8 +15,8 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.classifier_answer import (
+    ClassificationAnswer,
     build_answer_schema,
-    normalise_classifier_answer,
     parse_and_complete_answer,
 )
 from evalkit.classification.findings import render_judging_guide
@@ -50,7 +50,6 @@ from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import find_critical_doubtful_words, widen_to_whole_words
 from evalkit.grounding.omitted_context import find_omitted_context
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import describe_pictures, fence_document, fill_prompt_template
 
@@ -99,6 +98,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     role = "classifier"
     answer_type = ClassificationOutput
+    requested_type = ClassificationAnswer
 
     def __init__(
         self,
@@ -134,10 +134,6 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Return the JSON Schema of what only a reader of the document can state."""
         return build_answer_schema(has_pictures=bool(self.images))
-
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise a model's answer to the shape of a classification, without guessing."""
-        return normalise_classifier_answer(text)
 
     def parse_answer(self, text: str) -> ClassificationOutput:
         """Parse a model's answer, cut its quotes out of the document, and compute counts and shares."""

@@ -15,12 +15,12 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
     Answer,
-    AnswerShapeError,
     AnswerT,
     ModelCallError,
     Provider,
@@ -335,7 +335,7 @@ def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: 
         json_value, changes = question.normalise_answer(text)
         return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
-        code, problem = "LLM-SHAPE", f"contradicts itself: {error}"
+        code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
         schema_json = json.dumps(question.get_answer_schema())

@@ -31,7 +31,6 @@ from builders import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.classifier_answer import (
     MAX_EXTRACTED_QUOTE_WORDS,
     MAX_SECONDARY_SHARE,
@@ -44,6 +43,7 @@ from evalkit.classification.findings import Findings, render_judging_guide
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, load_judging_guide
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_consistency_issues
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -384,7 +384,7 @@ public_answers = st.fixed_dictionaries(
 @given(public_answers)
 def test_stated_counts_and_shares_stay_for_the_verifiers(value: Json) -> None:
     """A model that states more than it is asked is read like another system: its errors are V1's and V2's to find."""
-    supplied = ClassificationOutput.model_validate(normalise_answer(value, ClassificationOutput).json_value)
+    supplied = ClassificationOutput.model_validate(normalise_classification(value).json_value)
     assert read(*value["segments"], **{name: part for name, part in value.items() if name != "segments"}) == supplied
 
 
