@@ -26,7 +26,7 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion
-from evalkit.llm.prompts import fence_document, fence_text, fill_prompt_template
+from evalkit.llm.prompts import describe_pictures, fence_document, fence_text, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
 #: First and last page, both included.
@@ -90,13 +90,17 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     pages: PageRange | None = None
     """First and last page that the question is about; None: the whole document."""
     answer_type: type[Findings] = Findings
+    images: tuple[bytes, ...] = ()
+    pictured_pages: tuple[int, ...] = ()
 
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, instructions last.
 
         The document's part is the same for all verifiers, so that a provider can cache it.
         """
-        return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
+        return render_verifier_prompt(
+            self.prompt_name, self.classification, self.bundle, self.pages, self.pictured_pages
+        )
 
     def offline(self) -> Findings:
         """Return the findings of the verifier's rules on these pages; cached."""
@@ -109,18 +113,24 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 
 
 def render_verifier_prompt(
-    prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    prompt_name: str,
+    classification: ClassificationOutput,
+    bundle: DocumentBundle,
+    pages: PageRange | None = None,
+    pictured_pages: Sequence[int] = (),
 ) -> str:
     """Fill the named prompt with document, type definitions and classification.
 
-    ``pages``: only these pages and the segments that have one of them; None: all.
+    ``pages``: only these pages and the segments that have one of them; None: all. ``pictured_pages``: whose pictures
+    are sent.
     """
-    return fill_prompt_template(
+    prompt = fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
         guide=render_judging_guide(),
         classification=fence_text(render_unrepairable_claims(classification, pages), "classification", bundle.sha256),
     )
+    return prompt + describe_pictures("Page_Pictures_For_Verifiers", pictured_pages)
 
 
 @cache
