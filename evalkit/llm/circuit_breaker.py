@@ -13,6 +13,15 @@ from evalkit.llm.model import ModelCallError
 _FAILURES_BEFORE_OPENING = 5
 
 
+def name_model(model_name: str, message: str) -> str:
+    """Return a failure's message with the model's name, which some providers leave out.
+
+    >>> name_model("gemini:m", "Gemini is out of quota"), name_model("openai:m", "openai:m is out of quota")
+    ('gemini:m: Gemini is out of quota', 'openai:m is out of quota')
+    """
+    return message if model_name in message else f"{model_name}: {message}"
+
+
 class CircuitBreaker:
     """A gate before a model's calls, which closes while the model's service is down.
 
@@ -74,7 +83,7 @@ class CircuitBreaker:
             while self._opened_at is not None and self._failure is not None:
                 if time.monotonic() + self._pause_seconds - self._opened_at > self._outage_seconds:
                     raise RunStopped(
-                        f"{self._model_name}: {self._failure.message}, and takes no calls within {self._outage_seconds:.0f} "
+                        f"{name_model(self._model_name, self._failure.message)}, and takes no calls within {self._outage_seconds:.0f} "
                         "seconds: the run was stopped",
                         code=self._failure.code,
                         remedy=f"{self._failure.remedy} Then run the same command again: finished documents are kept.",

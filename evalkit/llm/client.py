@@ -20,7 +20,7 @@ from evalkit.core.log_events import log_event
 from evalkit.errors import ModelSetupError, RunStopped
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
-from evalkit.llm.circuit_breaker import CircuitBreaker
+from evalkit.llm.circuit_breaker import CircuitBreaker, name_model
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
@@ -245,7 +245,7 @@ class LanguageModel:
             if probe_failure is None:
                 return
         failures = self._setup_failures_by_role[question.role] = self._setup_failures_by_role.get(question.role, 0) + 1
-        message = f"{self.name}, asked as {question.role}: {error.message}"
+        message = f"{name_model(self.name, error.message)}, asked as {question.role}"
         self.setup_error = ModelSetupError(message, code=error.code, remedy=error.remedy)
         if failures < _MAX_SETUP_FAILURES:
             raise self.setup_error

@@ -10,7 +10,7 @@ neither retry nor cache, so that every call is counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -157,6 +157,13 @@ class Answer(Generic[AnswerT]):
     """Sentences about the harmless changes that were needed to read the answer, such as removed prose."""
 
 
+def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...]:
+    """List the harmless changes that were needed to read answers, each with its role, once."""
+    return tuple(
+        sorted({f"{answer.question.role}: {change}" for answer in answers for change in answer.normalisation_changes})
+    )
+
+
 class Model(Protocol):
     """The interface of anything that answers questions."""
 
@@ -212,7 +219,8 @@ class Reply:
 class ModelCallError(ModelError):
     """A call to a language model failed, or its reply cannot be used.
 
-    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
+    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
+    refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``
     ``LLM-TRUNCATED`` ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (the model stopped for an
     unknown reason); for complete replies that cannot be used: ``LLM-NOT-JSON`` ``LLM-SHAPE``.

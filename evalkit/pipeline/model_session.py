@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from evalkit.errors import ModelSetupError, RunStopped, StoreError, UsageError
+from evalkit.llm.circuit_breaker import name_model
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.cost_estimate import EstimatingModel
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
+from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
-from evalkit.llm.providers import build_provider, find_family, find_model_capabilities
+from evalkit.llm.providers import build_provider, find_family
+from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
@@ -114,7 +117,9 @@ class ModelSession:
             if failure and (not failure.is_transient or failure.code in _UNREACHABLE_CODES):
                 error_type = RunStopped if failure.is_transient else ModelSetupError
                 raise error_type(
-                    f"{name}: {failure.message}, so no document was started", code=failure.code, remedy=failure.remedy
+                    f"{name_model(name, failure.message)}, so no document was started",
+                    code=failure.code,
+                    remedy=failure.remedy,
                 )
 
     async def wait_until_up(self) -> bool:
@@ -161,9 +166,7 @@ def find_seeing_roles(settings: Settings) -> frozenset[str]:
     return frozenset(
         role
         for role in _ROLES_BY_PROFILE[settings.profile]
-        if role != "v3"
-        and (capabilities := find_model_capabilities(model_name_by_role.get(role, settings.models.default)))
-        and capabilities.has_vision
+        if role != "v3" and find_model_facts(model_name_by_role.get(role, settings.models.default)).has_vision
     )
 
 
@@ -223,7 +226,8 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     model_provider = build_provider(
         provider_and_model,
         environment=read_environment_variables(family.environment_variables if family else ()),
-        base_url=_find_base_url(provider_and_model, settings),
+        base_url=find_base_url(provider_and_model, settings),
+        context_tokens=settings.context_tokens,
     )
     has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
     if settings.limits.has_usd_limit and not has_price and _is_paid(provider_and_model, settings):
@@ -254,7 +258,7 @@ def _require_run_limit(model_names: Iterable[str], settings: Settings) -> None:
 def _is_paid(provider_and_model: str, settings: Settings) -> bool:
     """Return False for built-in and free models, and for unpriced ones on a site's own server."""
     family = find_family(provider_and_model)
-    if family is None or family.is_free:
+    if family is None or family.description.free:
         return False
     has_price = add_list_price(provider_and_model, Usage()).cost_usd is not None
     return has_price or not _find_own_server(provider_and_model, settings)
@@ -263,10 +267,4 @@ def _is_paid(provider_and_model: str, settings: Settings) -> bool:
 def _find_own_server(provider_and_model: str, settings: Settings) -> str | None:
     """Return the address of the site's own server of a model; None for a provider's."""
     family = find_family(provider_and_model)
-    return _find_base_url(provider_and_model, settings) if family and family.is_self_hostable else None
-
-
-def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
-    base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
-    return base_url
+    return find_base_url(provider_and_model, settings) if family and family.description.self_hostable else None
