@@ -26,9 +26,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return notes(tmp_path_factory.mktemp("spending") / "notes", NOTES)
 
 
-def estimate(written: Path, output: Path, *options: str) -> dict[str, Any]:
+def estimate(written: Path, output: Path, *options: str, **environment: str) -> dict[str, Any]:
     words = gemini_run(written, output, "--estimate", "--json", *options)[3:]
-    done = evalkit_command(*words)
+    done = evalkit_command(*words, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -53,12 +53,13 @@ def test_the_estimate_is_what_the_run_then_calls(written: Path, tmp_path: Path) 
     for row in expected["rows"]:
         assert 0 < spent[row["role"]]["input_tokens"] <= row["usage"]["input_tokens"]
         assert 0 < Decimal(spent[row["role"]]["cost_usd"]) <= Decimal(row["usage"]["cost_usd"])
-    again = estimate(written, output)
+    address = {"EVALKIT_GEMINI_BASE_URL": served.server.url}
+    again = estimate(written, output, **address)
     assert (again["rows"], again["finished"], again["minutes"]) == ([], NOTES, 0)
-    lean = estimate(written, output, "--profile", "lean")
+    lean = estimate(written, output, "--profile", "lean", **address)
     assert [(row["role"], row["usage"]["calls"]) for row in lean["rows"]] == [("verifier", NOTES)]
     assert lean["rows"][0]["is_time_measured"]
-    fresh = estimate(written, output, "--fresh")
+    fresh = estimate(written, output, "--fresh", **address)
     assert fresh["usage"]["calls"] == 4 * NOTES
 
 
