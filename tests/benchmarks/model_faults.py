@@ -15,7 +15,7 @@ from typing import Any
 from commands import evalkit_process
 from servers.embedded import EmbeddedAnswers, stored
 from servers.gemini import role_of
-from servers.openai import BAD_KEY, BAD_REQUEST, NO_MODEL, Call, Fault, ModelServer
+from servers.openai import BAD_KEY, NO_MODEL, Call, Fault, ModelServer
 from system.runs.live import notes
 
 #: Characters that the server with a small context reads.
@@ -32,8 +32,11 @@ def read_prompt(body: dict[str, Any]) -> str:
 
 
 def refuse_if(
-    condition: Callable[[dict[str, Any]], bool], fault: Fault = BAD_REQUEST
+    condition: Callable[[dict[str, Any]], bool], parameter: str, message: str
 ) -> Callable[[Call], Fault | None]:
+    """Refuse the requests that meet the condition, in the words of OpenAI's API."""
+    error = {"type": "invalid_request_error", "param": parameter, "code": "unsupported_value", "message": message}
+    fault = Fault(400, raw=json.dumps({"error": error}).encode())
     return lambda call: fault if condition(call.body) else None
 
 
@@ -41,10 +44,25 @@ def refuse_if(
 FAULTS: dict[str, tuple[Callable[[Call], Fault | None], Callable[[str], str]]] = {
     "wrong key": (lambda call: BAD_KEY, str),
     "wrong model": (lambda call: NO_MODEL, str),
-    "refused temperature": (refuse_if(lambda body: "temperature" in body), str),
+    "refused temperature": (
+        refuse_if(
+            lambda body: "temperature" in body, "temperature", "Unsupported value: 'temperature' does not support 0."
+        ),
+        str,
+    ),
     "fenced answer": (lambda call: None, lambda text: f"Here you are:\n```json\n{text}\n```"),
-    "server without schemas": (refuse_if(lambda body: "response_format" in body), str),
-    "context too small": (refuse_if(lambda body: len(read_prompt(body)) > _SMALL_CONTEXT), str),
+    "server without schemas": (
+        refuse_if(lambda body: "response_format" in body, "response_format", "response_format is not supported"),
+        str,
+    ),
+    "context too small": (
+        refuse_if(
+            lambda body: len(read_prompt(body)) > _SMALL_CONTEXT,
+            "messages",
+            "The maximum context length is 400 tokens.",
+        ),
+        str,
+    ),
 }
 
 
