@@ -7,6 +7,7 @@ A server on this machine speaks OpenAI's protocol and answers as the built-in mo
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from servers.openai import BAD_KEY, NO_MODEL, Call, Fault, ModelServer
 from system.runs.live import notes
 
 #: Characters that the server with a small context reads.
-_SMALL_CONTEXT = 1_500
+_SMALL_CONTEXT = 9_000
 _NOTES = 4
 
 
@@ -59,7 +60,7 @@ FAULTS: dict[str, tuple[Callable[[Call], Fault | None], Callable[[str], str]]] =
         refuse_if(
             lambda body: len(read_prompt(body)) > _SMALL_CONTEXT,
             "messages",
-            "The maximum context length is 400 tokens.",
+            "The maximum context length is 2300 tokens.",
         ),
         str,
     ),
