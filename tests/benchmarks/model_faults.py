@@ -20,7 +20,7 @@ from servers.openai import BAD_KEY, NO_MODEL, Call, Fault, ModelServer
 from system.runs.live import notes
 
 #: Characters that the server with a small context reads.
-_SMALL_CONTEXT = 9_000
+_SMALL_CONTEXT = 4_000
 _NOTES = 4
 
 
@@ -60,7 +60,7 @@ FAULTS: dict[str, tuple[Callable[[Call], Fault | None], Callable[[str], str]]] =
         refuse_if(
             lambda body: len(read_prompt(body)) > _SMALL_CONTEXT,
             "messages",
-            "The maximum context length is 2300 tokens.",
+            "The maximum context length is 1000 tokens.",
         ),
         str,
     ),
