@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 from evalkit.errors import StoreError, UsageError
@@ -44,14 +45,18 @@ class ModelSession:
     ) -> None:
         """Prepare the models that this kind of run asks.
 
-        UsageError if a model has no provider or key, or no known price although dollars are limited.
-        ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if a model has no provider or key, or no known price although dollars are limited. A warning is logged,
+        once in a process, if a language model classifies and verifies. ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
             if for_template_review
             else _select_processing_model_names(settings, for_extraction=for_extraction)
         )
+        if not for_template_review:
+            _warn_of_model_that_checks_itself(
+                *(name_by_role.get(role, settings.models.default) for role in _ROLES_BY_PROFILE[settings.profile])
+            )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
         self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
@@ -123,6 +128,16 @@ def find_seeing_roles(settings: Settings) -> frozenset[str]:
         and (capabilities := find_model_capabilities(model_name_by_role.get(role, settings.models.default)))
         and capabilities.has_vision
     )
+
+
+@cache
+def _warn_of_model_that_checks_itself(classifier_name: str, *verifier_names: str) -> None:
+    if classifier_name != EMBEDDED_MODEL_NAME and classifier_name in verifier_names:
+        log.warning(
+            "%s classifies and verifies. A model seldom finds its own errors: "
+            "set a model of another family for v2, v3, v4 and verifier in [models] of evalkit.toml",
+            classifier_name,
+        )
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
