@@ -53,10 +53,6 @@ class ModelSession:
             if for_template_review
             else _select_processing_model_names(settings, for_extraction=for_extraction)
         )
-        if not for_template_review:
-            _warn_of_model_that_checks_itself(
-                *(name_by_role.get(role, settings.models.default) for role in _ROLES_BY_PROFILE[settings.profile])
-            )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
         self.ledger = Ledger(journal, settings.limits, ignore_earlier_answers=fresh)
@@ -81,6 +77,10 @@ class ModelSession:
             model_by_name[settings.models.default], {role: model_by_name[name] for role, name in name_by_role.items()}
         )
         self.ensemble: tuple[Model, ...] = tuple(model_by_name[name] for name in judge_names)
+        if not for_template_review:
+            _warn_of_model_that_checks_itself(
+                *(name_by_role.get(role, settings.models.default) for role in _ROLES_BY_PROFILE[settings.profile])
+            )
 
     @property
     def has_language_models(self) -> bool:
