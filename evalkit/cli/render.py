@@ -369,6 +369,12 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     yield from _render_field_comparison(comparison)
     if not len(comparison.documents_table):
         return
+    versions = [
+        (row["of"], row["a"], row["b"])
+        for row in convert_to_records(comparison.versions_table)
+        if row["of"].startswith("model") or row["a"] != row["b"]
+    ]
+    yield ConsoleTable(("models, and versions that differ", "A", "B"), versions)
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
     yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
     if len(comparison.type_changes):

@@ -72,7 +72,8 @@ def test_exact_covers_whatever_the_truth_is(n):
 
 
 @pytest.mark.parametrize(
-    ("prevalence", "sensitivity", "specificity"), [(0.0, 0.9, 0.98), (0.05, 0.8, 0.95), (0.3, 0.6, 0.7), (1.0, 0.9, 0.9)]
+    ("prevalence", "sensitivity", "specificity"),
+    [(0.0, 0.9, 0.98), (0.05, 0.8, 0.95), (0.3, 0.6, 0.7), (1.0, 0.9, 0.9)],
 )
 def test_prevalence_is_corrected_for_an_imperfect_test(prevalence, sensitivity, specificity):
     rng = np.random.default_rng(7)

@@ -344,7 +344,7 @@ async def _run_mutation_test(
         report,
         model=run_settings.models.default,
         model_by_role=run_settings.models.model_name_by_role,
-        prompt_versions=compute_prompt_versions(),
+        prompt_versions=compute_prompt_versions(run_settings.prompts_folder),
         left_out_doc_ids={reason: tuple(sorted(doc_ids)) for reason, doc_ids in left_out_doc_ids.items()},
         problems=(*problems, *report.problems),
         usage_by_agent=model_session.ledger.usage_by_role,
