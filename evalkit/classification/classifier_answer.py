@@ -13,8 +13,8 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
@@ -110,7 +110,7 @@ def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
 
     AnswerTextError if the text is not one JSON value; AnswerShapeError if the answer contradicts itself.
     """
-    return normalise_answer(answer_text, _AnswerWithReferences)
+    return normalise_classification(answer_text, _AnswerWithReferences)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:

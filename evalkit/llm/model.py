@@ -20,15 +20,12 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.answer_text import NormalisedAnswer, extract_answer_json
+from evalkit.llm.answer_normalisation import build_full_json_schema, normalise_answer
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.prompts import fill_prompt_template
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-
-
-class AnswerShapeError(ValueError):
-    """An answer contradicts itself; the message quotes nothing of the answer."""
 
 
 class Question(ABC, Generic[AnswerT]):
@@ -44,6 +41,11 @@ class Question(ABC, Generic[AnswerT]):
     """Randomness of the model's answer; 0: as little as possible."""
     time_limit_seconds: float | None = None
     """Seconds for the answer, all usable by one call. None: the model's limit, of which a call may use half."""
+
+    @property
+    def requested_type(self) -> type[BaseModel]:
+        """The pydantic model of the answer that is requested of a language model."""
+        return self.answer_type
 
     @property
     def document_sha256(self) -> str:
@@ -79,14 +81,15 @@ class Question(ABC, Generic[AnswerT]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Return the JSON Schema that a language model's answer must follow."""
-        return build_inlined_json_schema(self.answer_type)
+        return build_inlined_json_schema(self.requested_type)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
         """Return the only JSON value in a language model's text, and the changes made.
 
-        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself.
+        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself or
+        has another shape than ``requested_type``.
         """
-        return extract_answer_json(text)
+        return normalise_answer(text, build_full_json_schema(self.requested_type))
 
     def parse_answer(self, text: str) -> AnswerT:
         """Parse JSON as an answer. pydantic.ValidationError if it has another shape."""
