@@ -344,13 +344,13 @@ def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
     """Render tables of faults by kind and of the models that judge, and model usage."""
-    from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, format_judge_rows, measure_judges
+    from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, format_judge_rows
     from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
     head, rows, tail = format_report_table_and_summary(challenge_outcome)
     yield ConsoleTable(head, rows)
     yield from tail
-    yield ConsoleTable(JUDGE_HEAD, list(format_judge_rows(measure_judges(challenge_outcome))))
+    yield ConsoleTable(JUDGE_HEAD, list(format_judge_rows(challenge_outcome.measure_judges())))
     yield from _render_usages(challenge_outcome.usage_by_agent)
 
 

@@ -12,7 +12,7 @@ from builders import finding
 from evaluation.test_challenge import Silent, packet, plant
 
 from evalkit.cli.render import render_challenge
-from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, JudgePerformance, measure_judges
+from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, JudgePerformance
 from evalkit.evaluation.challenge.mutated_answer import AnswerOrigin, CleanAnswer
 from evalkit.evaluation.challenge.report import MutationTestReport
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
@@ -59,7 +59,7 @@ def challenge(judge: Judge, *cleans: CleanAnswer) -> MutationTestReport:
 
 
 def v4(made: MutationTestReport) -> JudgePerformance:
-    return next(row for row in measure_judges(made) if row.role == "V4")
+    return next(row for row in made.measure_judges() if row.role == "V4")
 
 
 @pytest.mark.parametrize(("noticed", "alarms"), [(7, 1), (9, 0), (4, 3), (10, 2)])
@@ -114,7 +114,7 @@ def test_unvalidated_answers_are_corrected_for_the_judge() -> None:
 def test_computed_issues_are_not_the_models() -> None:
     made = plant(copies(4), "label", model=Judge(0, 0))
     assert all(case.caught for case in made.cases)
-    assert {row.role: row.detected for row in measure_judges(made)} == {"V2": 0, "V3": 0, "V4": 0}
+    assert {row.role: row.detected for row in made.measure_judges()} == {"V2": 0, "V3": 0, "V4": 0}
 
 
 def test_a_role_without_an_answer_is_not_measured() -> None:

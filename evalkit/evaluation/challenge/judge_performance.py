@@ -10,13 +10,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from evalkit.classification.v4_evidence_quality import PENALTY_BY_SEVERITY
-from evalkit.evaluation.challenge.fault_kinds import FAULT_BY_ID
 from evalkit.evaluation.intervals import (
     BOOTSTRAP_REPEATS,
     BOOTSTRAP_SEED,
@@ -29,7 +28,7 @@ from evalkit.evaluation.intervals import (
 
 if TYPE_CHECKING:
     from evalkit.classification.orchestrator import ClassificationOutcome
-    from evalkit.evaluation.challenge.report import MutationTestReport
+    from evalkit.evaluation.challenge.mutated_answer import MutationOperator
     from evalkit.issue import Issue
 
 
@@ -121,49 +120,32 @@ class JudgePerformance:
         }
 
 
-def measure_judges(report: MutationTestReport) -> list[JudgePerformance]:
-    """Measure each role that was asked, in the order of ``JUDGING_ROLES``."""
-    judgements_by_role = {role: _collect_judgements(report, role) for role in JUDGING_ROLES}
-    return [
-        _measure_judge(role, judgements, report) for role, judgements in judgements_by_role.items() if any(judgements)
-    ]
+class JudgementGroups(NamedTuple):
+    """What one role said about three groups of answers."""
+
+    planted: Sequence[RoleJudgement]
+    """About semantic faults that are meant for the role."""
+    right: Sequence[RoleJudgement]
+    """About answers known to be right."""
+    unvalidated: Sequence[RoleJudgement]
 
 
-def _collect_judgements(report: MutationTestReport, role: str) -> tuple[list[RoleJudgement], ...]:
-    """Return the role's judgements of planted, right and unvalidated answers."""
-    planted = [
-        judgement
-        for case in report.cases
-        if case.nature == "semantic" and _is_meant_for(case.kind, role)
-        for judgement in case.judgements
-        if judgement.role == role
-    ]
-    right, unvalidated = (
-        [
-            judgement
-            for origin, judgement in report.clean_judgements
-            if judgement.role == role and origin.is_vouched_from_outside is is_right
-        ]
-        for is_right in (True, False)
-    )
-    return planted, right, unvalidated
+def is_fault_meant_for(operator: MutationOperator, role: str) -> bool:
+    """Return True if the role's model, not arithmetic, should notice the fault."""
+    agents = tuple(JUDGING_ROLES[role].agents)
+    return operator.nature == "semantic" and any(code.startswith(agents) for code in operator.expected_codes)
 
 
-def _is_meant_for(kind: str, role: str) -> bool:
-    return any(code.startswith(tuple(JUDGING_ROLES[role].agents)) for code in FAULT_BY_ID[kind].expected_codes)
-
-
-def _measure_judge(
-    role: str, judgements: tuple[list[RoleJudgement], ...], report: MutationTestReport
-) -> JudgePerformance:
-    planted, right, unvalidated = judgements
-    detected, false_alarms, flagged = (sum(judgement.has_alarm for judgement in group) for group in judgements)
+def measure_judge(role: str, groups: JudgementGroups, model_name: str, prompt_version: str) -> JudgePerformance:
+    """Measure the model of one role."""
+    detected, false_alarms, flagged = (sum(judgement.has_alarm for judgement in group) for group in groups)
+    planted, right, unvalidated = groups
     detection_rate = estimate_proportion(detected, len(planted))
     costs = [judgement.cost_usd for judgement in planted]
     return JudgePerformance(
         role,
-        report.model_by_role.get(role.lower(), report.model),
-        report.prompt_versions.get(JUDGING_ROLES[role].prompt_name, ""),
+        model_name,
+        prompt_version,
         detected,
         detection_rate,
         false_alarms,
