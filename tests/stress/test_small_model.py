@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
@@ -14,9 +15,16 @@ from benchmarks import tax_forms
 from commands import evalkit_command
 from servers.small_model import is_installed, serve_small_model
 from statements.drawn import draw
+from statements.reviewing import build_sound_template, now, picture, reviewer_answer, serve_answers, statement
 
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.ledger import Ledger
+from evalkit.llm.providers import build_provider
+from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.samples import write_demo_folder
+from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
 pytestmark = [
     pytest.mark.stress,
@@ -150,3 +158,28 @@ def test_a_bad_model_builds_and_reviews_templates(address: str, tmp_path: Path) 
     assert re.search(r"builder: [1-9]\d* calls?", told)
     ask(address, reviewed, "review-template", template, statement)
     assert {"layout_geometry", "semantic_financial"} <= answered_roles(reviewed)
+
+
+def test_a_bad_model_arbitrates(address: str) -> None:
+    bundle = statement()
+    high = reviewer_answer(("high", "bbox_accuracy", "the last row of the table is cut off"))
+    hours = ReviewLoopConfig(arbitration_seconds=3600, cycle_seconds=3600, max_retries_by_scenario={})
+    ledger = Ledger()
+
+    async def run() -> TemplateReviewResult:
+        small = LanguageModel(
+            build_provider(MODEL, environment={}, base_url=address), ledger, AimdLimiter(1), time_limit_seconds=3600
+        )
+        scripted = LanguageModel(GeminiProvider("m", base_url=server.url, api_key="k"), Ledger(), AimdLimiter(1))
+        try:
+            loop = TemplateReviewLoop(lambda role: small if role == "arbitrator" else scripted, hours, clock=now)
+            return await loop.review_template(build_sound_template(bundle), bundle, page_images=[picture()])
+        finally:
+            await small.close()
+            await scripted.close()
+
+    with serve_answers({"layout_geometry": high}) as server:
+        reviewed = asyncio.run(run())
+    print(f"\narbitrator: {ledger.usage_by_role['arbitrator']}, {reviewed.cycles[0].outcome}")
+    assert ledger.usage_by_role["arbitrator"].calls >= 1
+    assert reviewed.cycles[0].outcome in ("approved", "rejected", "escalated")
