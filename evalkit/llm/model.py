@@ -218,7 +218,8 @@ class Reply:
 class ModelCallError(ModelError):
     """A call to a language model failed, or its reply cannot be used.
 
-    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
+    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
+    refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``
     ``LLM-TRUNCATED`` ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (the model stopped for an
     unknown reason); for complete replies that cannot be used: ``LLM-NOT-JSON`` ``LLM-SHAPE``.

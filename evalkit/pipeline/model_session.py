@@ -15,9 +15,11 @@ from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
+from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
 from evalkit.llm.prompts import use_own_prompts
-from evalkit.llm.providers import build_provider, find_family, find_model_capabilities
+from evalkit.llm.providers import build_provider, find_family
+from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
@@ -61,8 +63,8 @@ class ModelSession:
                 create_provider(name, settings),
                 self.ledger,
                 AimdLimiter(settings.calls_in_flight),
-                base_url=_find_base_url(name, settings)
-                if (family := find_family(name)) and family.is_self_hostable
+                base_url=find_base_url(name, settings)
+                if (family := find_family(name)) and family.description.self_hostable
                 else None,
                 time_limit_seconds=settings.call_seconds,
             )
@@ -123,9 +125,7 @@ def find_seeing_roles(settings: Settings) -> frozenset[str]:
     return frozenset(
         role
         for role in _ROLES_BY_PROFILE[settings.profile]
-        if role != "v3"
-        and (capabilities := find_model_capabilities(model_name_by_role.get(role, settings.models.default)))
-        and capabilities.has_vision
+        if role != "v3" and find_model_facts(model_name_by_role.get(role, settings.models.default)).has_vision
     )
 
 
@@ -185,7 +185,8 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     model_provider = build_provider(
         provider_and_model,
         environment=read_environment_variables(family.environment_variables if family else ()),
-        base_url=_find_base_url(provider_and_model, settings),
+        base_url=find_base_url(provider_and_model, settings),
+        context_tokens=settings.context_tokens,
     )
     if settings.limits.has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
@@ -194,9 +195,3 @@ def create_provider(provider_and_model: str, settings: Settings) -> Provider:
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
     return model_provider
-
-
-def _find_base_url(provider_and_model: str, settings: Settings) -> str | None:
-    """Return the setting ``{family}_base_url`` of a model's family; None if not set."""
-    base_url: str | None = getattr(settings, f"{provider_and_model.partition(':')[0]}_base_url", None)
-    return base_url
