@@ -26,14 +26,16 @@ from builders import (
     parse_answer,
 )
 from patience import SECONDS
+from PIL import Image
 from pydantic import BaseModel
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
 
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.documents.render import encode_png
 from evalkit.errors import StoreError
-from evalkit.llm.client import LanguageModel
+from evalkit.llm.client import LanguageModel, estimate_image_tokens
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Question, Reply, Request, Usage
@@ -632,3 +634,18 @@ def test_without_finish_reason_the_content_decides(reason: str | None, text: str
         assert len(server.calls) == calls
     assert (answer.value is None) == bool(code)
     assert code in (answer.failure or "")
+
+
+@pytest.mark.parametrize(("size", "tokens"), [((1000, 500), 1000), ((1, 1), 0), ((910, 1287), 2342)])
+def test_a_picture_costs_tokens_by_its_size(size: tuple[int, int], tokens: int) -> None:
+    assert estimate_image_tokens(encode_png(Image.new("L", size))) == tokens
+
+
+@pytest.mark.parametrize(("limit", "calls"), [(3_000, 0), (4_000, 1)])
+def test_pictures_count_for_a_limit_before_they_are_sent(limit: int, calls: int) -> None:
+    question = Aside()
+    question.images = (encode_png(Image.new("L", (1000, 1000))),)
+    with GeminiServer(lambda call: '{"words": "a picture"}') as server:
+        limits = LimitSettings(calls_per_document=0, tokens_per_run=limit)
+        asyncio.run(said(server, question, ledger=Ledger(limits=limits)))
+        assert len(server.calls) == calls
