@@ -18,6 +18,7 @@ from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
+from evalkit.llm.prompts import use_own_prompts
 from evalkit.llm.providers import build_provider, find_family
 from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
@@ -70,6 +71,7 @@ class ModelSession:
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
+        self._prompts_folder, self._exit_stack = settings.prompts_folder, AsyncExitStack()
         self._wait_by_document: dict[str, _WaitTime] = defaultdict(_WaitTime)
         timed_models = {
             name: _TimedModel(model, self._wait_by_document) for name, model in self._language_models.items()
@@ -106,13 +108,15 @@ class ModelSession:
             log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
     async def __aenter__(self) -> Self:
+        """Use the site's own prompts from here on. UsageError if one is unusable."""
+        self._exit_stack.enter_context(use_own_prompts(self._prompts_folder))
+        # Closing waits for pending calls. If one model fails to close, the others are closed all the same.
+        for model in self._language_models.values():
+            self._exit_stack.push_async_callback(model.close)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        # Waits for pending calls. If one model fails to close, the others are closed all the same.
-        async with AsyncExitStack() as exit_stack:
-            for model in self._language_models.values():
-                exit_stack.push_async_callback(model.close)
+        await self._exit_stack.aclose()
 
 
 def find_seeing_roles(settings: Settings) -> frozenset[str]:
