@@ -395,6 +395,9 @@ class Settings(BaseSettings):
     """The address of the vLLM server. None: ``http://127.0.0.1:8000/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
+    prompts_folder: str | None = Field(None, min_length=1)
+    """A folder with a site's own prompts, each a file with the name and the variables of the shipped prompt that it
+    replaces; the shipped prompts without such a file stay in force."""
     traps_file: str | None = Field(None, min_length=1)
     """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``;
     the shipped traps stay in force."""

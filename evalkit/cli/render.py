@@ -372,12 +372,14 @@ def render_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 
 def render_challenge(challenge_outcome: MutationTestReport) -> Iterator[Printable]:
-    """Render a table of planted and caught faults by kind, and model usage."""
+    """Render tables of faults by kind and of the models that judge, and model usage."""
+    from evalkit.evaluation.challenge.judge_performance import JUDGE_HEAD, format_judge_rows
     from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
     head, rows, tail = format_report_table_and_summary(challenge_outcome)
     yield ConsoleTable(head, rows)
     yield from tail
+    yield ConsoleTable(JUDGE_HEAD, list(format_judge_rows(challenge_outcome.measure_judges())))
     yield from _render_usages(challenge_outcome.usage_by_agent)
 
 
@@ -396,6 +398,12 @@ def render_comparison(comparison: RunComparison) -> Iterator[Printable]:
     yield from _render_field_comparison(comparison)
     if not len(comparison.documents_table):
         return
+    versions = [
+        (row["of"], row["a"], row["b"])
+        for row in convert_to_records(comparison.versions_table)
+        if row["of"].startswith("model") or row["a"] != row["b"]
+    ]
+    yield ConsoleTable(("models, and versions that differ", "A", "B"), versions)
     decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
     yield ConsoleTable(("decision of A, of B →", *comparison.decision_crosstab.columns), decisions)
     if len(comparison.type_changes):

@@ -129,7 +129,7 @@ def create_result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=collect_versions(settings.traps_file, settings.verifiers)
+        versions=collect_versions(settings.traps_file, settings.verifiers, settings.prompts_folder)
         | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
         times=times,
     )
@@ -256,7 +256,9 @@ class _DocumentRun:
         self.model_session = model_session
         self._orchestrator = create_orchestrator(settings, model_session)
         self._field_extraction = (
-            FieldExtractionPipeline(settings, model_session, collect_versions()) if options.extract else None
+            FieldExtractionPipeline(settings, model_session, collect_versions(prompts_folder=settings.prompts_folder))
+            if options.extract
+            else None
         )
         self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()

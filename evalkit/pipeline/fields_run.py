@@ -148,7 +148,7 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
             field_extraction = FieldExtractionPipeline(
                 settings,
                 model_session,
-                collect_versions(),
+                collect_versions(prompts_folder=settings.prompts_folder),
                 template_name=options.template,
                 tax_year=parse_tax_year(options.tax_year),
             )

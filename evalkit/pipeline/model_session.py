@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 from evalkit.errors import ModelSetupError, RunStopped, StoreError, UsageError
@@ -21,6 +22,7 @@ from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_families import find_model_facts
 from evalkit.llm.model_router import ModelRouter
+from evalkit.llm.prompts import use_own_prompts
 from evalkit.llm.providers import build_provider, find_family
 from evalkit.pipeline.fingerprint import find_base_url
 from evalkit.settings import Settings, read_environment_variables
@@ -53,9 +55,10 @@ class ModelSession:
     ) -> None:
         """Prepare the models that this kind of run asks.
 
-        UsageError if a model has no provider or key, or no known price although dollars are limited.
-        ``estimates_only``: send nothing and need no key; ``estimated_models`` count what calls would cost.
-        ``for_extraction``: fields are extracted too. ``for_template_review``: only templates are built and reviewed.
+        UsageError if a model has no provider or key, or no known price although dollars are limited. A warning is logged,
+        once in a process, if a language model classifies and verifies. ``estimates_only``: send nothing and need no key;
+        ``estimated_models`` count what calls would cost. ``for_extraction``: fields are extracted too.
+        ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
             _select_template_review_model_names(settings)
@@ -86,6 +89,7 @@ class ModelSession:
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
+        self._prompts_folder, self._exit_stack = settings.prompts_folder, AsyncExitStack()
         self._wait_by_document: dict[str, _WaitTime] = defaultdict(_WaitTime)
         timed_models = {
             name: _TimedModel(model, self._wait_by_document) for name, model in self._language_models.items()
@@ -95,6 +99,10 @@ class ModelSession:
             model_by_name[settings.models.default], {role: model_by_name[name] for role, name in name_by_role.items()}
         )
         self.ensemble: tuple[Model, ...] = tuple(model_by_name[name] for name in judge_names)
+        if not for_template_review:
+            _warn_of_model_that_checks_itself(
+                *(name_by_role.get(role, settings.models.default) for role in _ROLES_BY_PROFILE[settings.profile])
+            )
 
     @property
     def has_language_models(self) -> bool:
@@ -146,13 +154,15 @@ class ModelSession:
             log.warning("the end of this run was not recorded, so the next --fresh run reuses its answers: %s", error)
 
     async def __aenter__(self) -> Self:
+        """Use the site's own prompts from here on. UsageError if one is unusable."""
+        self._exit_stack.enter_context(use_own_prompts(self._prompts_folder))
+        # Closing waits for pending calls. If one model fails to close, the others are closed all the same.
+        for model in self._language_models.values():
+            self._exit_stack.push_async_callback(model.close)
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        # Waits for pending calls. If one model fails to close, the others are closed all the same.
-        async with AsyncExitStack() as exit_stack:
-            for model in self._language_models.values():
-                exit_stack.push_async_callback(model.close)
+        await self._exit_stack.aclose()
 
 
 def find_seeing_roles(settings: Settings) -> frozenset[str]:
@@ -168,6 +178,16 @@ def find_seeing_roles(settings: Settings) -> frozenset[str]:
         for role in _ROLES_BY_PROFILE[settings.profile]
         if role != "v3" and find_model_facts(model_name_by_role.get(role, settings.models.default)).has_vision
     )
+
+
+@cache
+def _warn_of_model_that_checks_itself(classifier_name: str, *verifier_names: str) -> None:
+    if classifier_name != EMBEDDED_MODEL_NAME and classifier_name in verifier_names:
+        log.warning(
+            "%s classifies and verifies. A model seldom finds its own errors: "
+            "set a model of another family for v2, v3, v4 and verifier in [models] of evalkit.toml",
+            classifier_name,
+        )
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
