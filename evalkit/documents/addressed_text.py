@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from html import unescape
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from evalkit.core.package_tables import load_package_table
@@ -54,6 +55,10 @@ class _Signal(NamedTuple):
         return self.points > 1 and self.group != "order"
 
 
+#: First word, word after the last, and signal.
+_Hit = tuple[int, int, _Signal]
+
+
 class _Rules(NamedTuple):
     symbols_by_word: dict[str, str]
     any_word: re.Pattern[str]
@@ -82,20 +87,26 @@ def find_addressed_text(text: str) -> str | None:
     if not hits:
         return None  # nearly every page
     hits += _find_hits(symbols, (signal for signal in rules.signals if not signal.is_decisive))
-    hits.sort(key=lambda hit: hit[:2])
+    hits.sort(key=itemgetter(0, 1))
+    found = min(_iter_addressed_spans(hits, rules), key=lambda span: span[1] - span[0], default=None)
+    return text[spans[found[0]][0] : spans[found[1]][1]] if found else None
+
+
+def _iter_addressed_spans(hits: Sequence[_Hit], rules: _Rules) -> Iterator[tuple[int, int]]:
+    """Yield first and last word of each group of hits that has enough points."""
     for index, (first, _, _) in enumerate(hits):
         points_by_group: dict[str, int] = {}
-        last = first
-        for start, end, signal in takewhile(lambda hit: hit[0] <= first + rules.window, hits[index:]):
+        last_end = first
+        for _, end, signal in takewhile(lambda hit: hit[0] <= first + rules.window, hits[index:]):  # noqa: B023
             if signal.points > points_by_group.get(signal.group, 0) and end <= first + rules.window:
                 points_by_group[signal.group] = signal.points
-                last = max(last, end - 1)
+                last_end = max(last_end, end)
                 if _add_points([*points_by_group.values()], rules) >= rules.threshold:
-                    return text[spans[first][0] : spans[last][1]]
-    return None
+                    yield first, last_end - 1
+                    break
 
 
-def _find_hits(symbols: str, signals: Iterable[_Signal]) -> list[tuple[int, int, _Signal]]:
+def _find_hits(symbols: str, signals: Iterable[_Signal]) -> list[_Hit]:
     return [(*match.span(), signal) for signal in signals for match in signal.pattern.finditer(symbols)]
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.addressed_text import build_addressed_issues
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates

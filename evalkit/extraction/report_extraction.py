@@ -14,10 +14,10 @@ from statistics import fmean
 from typing import NamedTuple
 
 from evalkit.core.log_events import log_event
+from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import SamePersonVerdict
-from evalkit.documents.addressed_text import build_addressed_issues
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.clinical.clinical_reader import list_first_pass_values

@@ -19,9 +19,9 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.core.remote_services import mute_loggers, parse_retry_after
+from evalkit.documents.addressed_text import add_addressed_texts
 from evalkit.documents.bundle import Page
 from evalkit.documents.input_format import PagesRead
-from evalkit.documents.addressed_text import add_addressed_texts
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_builder import create_failed_page
 from evalkit.documents.page_content import VerifiedGlyphs
