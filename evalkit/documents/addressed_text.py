@@ -89,7 +89,7 @@ def find_addressed_text(text: str) -> str | None:
     hits += _find_hits(symbols, (signal for signal in rules.signals if not signal.is_decisive))
     hits.sort(key=itemgetter(0, 1))
     found = min(_iter_addressed_spans(hits, rules), key=lambda span: span[1] - span[0], default=None)
-    return text[spans[found[0]][0] : spans[found[1]][1]] if found else None
+    return text[spans[found[0]][0] : spans[found[1]][1]].strip(".,:;!?-–( \n") if found else None
 
 
 def _iter_addressed_spans(hits: Sequence[_Hit], rules: _Rules) -> Iterator[tuple[int, int]]:
