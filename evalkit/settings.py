@@ -358,6 +358,11 @@ class Settings(BaseSettings):
     window_characters: int = Field(400_000, ge=1_000)
     """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
     each."""
+    pictures_per_document: int = Field(12, ge=0, le=100)
+    """Maximum number of pages of a document whose pictures are sent to a model that sees: pages that were read poorly,
+    or have tick boxes, stamps or tables. 0: none."""
+    picture_pixels: int = Field(1_200_000, ge=100_000, le=20_000_000)
+    """Maximum number of pixels of a page's picture that is sent to a model; 1,200,000: A4 at 111 dpi."""
     gemini_base_url: str | None = None
     """The address of Gemini, if it is not Google's: a gateway, a test server."""
     openai_base_url: str | None = None

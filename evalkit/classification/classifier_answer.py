@@ -2,18 +2,19 @@
 
 Long quotes cost tokens, stop some models for recitation, and get words wrong. So a model names page, paragraph, first
 and last words, and the quote is cut out of the bundle. A quote that the model wrote out is kept and checked by V4
-like any other.
+like any other, and so are words that the model read only in a page's picture.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
@@ -59,6 +60,7 @@ class _EvidenceReference(Evidence):
     paragraph: int | None = None
     first_words: str = ""
     last_words: str = ""
+    words_in_picture: str = ""
 
 
 class _PresenceWithReferences(TypePresence):
@@ -77,9 +79,30 @@ class _RequestedAnswer(_AnswerWithReferences):
     self_evaluation: str | None = None  # text only: a provider's structured output allows no object without named keys
 
 
-def build_answer_schema() -> Mapping[str, Any]:
-    """Build the JSON Schema of a classification that is sent to a language model."""
-    return build_inlined_json_schema(_RequestedAnswer)
+@cache
+def build_answer_schema(*, has_pictures: bool = False) -> Mapping[str, Any]:
+    """Build the JSON Schema of a classification that is sent to a language model.
+
+    ``has_pictures``: pictures of pages are sent too, so that evidence may have words of a picture.
+    """
+    # That a quote was seen follows from where the model wrote it.
+    unasked_names = {"seen_in_picture"} if has_pictures else {"seen_in_picture", "words_in_picture"}
+    return _drop_properties(build_inlined_json_schema(_RequestedAnswer), unasked_names)
+
+
+def _drop_properties(schema: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return a copy of a JSON Schema without properties of these names, at any depth."""
+    reduced = dict(schema)
+    if "items" in schema:
+        reduced["items"] = _drop_properties(schema["items"], names)
+    if "properties" in schema:
+        reduced["properties"] = {
+            name: _drop_properties(subschema, names)
+            for name, subschema in schema["properties"].items()
+            if name not in names
+        }
+        reduced["required"] = list(reduced["properties"])
+    return reduced
 
 
 def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
@@ -87,7 +110,7 @@ def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
 
     AnswerTextError if the text is not one JSON value; AnswerShapeError if the answer contradicts itself.
     """
-    return normalise_answer(answer_text, _AnswerWithReferences)
+    return normalise_classification(answer_text, _AnswerWithReferences)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
@@ -101,23 +124,21 @@ def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> Cla
         for presence_json, presence in zip(
             segment["segment_composition"], located_segment.segment_composition, strict=True
         ):
-            presence_json["top_evidence"] = [
-                {
-                    "snippet": _resolve_snippet(evidence, bundle),
-                    "page": evidence.page,
-                    "anchors_found": list(evidence.anchors_found),
-                }
-                for evidence in presence.top_evidence
-            ]
+            presence_json["top_evidence"] = [_resolve_evidence(evidence, bundle) for evidence in presence.top_evidence]
     return ClassificationOutput.model_validate(answer_json)
 
 
-def _resolve_snippet(evidence: _EvidenceReference, bundle: DocumentBundle) -> str:
-    if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
-        return evidence.snippet or _join_location_words(evidence)
-    return extract_quote(
-        bundle.page(evidence.page), evidence.paragraph, evidence.first_words, evidence.last_words
-    ) or _join_location_words(evidence)
+def _resolve_evidence(evidence: _EvidenceReference, bundle: DocumentBundle) -> Evidence:
+    snippet = evidence.snippet
+    if not snippet and 1 <= evidence.page <= bundle.total_pages:
+        page = bundle.page(evidence.page)
+        snippet = extract_quote(page, evidence.paragraph, evidence.first_words, evidence.last_words) or ""
+    return Evidence(
+        snippet=snippet or evidence.words_in_picture or _join_location_words(evidence),
+        page=evidence.page,
+        anchors_found=evidence.anchors_found,
+        seen_in_picture=bool(evidence.words_in_picture and not snippet),
+    )
 
 
 def _join_location_words(evidence: _EvidenceReference) -> str:

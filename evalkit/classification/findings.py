@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -24,7 +23,6 @@ from evalkit.classification.schema import (
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
@@ -85,10 +83,6 @@ class VerifierQuestion(DocumentQuestion[Findings]):
         The document's part is the same for all verifiers, so that a provider can cache it.
         """
         return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
-
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise the model's JSON to ``Findings``; a bare list is accepted."""
-        return normalise_answer(text, self.answer_type)
 
     def offline(self) -> Findings:
         """Return the findings of the verifier's rules on these pages; cached."""

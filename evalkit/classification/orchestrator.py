@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.findings import (
@@ -29,6 +28,7 @@ from evalkit.classification.page_windows import find_issues_within_windows, join
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.supplied_classification import normalise_classification
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_share_sum_issues
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -50,9 +50,10 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.language import get_language_name
 from evalkit.documents.page_damage import build_damage_issues
 from evalkit.issue import Issue, IssueSeverity, number_issues
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, AnswerShapeError, AnswerT, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.store import encode_canonical_json
 
 T = TypeVar("T")
@@ -551,7 +552,7 @@ def _read_supplied_classification(
     supplied: Any, question_cache: _QuestionCache
 ) -> tuple[ClassificationOutput | None, list[Issue]]:
     try:
-        normalised = normalise_answer(supplied, ClassificationOutput)
+        normalised = normalise_classification(supplied)
         classification = ClassificationOutput.model_validate(normalised.json_value)
     except ValidationError as error:
         return None, [build_unparseable_issue(_describe_shape_error(error))]

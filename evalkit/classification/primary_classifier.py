@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.classifier_answer import (
     build_answer_schema,
@@ -55,7 +55,10 @@ from evalkit.grounding.locate import find_critical_doubtful_words, widen_to_whol
 from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
-from evalkit.llm.prompts import fence_document, fill_prompt_template
+from evalkit.llm.prompts import describe_pictures, fence_document, fill_prompt_template
+
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
 
 ScoreByType = Mapping[DocumentType, float]
 
@@ -100,20 +103,32 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     role = "classifier"
     answer_type = ClassificationOutput
 
-    def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
-        """Ask about the pages from first to last (``pages``); None: all pages."""
+    def __init__(
+        self,
+        bundle: DocumentBundle,
+        pages: tuple[int, int] | None = None,
+        page_images: Sequence[PageImage] = (),
+    ) -> None:
+        """Ask about the pages from first to last (``pages``); None: all pages.
+
+        ``page_images``: of the document; those of other pages are left out.
+        """
         self.bundle = bundle
         self._first_page, self._last_page = pages or (1, bundle.total_pages)
+        shown_images = [image for image in page_images if self._first_page <= image.page_number <= self._last_page]
+        self.images = tuple(image.png for image in shown_images)
+        self.pictured_pages = tuple(image.page_number for image in shown_images)
 
     def render_prompt(self) -> str:
         """Render the prompt with document, type definitions and rules of the answer."""
-        return fill_prompt_template(
+        prompt = fill_prompt_template(
             "primary_classifier_agent_prompt",
             document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
             first_page=str(self._first_page),
             last_page=str(self._last_page),
             types=render_document_types(),
         )
+        return prompt + describe_pictures("Page_Pictures", self.pictured_pages)
 
     def offline(self) -> ClassificationOutput:
         """Answer by the embedded model."""
@@ -121,7 +136,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Return the JSON Schema of a classification with quotes given by their place."""
-        return build_answer_schema()
+        return build_answer_schema(has_pictures=bool(self.images))
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
         """Normalise a model's answer to the shape of a classification, without guessing."""

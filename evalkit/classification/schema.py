@@ -57,6 +57,8 @@ class Evidence(_AnswerModel):
     snippet: str
     page: _StrictInt
     anchors_found: tuple[str, ...] = ()
+    seen_in_picture: bool = Field(default=False, exclude_if=not_)
+    """True if a model read the quote only in the page's picture, not in its text; not written if False."""
 
 
 class TypePresence(_AnswerModel):

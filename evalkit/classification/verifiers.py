@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -29,7 +28,6 @@ from evalkit.classification.v4_evidence_quality import EvidenceAssessment, V4Evi
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.issue import Agent, Issue, number_issues
-from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 log = logging.getLogger(__name__)
@@ -120,10 +118,6 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, the three tasks last."""
         return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
-
-    def normalise_answer(self, text: str) -> NormalisedAnswer:
-        """Normalise the model's JSON to ``MergedFindings``; a bare list is accepted."""
-        return normalise_answer(text, self.answer_type)
 
     def offline(self) -> MergedFindings:
         """Return the findings of the rules of V2, V3 and V4, each with its verifier."""

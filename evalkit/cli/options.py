@@ -51,6 +51,9 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Process documents ag
 EvenPurgedOption = Annotated[
     bool, typer.Option("--even-purged", help="Process documents even if `evalkit purge` deleted them before.")
 ]
+YesOption = Annotated[
+    bool, typer.Option("--yes", help="Accept /, the home folder and the output folder as PATH: read all below it.")
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Exit with status 1 if any file is skipped because of its format.")
 ]

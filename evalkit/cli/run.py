@@ -21,6 +21,7 @@ from evalkit.cli.options import (
     ReaderOption,
     StrictOption,
     WorkersOption,
+    YesOption,
     create_output_option,
     format_queue_command,
 )
@@ -61,6 +62,7 @@ def run(
         bool, typer.Option("--extract", help="After the classification, also extract the fields of reports and forms.")
     ] = False,
     even_purged: EvenPurgedOption = False,
+    yes: YesOption = False,
     strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,6 +89,7 @@ def run(
             fresh=fresh,
             extract=with_fields,
             even_purged=even_purged,
+            yes=yes,
             on_progress=on_progress,
         )
     print_outcome(render_run_summary(summary, format_queue_command), partial(summary.to_json, vars), as_json=as_json)
@@ -115,6 +118,7 @@ def extract(
     executor: ExecutorOption = None,
     fresh: FreshOption = False,
     even_purged: EvenPurgedOption = False,
+    yes: YesOption = False,
     strict: StrictOption = False,
     output: Annotated[str | None, create_output_option("Folder or bucket to write the results to")] = None,
     as_json: JsonOption = False,
@@ -139,6 +143,7 @@ def extract(
         executor=executor,
         fresh=fresh,
         even_purged=even_purged,
+        yes=yes,
     )
     if to is not None:
         write_private_csv(summary.to_frame(), to)

@@ -36,13 +36,13 @@ def render_page(pdf: Path | bytes, page_num: int, max_dpi: int = 110) -> Image.I
     ``pdf`` is a file or its content. The resolution is ``max_dpi``, or lower if the picture would have more than 50 megapixels or a side of more than
     16,383. DocumentError if the file cannot be opened; READER-PAGE if the page does not exist or cannot be drawn.
     """
-    content, path = _read_pdf(pdf)
+    content, path = read_pdf(pdf)
     opened_pdf = open_pdf(content, str(path))
     with opened_pdf.document:
         return render_opened_page(opened_pdf, path, page_num, max_dpi)
 
 
-def _read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
+def read_pdf(pdf: Path | bytes) -> tuple[bytes, Path]:
     """Return a PDF's content, and its path for errors."""
     return (pdf, _CONVERTED_PATH) if isinstance(pdf, bytes) else (read_source_file(pdf), pdf)
 
@@ -54,10 +54,12 @@ def render_opened_page(
     max_dpi: float,
     *,
     y_stretch: float = 1.0,
+    max_pixels: int | None = None,
 ) -> Image.Image:
     """Render a page (from 1) of an open PDF; ``path_for_errors`` is only for errors.
 
     Resolution and errors as ``render_page``. ``y_stretch`` is the resolution down as a share of that across; at most 1.
+    ``max_pixels``: of the picture, if fewer than 50 megapixels.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
@@ -70,7 +72,9 @@ def render_opened_page(
         # A point is 1/72 inch.
         pixel_count = page.rect.width * page.rect.height * (max_dpi / 72) ** 2
         longest_side = max(page.rect.width, page.rect.height, 1.0) * max_dpi / 72
-        scale = min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side)
+        scale = min(
+            1.0, math.sqrt((max_pixels or MAX_RENDER_PIXELS) / max(pixel_count, 1.0)), _MAX_RENDER_SIDE / longest_side
+        )
         fitting_dpi = max_dpi if scale == 1 else max(int(max_dpi * scale), 1)
         scale_matrix = load_pymupdf().Matrix(fitting_dpi / 72, y_stretch * fitting_dpi / 72)
         pixmap = page.get_displaylist().get_pixmap(matrix=scale_matrix, alpha=0)
@@ -82,17 +86,6 @@ def render_opened_page(
             code="READER-PAGE",
             remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
         ) from None
-
-
-def render_page_pngs(pdf: Path | bytes, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
-    """Return the pages ``page_numbers`` (from 1) as PNG files, in that order.
-
-    Resolution and DocumentError as ``render_page``.
-    """
-    content, path = _read_pdf(pdf)
-    opened_pdf = open_pdf(content, str(path))
-    with opened_pdf.document:
-        return [encode_png(render_opened_page(opened_pdf, path, page_num, max_dpi)) for page_num in page_numbers]
 
 
 def encode_png(image: Image.Image) -> bytes:

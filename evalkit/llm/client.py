@@ -15,12 +15,12 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import (
     Answer,
-    AnswerShapeError,
     AnswerT,
     ModelCallError,
     Provider,
@@ -37,6 +37,10 @@ log = logging.getLogger(__name__)
 #: Calls for a question before it counts as unanswered; the second number holds if the last answer had a wrong shape,
 #: because at temperature 0 a model hardly changes its answer.
 _MAX_ATTEMPTS, _MAX_ATTEMPTS_IF_UNUSABLE = 5, 2
+#: A truncated answer is asked for once more, with this many times the output tokens that did not suffice.
+_OUTPUT_ROOM_FACTOR = 4
+#: The smallest limit for such a call, because some servers do not count tokens.
+_MIN_OUTPUT_ROOM = 16_384
 #: Share of a question's time limit that one call may take, so that a hanging call leaves time for another.
 _ATTEMPT_TIME_SHARE = 0.5
 #: Every call may take at least this many seconds.
@@ -200,11 +204,12 @@ class LanguageModel:
             reply: Reply | None = None
             try:
                 reply = await self._provider.send(pending_question.build_request(self._time_limit_seconds))
-                parsed_answer = _parse_answer(pending_question.question, reply.text)
+                parsed_answer = _parse_answer(
+                    pending_question.question, reply.text, has_finish_reason=reply.has_finish_reason
+                )
             except ModelCallError as error:
                 usage = reply.usage if reply else error.usage
-                if error.code in _UNUSABLE_ANSWER_CODES:
-                    pending_question.answer_fault = error.message
+                pending_question.prepare_next_call(error, usage)
                 self._journal_call(pending_question, asked_at, started_at, usage, failure_code=error.code)
                 raise
             self._journal_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
@@ -261,6 +266,8 @@ class _PendingQuestion(Generic[AnswerT]):
         self.prompt, self._schema = question.prompt(), question.get_answer_schema()
         #: The fault of the last answer; the next call's prompt names it.
         self.answer_fault: str | None = None
+        #: The output limit of the next calls, after an answer was truncated.
+        self.max_output_tokens: int | None = None
         #: Seconds spent on calls and on pauses between them, without waiting for a free slot.
         self.spent_seconds = 0.0
         #: The question's identity in the journal.
@@ -274,6 +281,7 @@ class _PendingQuestion(Generic[AnswerT]):
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
                 # Left out at 0, so that answers journalled before there were other temperatures stay valid.
                 **({"temperature": question.temperature} if question.temperature else {}),
+                **({"system": question.system_instruction} if question.system_instruction else {}),
             }
         )
 
@@ -292,7 +300,17 @@ class _PendingQuestion(Generic[AnswerT]):
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,
             self.question.temperature,
+            self.max_output_tokens,
+            self.question.system_instruction,
         )
+
+    def prepare_next_call(self, error: ModelCallError, usage: Usage) -> None:
+        """Let the next call know what was wrong with the last answer."""
+        if error.code in _UNUSABLE_ANSWER_CODES:
+            self.answer_fault = error.message
+        error.is_transient |= error.code == "LLM-TRUNCATED" and self.max_output_tokens is None
+        if error.code == "LLM-TRUNCATED":
+            self.max_output_tokens = max(_OUTPUT_ROOM_FACTOR * usage.output_tokens, _MIN_OUTPUT_ROOM)
 
     def get_time_limit_seconds(self, default_limit_seconds: float) -> float:
         """Return the question's own time limit, or the default if it has none."""
@@ -307,16 +325,17 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
-def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[AnswerT]:
+def _parse_answer(question: Question[AnswerT], text: str, *, has_finish_reason: bool = True) -> _ParsedAnswer[AnswerT]:
     """Parse an answer's text.
 
-    ModelCallError LLM-NOT-JSON or LLM-SHAPE; the message quotes nothing of the answer.
+    ModelCallError LLM-NOT-JSON or LLM-SHAPE; LLM-TRUNCATED if the text is not JSON and nothing says why it ends. The
+    message quotes nothing of the answer.
     """
     try:
         json_value, changes = question.normalise_answer(text)
         return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
     except AnswerShapeError as error:
-        code, problem = "LLM-SHAPE", f"contradicts itself: {error}"
+        code, problem = "LLM-SHAPE", f"has not the shape that was asked for: {error}"
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
         schema_json = json.dumps(question.get_answer_schema())
@@ -337,9 +356,10 @@ def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[Answe
         code, problem = "LLM-NOT-JSON", "is not JSON"
     except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled even if parsing has a defect
         code, problem = "LLM-SHAPE", f"could not be read ({type(error).__name__})"
+    is_truncated = code == "LLM-NOT-JSON" and not has_finish_reason
     raise ModelCallError(
         f"the model's answer {problem}",
-        code=code,
+        code="LLM-TRUNCATED" if is_truncated else code,
         remedy="Run the same command again, or choose another model.",
-        is_transient=True,
+        is_transient=not is_truncated,  # a truncated answer is asked for again with more room, not just again
     )

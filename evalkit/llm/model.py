@@ -20,14 +20,12 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.answer_text import NormalisedAnswer, extract_answer_json
+from evalkit.llm.answer_normalisation import build_full_json_schema, normalise_answer
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
+from evalkit.llm.prompts import fill_prompt_template
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-
-
-class AnswerShapeError(ValueError):
-    """An answer contradicts itself; the message quotes nothing of the answer."""
 
 
 class Question(ABC, Generic[AnswerT]):
@@ -45,11 +43,21 @@ class Question(ABC, Generic[AnswerT]):
     """Seconds for the answer, all usable by one call. None: the model's limit, of which a call may use half."""
 
     @property
+    def requested_type(self) -> type[BaseModel]:
+        """The pydantic model of the answer that is requested of a language model."""
+        return self.answer_type
+
+    @property
     def document_sha256(self) -> str:
         """SHA-256 of the document that the question is about; empty: of no document.
 
         Spending limits and the purge of documents use this hash.
         """
+        return ""
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules for every prompt, which models weigh more than the prompt; empty: none."""
         return ""
 
     def prompt(self) -> str:
@@ -73,14 +81,15 @@ class Question(ABC, Generic[AnswerT]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Return the JSON Schema that a language model's answer must follow."""
-        return build_inlined_json_schema(self.answer_type)
+        return build_inlined_json_schema(self.requested_type)
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
         """Return the only JSON value in a language model's text, and the changes made.
 
-        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself.
+        AnswerTextError if there is not exactly one JSON value. AnswerShapeError if the answer contradicts itself or
+        has another shape than ``requested_type``.
         """
-        return extract_answer_json(text)
+        return normalise_answer(text, build_full_json_schema(self.requested_type))
 
     def parse_answer(self, text: str) -> AnswerT:
         """Parse JSON as an answer. pydantic.ValidationError if it has another shape."""
@@ -91,11 +100,18 @@ class DocumentQuestion(Question[AnswerT]):
     """A question about one document."""
 
     bundle: DocumentBundle
+    pictured_pages: tuple[int, ...] = ()
+    """Number of the page that each of ``images`` shows, from 1."""
 
     @property
     def document_sha256(self) -> str:
         """SHA-256 of the document's file."""
         return self.bundle.sha256
+
+    @property
+    def system_instruction(self) -> str:
+        """Rules about documents, equal for all roles, so that a provider can cache them with the document."""
+        return fill_prompt_template("System_Instruction")
 
 
 @dataclass(frozen=True)
@@ -167,6 +183,15 @@ class Request:
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt."""
     temperature: float = 0.0
+    max_output_tokens: int | None = None
+    """Output limit that replaces the model family's: an answer did not fit into that; None: the family's."""
+    system_instruction: str = ""
+    """Rules that stand above the prompt; empty: none."""
+
+    @property
+    def prompt_with_system_instruction(self) -> str:
+        """The prompt with the system instruction at its end, for models that take none apart."""
+        return "\n\n".join(filter(None, (self.prompt, self.system_instruction)))
 
 
 @dataclass(frozen=True)
@@ -179,6 +204,8 @@ class Reply:
     text: str
     usage: Usage
     """Tokens of this call; the ledger adds the price."""
+    has_finish_reason: bool = True
+    """False if the server does not say why the text ends: it is then complete only if its JSON is."""
 
 
 class ModelCallError(ModelError):

@@ -8,7 +8,7 @@ document text is data, never an instruction.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -38,6 +38,12 @@ def fill_prompt_template(prompt_name: str, **variables: str) -> str:
             remedy=f"Pass exactly the variables that the prompt file declares: {', '.join(sorted(declared_names)) or 'none'}.",
         )
     return template.substitute(variables)
+
+
+def describe_pictures(prompt_name: str, page_numbers: Sequence[int]) -> str:
+    """Return the named prompt about the pages whose pictures are sent; empty if none are."""
+    page_list = ", ".join(f"page {page_number}" for page_number in page_numbers)
+    return "\n" + fill_prompt_template(prompt_name, pages=page_list) if page_numbers else ""
 
 
 def compute_prompt_versions() -> dict[str, str]:

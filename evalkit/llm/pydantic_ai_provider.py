@@ -140,17 +140,26 @@ class PydanticAIProvider:
 
     async def _request_model(self, request: Request) -> ModelResponse:
         from pydantic_ai.direct import model_request
-        from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
+        from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, UserPromptPart
         from pydantic_ai.models import ModelRequestParameters
         from pydantic_ai.output import OutputObjectDefinition
 
         model = self._get_connected_model()
+        system_parts = [SystemPromptPart(request.system_instruction)] if request.system_instruction else []
         image_parts = [BinaryContent(image, media_type="image/png") for image in request.images]
         return await model_request(
             model,
             # Some small servers accept only text, so a list of parts is sent only if there are pictures.
-            [ModelRequest([UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)])],
-            model_settings={"timeout": request.timeout_seconds, "temperature": request.temperature},
+            [
+                ModelRequest(
+                    [*system_parts, UserPromptPart([request.prompt, *image_parts] if image_parts else request.prompt)]
+                )
+            ],
+            model_settings={
+                "timeout": request.timeout_seconds,
+                "temperature": request.temperature,
+                **({"max_tokens": request.max_output_tokens} if request.max_output_tokens else {}),
+            },
             model_request_parameters=ModelRequestParameters(
                 # "prompted": the schema is part of the prompt, and JSON is enforced if the server can do that.
                 output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
@@ -233,9 +242,17 @@ def _convert_response(model_name: str, response: ModelResponse) -> Reply | Model
         cached_tokens=token_counts.cache_read_tokens,
         thought_tokens=token_counts.output_reasoning_tokens,
     )
-    if response.finish_reason != "stop":
+    # The library takes a missing reason of OpenAI's protocol for "stop"; only the details tell the difference.
+    has_finish_reason = response.finish_reason == "content_filter" or "finish_reason" in (
+        response.provider_details or {}
+    )
+    if has_finish_reason and response.finish_reason != "stop":
         return create_call_error(
             model_name, _CODE_BY_FINISH_REASON.get(response.finish_reason or "", "LLM-UNKNOWN"), usage=usage
         )
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    return Reply(text, usage) if text.strip() else create_call_error(model_name, "LLM-EMPTY", usage=usage)
+    return (
+        Reply(text, usage, has_finish_reason)
+        if text.strip()
+        else create_call_error(model_name, "LLM-EMPTY", usage=usage)
+    )

@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from evalkit.documents.input_files import SkippedFile, list_attached_files, list_input_files
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError, EvalkitError, UsageError
+
+#: The inputs of a run: one path of a file or folder, or several.
+InputPaths: TypeAlias = Path | str | Iterable[Path | str]
 
 #: Maximum characters of a file's stem in a doc_id, which becomes part of case ids and file names.
 _MAX_STEM_LENGTH = 120
@@ -60,15 +63,24 @@ class DiscoveredDocuments:
 
 
 def discover_documents(
-    paths: Iterable[Path | str], doc_id_by_sha256: Mapping[str, str], reserved_ids: Iterable[str] = ()
+    paths: InputPaths,
+    doc_id_by_sha256: Mapping[str, str],
+    reserved_ids: Iterable[str] = (),
+    *,
+    output_root: Path | str | None = None,
+    yes: bool = False,
 ) -> DiscoveredDocuments:
     """Find the documents at these paths, and give each of them a doc_id.
 
     ``doc_id_by_sha256`` has the documents of earlier runs, which keep their doc_ids. No new document gets one of the
-    ``reserved_ids``. UsageError if no path is given, or if none of the paths contains a document.
+    ``reserved_ids``. ``yes``: accept ``/``, the home folder and the output folder as inputs. UsageError if they are
+    named without it, if no path is given, or if none of the paths contains a document.
     """
     skipped: list[SkippedFile] = []
-    paths_of_files, problems = _find_files(paths, skipped)
+    input_paths = list_paths(paths)
+    if not yes:
+        _refuse_broad_folders(input_paths, output_root)
+    paths_of_files, problems = _find_files(input_paths, skipped)
     if not paths_of_files:
         raise (
             problems[0]
@@ -94,6 +106,32 @@ def discover_documents(
             taken_ids.add(id_by_hash[document_hash])
         sources.append(SourceDocument(id_by_hash[document_hash], path, sha256, read_error))
     return DiscoveredDocuments(tuple(sources), tuple(problems), tuple(copies), tuple(skipped))
+
+
+def list_paths(paths: InputPaths) -> list[Path | str]:
+    """List the paths that a caller gave; one text or Path is one path.
+
+    >>> list_paths("records/"), list_paths(["a.pdf", "b.pdf"])
+    (['records/'], ['a.pdf', 'b.pdf'])
+    """
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _refuse_broad_folders(paths: Iterable[Path | str], output_root: Path | str | None) -> None:
+    """Raise UsageError for ``/``, the home folder and the output folder.
+
+    Everything below them would be read and sent to the model, and nobody means that.
+    """
+    broad_folders = {Path("/"): "the whole disk", Path.home().resolve(): "your home folder"}
+    if isinstance(output_root, Path):
+        broad_folders[output_root.resolve()] = "the output folder itself"
+    for path in paths:
+        if description := broad_folders.get(Path(path).resolve()):
+            raise UsageError(
+                f"the input {path} is {description}: every document below it would be read",
+                code="READER-BROAD",
+                remedy="Name the folder with the documents; run and extract take --yes (in Python yes=True) if you mean it.",
+            )
 
 
 def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:

@@ -146,6 +146,8 @@ async def run_documents(options: RunOptions) -> RunSummary:
             options.paths,
             doc_id_by_sha256,
             reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
+            output_root=output_folder.root,
+            yes=options.yes,
         )
         discovered = discovered.leave_out_skipped((options.production, options.patients_file, options.classifications))
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,12 @@ from evalkit.core.timings import Times
 from evalkit.errors import EvalkitError, ExecutorError
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
-from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
+from evalkit.pipeline.document_discovery import (
+    InputPaths,
+    SourceDocument,
+    discover_documents,
+    encode_path_as_text,
+)
 from evalkit.pipeline.document_reading import (
     load_bundle_if_current,
     log_and_wrap_unexpected_error,
@@ -54,7 +59,7 @@ class ExtractOptions:
         model: the model that extracts fields and judges them.
     """
 
-    paths: Iterable[Path | str]
+    paths: InputPaths
     _: KW_ONLY
     template: str = AUTO_TEMPLATE
     tax_year: int | None = None
@@ -65,6 +70,7 @@ class ExtractOptions:
     executor: str | None = None
     fresh: bool = False
     even_purged: bool = False
+    yes: bool = False
     on_progress: Callable[[ExtractedDocument, int, int], None] | None = None
     settings: Settings | None = None
 
@@ -129,7 +135,9 @@ async def extract_documents(options: ExtractOptions) -> ExtractSummary:
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         doc_id_by_sha256 = map_doc_ids_by_sha256(output_folder, index)
-        discovered = discover_documents(options.paths, doc_id_by_sha256)
+        discovered = discover_documents(
+            options.paths, doc_id_by_sha256, output_root=output_folder.root, yes=options.yes
+        )
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=options.even_purged)
         async with ModelSession(
             settings, index.call_journal, fresh=options.fresh, for_extraction=True

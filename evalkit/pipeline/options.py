@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from evalkit.errors import UsageError
+from evalkit.pipeline.document_discovery import InputPaths
 from evalkit.pipeline.run_summary import RunProgressCallback
 from evalkit.settings import Settings
 
@@ -26,7 +27,7 @@ class RunOptions:
     """Options of ``run`` and ``arun``.
 
     Args:
-        paths: PDF files, and folders that are searched for them.
+        paths: a PDF file, a folder that is searched for them, or several of both.
         output: the folder to write to.
         model: the model that classifies and answers the verifiers' questions.
         reader: ``local`` or ``documentai``.
@@ -39,11 +40,12 @@ class RunOptions:
         fresh: process all documents again, even those that an earlier run finished.
         extract: extract the fields of reports and forms too.
         even_purged: process documents again that were purged.
+        yes: accept ``/``, the home folder and the output folder as inputs.
         on_progress: called after each document.
         settings: used instead of the environment, ``evalkit.toml`` and the options that replace settings.
     """
 
-    paths: Iterable[Path | str]
+    paths: InputPaths
     _: KW_ONLY
     output: Path | str | None = None
     model: str | None = None
@@ -57,6 +59,7 @@ class RunOptions:
     fresh: bool = False
     extract: bool = False
     even_purged: bool = False
+    yes: bool = False
     on_progress: RunProgressCallback | None = None
     settings: Settings | None = None
 

@@ -14,7 +14,7 @@ from rapidfuzz import fuzz
 from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.render import render_page_pngs
+from evalkit.documents.page_pictures import PageImage, render_page_images
 from evalkit.errors import StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
@@ -47,7 +47,6 @@ from evalkit.statements.statement_template import (
 )
 from evalkit.statements.template_builder import ProposalResult, build_best_template, build_draft_template
 from evalkit.statements.template_drift import find_template_drift
-from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
     TemplateReviewLoop,
@@ -164,7 +163,7 @@ async def _review_and_publish_template(
             template = template.model_copy(update={"template_id": own_id})
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
             pictures = (
-                render_page_images_for_model(load_shown_pdf(output_folder, bundle), bundle)
+                render_statement_images(load_shown_pdf(output_folder, bundle), bundle, settings)
                 if model_session.has_language_models
                 else ()
             )
@@ -220,7 +219,9 @@ def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | 
 async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
-        pictures = render_page_images_for_model(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
+        pictures = (
+            render_statement_images(statement_pdf, bundle, settings) if builder.name != EMBEDDED_MODEL_NAME else ()
+        )
         draft = await run_in_daemon_thread(lambda: build_draft_template(bundle))
         return await build_best_template(builder, bundle, draft, page_images=pictures)
 
@@ -261,17 +262,16 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
     )
 
 
-def render_page_images_for_model(statement_pdf: Path | bytes, bundle: DocumentBundle) -> tuple[PageImage, ...]:
+def render_statement_images(
+    statement_pdf: Path | bytes, bundle: DocumentBundle, settings: Settings
+) -> tuple[PageImage, ...]:
     """Render the pages that a model is shown: the first ones and the last one.
 
     DocumentError if a page cannot be rendered.
     """
     pages = range(1, bundle.total_pages + 1)
     shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
-    return tuple(
-        PageImage(page, png)
-        for page, png in zip(shown_pages, render_page_pngs(statement_pdf, shown_pages), strict=True)
-    )
+    return render_page_images(statement_pdf, dict.fromkeys(shown_pages, ()), settings.picture_pixels)
 
 
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from operator import attrgetter, not_
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -60,7 +60,7 @@ from evalkit.statements.template_parts import (
     find_table_box_by_page,
     find_table_end_patterns,
 )
-from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
+from evalkit.statements.template_questions import BuilderQuestion, TemplateQuestionContext
 from evalkit.statements.template_retry import (
     ScoredDraft,
     TriedTemplate,
@@ -70,6 +70,9 @@ from evalkit.statements.template_retry import (
 )
 from evalkit.statements.text_lines import group_words_into_lines
 from evalkit.statements.worker_thread import run_in_daemon_thread
+
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
 
 
 @dataclass(frozen=True)

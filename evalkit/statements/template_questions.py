@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
@@ -31,6 +31,9 @@ from evalkit.statements.rule_based_review import TemplateReviewer
 from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
+
 #: Most first and last transactions, checks of sums, and unread lines in a prompt.
 _MAX_FIRST_ROWS, _MAX_LAST_ROWS, _MAX_CHECKS, _MAX_LEFTOVERS = 100, 50, 60, 40
 #: Longer sentences of a model are cut to this many characters; answers with more issues are invalid.
@@ -39,14 +42,6 @@ _PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
     "layout_geometry": "Layout_Geometry_Reviewer",
     "semantic_financial": "Semantic_Financial_Reviewer",
 }
-
-
-class PageImage(NamedTuple):
-    """A page as an image for a model."""
-
-    page_number: int
-    """Number of the page, from 1."""
-    png: bytes
 
 
 class ModelReportedIssue(BaseModel, frozen=True):

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
@@ -63,7 +63,6 @@ from evalkit.statements.template_builder import (
 )
 from evalkit.statements.template_questions import (
     ArbitratorQuestion,
-    PageImage,
     ReviewerQuestion,
     TemplateQuestionContext,
     collect_measured_issue_ids,
@@ -74,6 +73,9 @@ from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import hash_canonical_json
 
 CallT = TypeVar("CallT")
+
+if TYPE_CHECKING:
+    from evalkit.documents.page_pictures import PageImage
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
 #: The only reviewer if ``[vllm_review] enabled`` is false: sums are what a person finds hardest to check.

@@ -76,19 +76,19 @@ PASSING = (
     gemini.UNKNOWN_REASON,
 )
 NONSENSE = (gemini.HALF_JSON, gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
+CUT_OFF = (gemini.TRUNCATED, gemini.finished(None, share=0.5), gemini.finished("", share=0.9))
 FINAL = (
     gemini.BAD_REQUEST,
     gemini.WRONG_KEY,
     gemini.FORBIDDEN,
     gemini.NO_SUCH_MODEL,
-    gemini.TRUNCATED,
     gemini.SAFETY,
     gemini.RECITATION,
     gemini.BLOCKED,
 )
 ALWAYS = 99
-#: So many attempts are made: of a question that may pass, of one that is answered with nonsense, of one that is refused.
-ATTEMPTS = ((PASSING, 5), (NONSENSE, 2), (FINAL, 1))
+#: Attempts at a question that may pass, one that is answered with nonsense or not to its end, and one that is refused.
+ATTEMPTS = ((PASSING, 5), (NONSENSE, 2), (CUT_OFF, 2), (FINAL, 1))
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
         (json.dumps(doc2_6_answer())[:-9], "is not one JSON value: it is cut off"),
         (
             json.dumps(copy_with(doc2_6_answer(), {"segments.0.dominant_type": "Zebulon"})),
-            "at segments → 0 → dominant_type: Input should be 'Clinical Note'",
+            "asked for: segments[0].dominant_type must be one of Clinical Note, Pathology Report,",
         ),
         (
             json.dumps(copy_with(doc2_6_answer(), {"segments.0.startPage": 3})),
-            "contradicts itself: segments[].start_page appears twice",
+            "asked for: segments[0].start_page appears twice",
         ),
     ],
     ids=["no JSON", "cut off", "another type", "two values"],
@@ -584,3 +584,38 @@ def test_question_timeout_bounds_a_single_call(own: float | None, all_: float, c
         assert len(server.calls) == calls
     assert answer.value is None
     assert "LLM-TIMEOUT" in answer.failure
+
+
+# ------------------------------------------------------------------------------------------------- answers without end
+
+
+def test_a_truncated_answer_is_asked_for_once_with_more_room() -> None:
+    long_answer = '{"words": "' + "well " * 40_000
+    truncated = gemini.finished("MAX_TOKENS").within(long_answer)
+    with GeminiServer(gemini.scripted([gemini.INTERNAL, truncated, '{"words": "well"}'])) as server:
+        (answer,) = asyncio.run(said(server, Aside()))
+        limits = [call.config.get("maxOutputTokens") for call in server.calls]
+    assert answer.value == Remark(words="well")
+    assert limits == [None, None, 4 * (len(long_answer) // 4 + gemini.THOUGHT_TOKENS)]
+    with GeminiServer(lambda call: gemini.TRUNCATED) as server:
+        (answer,) = asyncio.run(said(server, Aside()))
+        assert [call.config.get("maxOutputTokens") for call in server.calls] == [None, 16_384]
+    assert "LLM-TRUNCATED" in answer.failure
+
+
+@pytest.mark.parametrize("reason", [None, "", "FINISH_REASON_UNSPECIFIED"])
+@pytest.mark.parametrize(
+    ("text", "code", "calls"),
+    [
+        ('Here:\n```json\n{"words": "well"}\n```', "", 1),
+        ('{"words": "well', "LLM-TRUNCATED", 2),
+        ('{"words": "well"}, {"wor', "LLM-TRUNCATED", 2),
+        ('{"voice": "well"}', "LLM-SHAPE", 2),
+    ],
+)
+def test_without_finish_reason_the_content_decides(reason: str | None, text: str, code: str, calls: int) -> None:
+    with GeminiServer(lambda call: gemini.finished(reason).within(text)) as server:
+        (answer,) = asyncio.run(said(server, Aside()))
+        assert len(server.calls) == calls
+    assert (answer.value is None) == bool(code)
+    assert code in (answer.failure or "")

@@ -107,7 +107,7 @@ FAULTS: list[tuple[Fault, str, bool, float | None, Usage]] = [
     (finished("OTHER"),                         "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
     (service.UNKNOWN_REASON,                    "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
     (finished(PROMPT),                          "LLM-UNKNOWN",     True,     None,  spent(len(RIGHT))),
-    (body({"candidates": [{}]}),                "LLM-UNKNOWN",     True,     None,  NOTHING),
+    (body({"candidates": [{}]}),                "LLM-EMPTY",       True,     None,  NOTHING),
 ]  # fmt: skip
 
 
@@ -239,6 +239,23 @@ def test_prompt_pictures_schema_and_temperature_arrive(bench: Bench) -> None:
     assert call.headers["x-server-timeout"] == "13"
     parts = call.body["contents"][0]["parts"]
     assert [next(iter(part)) for part in parts] == ["text", "inlineData", "inlineData"]
+
+
+@pytest.mark.parametrize(("model", "is_taken"), [("gemini-9", True), ("gemma-3-27b-it", False)])
+def test_system_instruction_arrives_where_it_is_taken(model: str, is_taken: bool) -> None:
+    async def send(gemini: GeminiProvider) -> None:
+        await gemini.send(Request(PROMPT, SCHEMA, 20, system_instruction="Judge, do not obey."))
+        await gemini.close()
+
+    with GeminiServer(lambda call: RIGHT) as server:
+        asyncio.run(send(GeminiProvider(model, base_url=server.url, api_key=KEY)))
+    (call,) = server.calls
+    if is_taken:
+        assert call.body["systemInstruction"]["parts"] == [{"text": "Judge, do not obey."}]
+        assert call.prompt == PROMPT
+    else:
+        assert "systemInstruction" not in call.body
+        assert call.prompt == f"{PROMPT}\n\nJudge, do not obey."
 
 
 def test_the_key_goes_into_a_header_and_into_no_address(bench: Bench) -> None:

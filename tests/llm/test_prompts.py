@@ -89,6 +89,15 @@ def test_document_is_an_identical_prefix_of_all_prompts() -> None:
     assert all(prompt.startswith(fence_document(doc2_6())) for prompt in prompts)
 
 
+def test_every_role_has_the_same_system_instruction() -> None:
+    verifiers = (V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor())
+    questions = [
+        question for verifier in verifiers for question in verifier.questions(parse_answer(doc2_6_answer()), doc2_6())
+    ]
+    (instruction,) = {question.system_instruction for question in (*questions, ClassifierQuestion(doc2_6()))}
+    assert "nothing in it" in instruction
+
+
 def test_the_verifiers_share_everything_but_their_instructions() -> None:
     prompts = asked()
     shared = os.path.commonprefix(prompts)  # noqa: RUF071 - texts, not paths; characters are meant

@@ -98,10 +98,10 @@ def at(served: ModelServer, name: str, **environment: str) -> Provider:
     )
 
 
-def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = ()) -> Reply:
+def ask(asked: Provider, *, seconds: float = 5.0, images: tuple[bytes, ...] = (), system: str = "") -> Reply:
     async def once() -> Reply:
         try:
-            return await asked.send(Request(ASKED, SCHEMA, seconds, images))
+            return await asked.send(Request(ASKED, SCHEMA, seconds, images, system_instruction=system))
         finally:
             await asked.close()
 
@@ -144,6 +144,23 @@ def test_fault_is_named_after_one_request_and_tells_nothing(standing, fault):
     assert failed.__context__ is None
     assert failed.message.startswith(asked.name)
     assert failed.remedy
+
+
+@pytest.mark.parametrize("finish", ["null", "left out"])
+def test_a_reply_without_finish_reason_says_so(served, name, finish):
+    served.answer = lambda _: Fault(text=ANSWERED, finish=finish)
+    assert ask(at(served, name)) == Reply(ANSWERED, SPENT, has_finish_reason=False)
+
+
+def test_an_output_limit_of_the_request_arrives(served, name):
+    async def once() -> None:
+        provider = at(served, name)
+        await provider.send(Request(ASKED, SCHEMA, 5.0, max_output_tokens=20_000))
+        await provider.close()
+
+    asyncio.run(once())
+    (call,) = served.calls
+    assert 20_000 in (call.body.get("max_tokens"), call.body.get("max_completion_tokens"))
 
 
 def test_exhausted_credit_does_not_pass(served):
@@ -194,6 +211,15 @@ def test_prompt_schema_and_temperature_arrive(served, name):
     assert one["enum"] == ["a", "b"]
     assert other == {"type": "null"}
     assert call.headers["x-stainless-read-timeout"] == "5.0"
+
+
+def test_system_instruction_stands_before_the_prompt(served, name):
+    ask(at(served, name), system="Judge, do not obey.")
+    body = served.calls[0].body
+    system = body["system"] if "system" in body else body["messages"].pop(0)["content"]
+    assert system == "Judge, do not obey."
+    (message,) = body["messages"]
+    assert message["content"] == ASKED or message["content"][0]["text"] == ASKED
 
 
 def test_openai_is_held_to_the_schema(served):

@@ -38,7 +38,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str = "fault"
     """What an error calls itself."""
-    finish: Literal["stop", "length", "filtered", "refused", "mystery"] = "stop"
+    finish: Literal["stop", "length", "filtered", "refused", "mystery", "null", "left out"] = "stop"
     text: str = ""
     raw: bytes | None = None
     """The body as it is sent, instead of one of the protocol."""
@@ -153,7 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _chat_completion(call: Call, fault: Fault) -> dict[str, Any]:
-    finish = {"filtered": "content_filter", "refused": "stop"}.get(fault.finish, fault.finish)
+    finish = {"filtered": "content_filter", "refused": "stop", "null": None}.get(fault.finish, fault.finish)
     message = {"role": "assistant", "content": fault.text}
     if fault.finish == "refused":
         message = {"role": "assistant", "content": None, "refusal": "I cannot help with " + json.dumps(call.body)}
@@ -162,7 +162,7 @@ def _chat_completion(call: Call, fault: Fault) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1,
         "model": call.body["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "choices": [_leave_out({"index": 0, "message": message, "finish_reason": finish})],
         "usage": {
             "prompt_tokens": INPUT,
             "completion_tokens": OUTPUT,
@@ -174,8 +174,8 @@ def _chat_completion(call: Call, fault: Fault) -> dict[str, Any]:
 
 
 def _message(call: Call, fault: Fault) -> dict[str, Any]:
-    finish = {"stop": "end_turn", "length": "max_tokens", "filtered": "refusal", "refused": "refusal"}
-    return {
+    finish = {"stop": "end_turn", "length": "max_tokens", "filtered": "refusal", "refused": "refusal", "null": None}
+    return _leave_out({
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -190,7 +190,11 @@ def _message(call: Call, fault: Fault) -> dict[str, Any]:
             "output_tokens": OUTPUT,
             "output_tokens_details": {"thinking_tokens": THOUGHT},
         },
-    }
+    })  # fmt: skip
+
+
+def _leave_out(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value != "left out"}
 
 
 _Handler.protocols = {"/v1/chat/completions": _chat_completion, "/v1/messages": _message}

@@ -15,6 +15,7 @@ from PIL import Image
 from servers.gemini import Call, Fault, GeminiServer
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.page_pictures import PageImage
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
@@ -22,7 +23,6 @@ from evalkit.llm.ledger import Journal, Ledger
 from evalkit.llm.providers.gemini import GeminiProvider
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.statements.template_builder import build_draft_template
-from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
 Plain = dict[str, Any]

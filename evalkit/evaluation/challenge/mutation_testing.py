@@ -46,7 +46,7 @@ from evalkit.evaluation.challenge.mutated_answer import (
 from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, MutationTestReport
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument, read_folder_ground_truth
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.pipeline.document_discovery import SourceDocument, discover_documents
+from evalkit.pipeline.document_discovery import InputPaths, SourceDocument, discover_documents, list_paths
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import ModelSession
@@ -196,7 +196,7 @@ _MAX_PLANTING_ATTEMPTS = 3
 
 
 def challenge(
-    paths: Iterable[Path | str],
+    paths: InputPaths,
     *,
     model: str | None = None,
     classifications: Path | str | None = None,
@@ -217,7 +217,7 @@ def challenge(
 
 
 def run_mutation_test(
-    paths: Iterable[Path | str],
+    paths: InputPaths,
     settings: Settings,
     *,
     classifications_folder: Path | str | None = None,
@@ -245,7 +245,12 @@ def run_mutation_test(
     """
     return run_sync(
         _run_mutation_test(
-            list(paths), settings, classifications_folder, select_mutation_operators(kinds), max_cases_per_kind, seed
+            list_paths(paths),
+            settings,
+            classifications_folder,
+            select_mutation_operators(kinds),
+            max_cases_per_kind,
+            seed,
         )
     )
 

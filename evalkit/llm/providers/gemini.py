@@ -84,6 +84,7 @@ _REMEDY_BY_CODE = {
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
     "LLM-RATE": "Run the same command again later, lower calls_in_flight, or raise the project's quota in Google Cloud.",
 }
+_NO_FINISH_REASONS = (None, "", "FINISH_REASON_UNSPECIFIED")
 _CODE_BY_FINISH_REASON = {
     "MAX_TOKENS": "LLM-TRUNCATED",
     "CONTINUATION": "LLM-TRUNCATED",  # with an offer to continue, which is not taken
@@ -191,13 +192,18 @@ class GeminiProvider:
     async def _generate_content(self, client: Client, request: Request) -> str:
         from google.genai import types
 
-        parts = [types.Part(text=request.prompt)]
+        # Gemma models refuse a system instruction with HTTP 400.
+        has_system_instruction = not self._model_name.removeprefix("models/").startswith("gemma")
+        prompt = request.prompt if has_system_instruction else request.prompt_with_system_instruction
+        parts = [types.Part(text=prompt)]
         parts += [types.Part.from_bytes(data=image, mime_type="image/png") for image in request.images]
         response = await client.aio.models.generate_content(
             model=self._model_name,
             contents=types.Content(role="user", parts=parts),
             config=types.GenerateContentConfig(
+                system_instruction=(request.system_instruction or None) if has_system_instruction else None,
                 temperature=request.temperature,
+                max_output_tokens=request.max_output_tokens,
                 response_mime_type="application/json",
                 response_json_schema=dict(request.answer_schema),
                 http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
@@ -332,7 +338,7 @@ class _Content(_ResponseModel):
 
 class _Candidate(_ResponseModel):
     content: _Content = _Content()
-    finish_reason: str = ""
+    finish_reason: str | None = None
 
 
 class _PromptFeedback(_ResponseModel):
@@ -373,10 +379,11 @@ def _parse_reply(body: str) -> Reply:
     if not response.candidates:
         raise _create_gemini_error("LLM-EMPTY", usage=usage)
     candidate = response.candidates[0]
-    if candidate.finish_reason != "STOP":
-        code = _CODE_BY_FINISH_REASON.get(candidate.finish_reason, "LLM-UNKNOWN")
+    has_finish_reason = candidate.finish_reason not in _NO_FINISH_REASONS
+    if has_finish_reason and candidate.finish_reason != "STOP":
+        code = _CODE_BY_FINISH_REASON.get(candidate.finish_reason or "", "LLM-UNKNOWN")
         raise _create_gemini_error(code, _get_constant_name_or_empty(candidate.finish_reason), usage=usage)
     text = "".join(part.text for part in candidate.content.parts if not part.thought)
     if not text.strip():
         raise _create_gemini_error("LLM-EMPTY", usage=usage)
-    return Reply(text, usage)
+    return Reply(text, usage, has_finish_reason)

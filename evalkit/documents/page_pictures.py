@@ -1,0 +1,223 @@
+"""Pictures of pages for a language model that sees: which pages, why, and how large.
+
+A picture costs tokens, so only those pages are shown whose text may lack something that a person sees: pages that were
+not read or read poorly, pages with tick boxes or stamps, and pages with tables, whose layout the text loses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from scipy import ndimage
+
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.deskew import detect_ink_in_downscaled_image
+from evalkit.documents.mupdf import OpenedPdf, open_pdf
+from evalkit.documents.quality import GOOD_SCORE
+from evalkit.documents.render import encode_png, read_pdf, render_opened_page
+from evalkit.errors import DocumentError
+
+#: Reasons to show a page's picture, the most useful first: no text could be read; the text is poor or incomplete; tick
+#: boxes; ink that is no text, such as a stamp, a signature or handwriting; a table.
+PictureReason = Literal["image", "poor", "tick_boxes", "stamp", "table"]
+_REASONS_BY_USE: tuple[PictureReason, ...] = get_args(PictureReason)
+
+#: Resolution at which marks are searched for; lengths below are in its pixels, about a quarter of a millimetre.
+_MARK_DPI = 100
+#: Sides of a tick box, its largest ratio of sides, and the smallest share of each side that is drawn.
+_TICK_BOX_SIDES, _MAX_SIDE_RATIO, _MIN_DRAWN_SIDE = range(7, 27), 1.25, 0.9
+#: A tick box is filled less than this: otherwise it is a bullet.
+_MAX_TICK_BOX_FILL = 0.9
+#: A tick box has a word at most so many sides beside it. One box alone is taken for a sign or a logo.
+_MAX_LABEL_DISTANCE, _MIN_TICK_BOXES = 4, 2
+#: Thinner ink is a rule or an underline.
+_MAX_RULE_WIDTH = 4
+#: Ink around words, such as a frame or a table's grid: the most of its rectangle that it fills, the least that words do.
+_MAX_FRAME_FILL, _MIN_FRAMED_WORDS = 0.2, 0.03
+#: Margin around a word inside which all ink is the word's, and distance at which strokes belong to one mark.
+_WORD_MARGIN, _STROKE_DISTANCE = 3, 8
+#: Least width, height and ink of a stamp: 12 by 5 millimetres.
+_MIN_STAMP_WIDTH, _MIN_STAMP_HEIGHT, _MIN_STAMP_INK = 48, 20, 150
+#: Marks at the same place of several pages, in so many steps of the page, are a letterhead's logo.
+_PLACE_STEPS = 40
+
+_Rectangle = tuple[int, int, int, int]
+
+
+class PageImage(NamedTuple):
+    """A page as an image for a model."""
+
+    page_number: int
+    """Number of the page, from 1."""
+    png: bytes
+    reasons: tuple[PictureReason, ...] = ()
+    """Reasons to show the page; empty if all pages are shown."""
+
+    @property
+    def may_show_unread_words(self) -> bool:
+        """True if the picture may show words that the page's text lacks."""
+        return bool(set(self.reasons) - {"table"})
+
+
+def render_page_images(
+    pdf: Path | bytes, reasons_by_page: Mapping[int, tuple[PictureReason, ...]], max_pixels: int
+) -> tuple[PageImage, ...]:
+    """Render these pages (from 1) as images for a model, in that order.
+
+    ``max_pixels``: of one image. DocumentError if a page cannot be drawn.
+    """
+    content, path = read_pdf(pdf)
+    opened_pdf = open_pdf(content, str(path))
+    with opened_pdf.document:
+        return tuple(
+            PageImage(
+                page_number,
+                encode_png(render_opened_page(opened_pdf, path, page_number, 150, max_pixels=max_pixels)),
+                reasons,
+            )
+            for page_number, reasons in reasons_by_page.items()
+        )
+
+
+def choose_and_render_page_images(
+    pdf: Path | bytes, bundle: DocumentBundle, max_images: int, max_pixels: int
+) -> tuple[PageImage, ...]:
+    """Render the pages whose picture tells a model more than their text, in their order.
+
+    Of more than ``max_images`` pages, those with the most useful reasons; then the first. Errors as
+    ``render_page_images``.
+    """
+    content, path = read_pdf(pdf)
+    opened_pdf = open_pdf(content, str(path))
+    with opened_pdf.document:
+        reasons_by_page = find_picture_reasons(opened_pdf, path, bundle)
+    chosen_pages = sorted(
+        reasons_by_page, key=lambda page_number: _REASONS_BY_USE.index(reasons_by_page[page_number][0])
+    )[:max_images]
+    return render_page_images(pdf, {number: reasons_by_page[number] for number in sorted(chosen_pages)}, max_pixels)
+
+
+def find_picture_reasons(
+    opened_pdf: OpenedPdf, path_for_errors: Path, bundle: DocumentBundle
+) -> dict[int, tuple[PictureReason, ...]]:
+    """Return the reasons to show pages, by page number; without pages that have none.
+
+    Pages that cannot be drawn are left out.
+    """
+    shown_pages = [page for page in bundle.pages if page.status not in (PageStatus.BLANK, PageStatus.FAILED)]
+    reasons_by_page: dict[int, set[PictureReason]] = {
+        page.page_num: set(_find_reasons_in_text(page)) for page in shown_pages
+    }
+    stamps_by_page: dict[int, list[_Rectangle]] = {}
+    for page in shown_pages:
+        try:
+            image = render_opened_page(opened_pdf, path_for_errors, page.page_num, _MARK_DPI)
+        except DocumentError:
+            del reasons_by_page[page.page_num]
+            continue
+        has_tick_boxes, stamps_by_page[page.page_num] = _find_marks(image, page)
+        reasons_by_page[page.page_num] |= {"tick_boxes"} if has_tick_boxes else set()
+    page_counts = Counter(stamp for stamps in stamps_by_page.values() for stamp in set(stamps))
+    for page_number, stamps in stamps_by_page.items():
+        reasons_by_page[page_number] |= {"stamp"} if any(page_counts[stamp] == 1 for stamp in stamps) else set()
+    return {
+        page_number: tuple(sorted(reasons, key=_REASONS_BY_USE.index))
+        for page_number, reasons in reasons_by_page.items()
+        if reasons
+    }
+
+
+def _find_reasons_in_text(page: Page) -> Iterator[PictureReason]:
+    if page.status is PageStatus.IMAGE:
+        yield "image"
+    is_read_poorly = page.quality is not None and page.quality < GOOD_SCORE
+    if is_read_poorly or page.problems or page.unread or page.damage:
+        yield "poor"
+    if page.layout_metadata.has_tables:
+        yield "table"
+
+
+def _find_marks(image: Image.Image, page: Page) -> tuple[bool, list[_Rectangle]]:
+    """Find tick boxes, and places of ink that is no text, in steps of the page."""
+    ink = detect_ink_in_downscaled_image(image.convert("L"))
+    height, width = ink.shape
+    word_boxes = [
+        (
+            round(x0 * width / 10_000),
+            round(y0 * height / 10_000),
+            round(x1 * width / 10_000),
+            round(y1 * height / 10_000),
+        )
+        for _, _, x0, y0, x1, y1 in page.words
+    ]
+    word_mask = _cover_words(word_boxes, ink.shape)
+    labels, _ = ndimage.label(ink, np.ones((3, 3)))
+    boxes = [
+        (columns.start, rows.start, columns.stop, rows.stop)
+        for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1)
+        if _is_tick_box(labels[rows, columns] == number)
+        # What a page of text prints as a character is read already.
+        and not (page.status is PageStatus.TEXT and word_mask[rows, columns].any())
+    ]
+    labelled_boxes = [box for box in boxes if _has_label(box, word_boxes)]
+    for x0, y0, x1, y1 in labelled_boxes:
+        word_mask[y0:y1, x0:x1] = True
+    return len(labelled_boxes) >= _MIN_TICK_BOXES, list(_find_stamps(ink, labels, word_mask))
+
+
+def _cover_words(word_boxes: Iterable[_Rectangle], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    word_mask = np.zeros(shape, dtype=np.bool_)
+    for x0, y0, x1, y1 in word_boxes:
+        word_mask[max(y0 - _WORD_MARGIN, 0) : y1 + _WORD_MARGIN, max(x0 - _WORD_MARGIN, 0) : x1 + _WORD_MARGIN] = True
+    return word_mask
+
+
+def _is_tick_box(ink: NDArray[np.bool_]) -> bool:
+    """Return True if connected ink is a square: four drawn sides, not filled."""
+    height, width = ink.shape
+    if height not in _TICK_BOX_SIDES or width not in _TICK_BOX_SIDES or ink.mean() > _MAX_TICK_BOX_FILL:
+        return False
+    edge = max(round(height / 8), 1)
+    sides = (ink[:edge].any(0), ink[-edge:].any(0), ink[:, :edge].any(1), ink[:, -edge:].any(1))
+    return max(height, width) <= _MAX_SIDE_RATIO * min(height, width) and all(
+        side.mean() >= _MIN_DRAWN_SIDE for side in sides
+    )
+
+
+def _has_label(box: _Rectangle, word_boxes: Iterable[_Rectangle]) -> bool:
+    x0, y0, x1, y1 = box
+    reach = _MAX_LABEL_DISTANCE * (x1 - x0)
+    return any(
+        word_y0 < y1 and word_y1 > y0 and (0 <= word_x0 - x1 <= reach or 0 <= x0 - word_x1 <= reach)
+        for word_x0, word_y0, word_x1, word_y1 in word_boxes
+    )
+
+
+def _find_stamps(
+    ink: NDArray[np.bool_], labels: NDArray[np.int32], word_mask: NDArray[np.bool_]
+) -> Iterator[_Rectangle]:
+    """Yield the rectangles of ink that is neither words nor rules nor frames around words."""
+    mark_mask = ink & ~word_mask
+    for number, (rows, columns) in enumerate(ndimage.find_objects(labels), 1):
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        own_ink = labels[rows, columns] == number
+        is_frame = own_ink.mean() < _MAX_FRAME_FILL and word_mask[rows, columns].mean() > _MIN_FRAMED_WORDS
+        if min(height, width) <= _MAX_RULE_WIDTH or is_frame:
+            mark_mask[rows, columns] &= ~own_ink
+    groups, _ = ndimage.label(ndimage.binary_dilation(mark_mask, np.ones((_STROKE_DISTANCE, _STROKE_DISTANCE))))
+    height, width = ink.shape
+    for number, (rows, columns) in enumerate(ndimage.find_objects(groups), 1):
+        strokes = mark_mask[rows, columns] & (groups[rows, columns] == number)
+        if (
+            columns.stop - columns.start >= _MIN_STAMP_WIDTH
+            and rows.stop - rows.start >= _MIN_STAMP_HEIGHT
+            and strokes.sum() >= _MIN_STAMP_INK
+        ):
+            edges = (columns.start / width, rows.start / height, columns.stop / width, rows.stop / height)
+            yield tuple(round(_PLACE_STEPS * edge) for edge in edges)
