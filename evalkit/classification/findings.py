@@ -24,7 +24,13 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion
-from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
+from evalkit.llm.prompts import (
+    describe_pictures,
+    dump_compact_json,
+    fence_document,
+    fence_model_output,
+    fill_prompt_template,
+)
 
 VerifierName = Literal["V2", "V3", "V4"]
 #: First and last page, both included.
@@ -76,13 +82,17 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     pages: PageRange | None = None
     """First and last page that the question is about; None: the whole document."""
     answer_type: type[Findings] = Findings
+    images: tuple[bytes, ...] = ()
+    pictured_pages: tuple[int, ...] = ()
 
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, instructions last.
 
         The document's part is the same for all verifiers, so that a provider can cache it.
         """
-        return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
+        return render_verifier_prompt(
+            self.prompt_name, self.classification, self.bundle, self.pages, self.pictured_pages
+        )
 
     def offline(self) -> Findings:
         """Return the findings of the verifier's rules on these pages; cached."""
@@ -95,18 +105,24 @@ class VerifierQuestion(DocumentQuestion[Findings]):
 
 
 def render_verifier_prompt(
-    prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    prompt_name: str,
+    classification: ClassificationOutput,
+    bundle: DocumentBundle,
+    pages: PageRange | None = None,
+    pictured_pages: Sequence[int] = (),
 ) -> str:
     """Fill the named prompt with document, type definitions and classification.
 
-    ``pages``: only these pages and the segments that have one of them; None: all.
+    ``pages``: only these pages and the segments that have one of them; None: all. ``pictured_pages``: whose pictures
+    are sent.
     """
-    return fill_prompt_template(
+    prompt = fill_prompt_template(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
         types=_render_type_definitions(),
         classification=fence_model_output(bundle, extract_unrepairable_claims(classification, pages)),
     )
+    return prompt + describe_pictures("Page_Pictures_For_Verifiers", pictured_pages)
 
 
 @cache

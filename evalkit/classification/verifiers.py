@@ -7,7 +7,7 @@ issues". :class:`MergedVerifier` asks the questions of V2, V3 and V4 in one call
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -60,9 +60,14 @@ class Verifier(Protocol):
         ...
 
 
-def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps."""
-    return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
+def create_shipped_verifiers(
+    v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None, pictured_pages: Collection[int] = ()
+) -> tuple[Verifier, ...]:
+    """Return V1 to V4 in their order; ``v3`` None: with the shipped traps.
+
+    ``pictured_pages`` as for ``V4EvidenceQualityAssessor``.
+    """
+    return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor(pictured_pages)
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
@@ -113,11 +118,15 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
     bundle: DocumentBundle
     pages: PageRange | None = None
     role: str = "verifier"
+    images: tuple[bytes, ...] = ()
+    pictured_pages: tuple[int, ...] = ()
     answer_type: type[MergedFindings] = MergedFindings
 
     def render_prompt(self) -> str:
         """Render the prompt: document first, then the claims, the three tasks last."""
-        return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
+        return render_verifier_prompt(
+            "Merged_Verifier", self.classification, self.bundle, self.pages, self.pictured_pages
+        )
 
     def offline(self) -> MergedFindings:
         """Return the findings of the rules of V2, V3 and V4, each with its verifier."""

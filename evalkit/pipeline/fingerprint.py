@@ -102,9 +102,10 @@ def compute_fingerprint(
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Return the settings of models that determine results: names, servers, window."""
+    """Return the settings of models that determine results: names, servers, window, pictures."""
     return {
         "models": settings.models.model_dump(),
         "window_characters": settings.window_characters,
+        "pictures": [settings.pictures_per_document, settings.picture_pixels],
         "own_servers": [settings.openai_base_url, settings.ollama_base_url],
     }

@@ -16,7 +16,7 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import Journal, Ledger, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_router import ModelRouter
-from evalkit.llm.providers import build_provider, find_family
+from evalkit.llm.providers import build_provider, find_family, find_model_capabilities
 from evalkit.settings import Settings, read_environment_variables
 
 log = logging.getLogger(__name__)
@@ -106,6 +106,23 @@ class ModelSession:
         async with AsyncExitStack() as exit_stack:
             for model in self._language_models.values():
                 exit_stack.push_async_callback(model.close)
+
+
+def find_seeing_roles(settings: Settings) -> frozenset[str]:
+    """Return the roles, in small letters, whose model is known to see pictures.
+
+    Empty if no pictures are to be sent. V3 sees none, because its traps are words.
+    """
+    if not settings.pictures_per_document:
+        return frozenset()
+    model_name_by_role = settings.models.model_name_by_role
+    return frozenset(
+        role
+        for role in _ROLES_BY_PROFILE[settings.profile]
+        if role != "v3"
+        and (capabilities := find_model_capabilities(model_name_by_role.get(role, settings.models.default)))
+        and capabilities.has_vision
+    )
 
 
 def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
 from evalkit.pipeline.executor.protocol import ReaderConfig
-from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.model_session import ModelSession, find_seeing_roles
 from evalkit.settings import Settings
 
 if TYPE_CHECKING:
@@ -103,4 +103,5 @@ def create_orchestrator(
         own_verifiers=load_own_verifiers(settings.verifiers, settings.verifier_seconds),
         include_rule_findings=include_rule_findings,
         languages=settings.languages,
+        seeing_roles=find_seeing_roles(settings),
     )
