@@ -101,12 +101,14 @@ class MergedFinding(Finding):
     """A finding, and whose it is."""
 
     check: VerifierName
+    """Its check"""
 
 
 class MergedFindings(Findings):
     """The whole answer; an empty list says that all three looked and found nothing."""
 
     findings: tuple[MergedFinding, ...]
+    """Empty if all three checks found nothing"""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from evalkit.extraction.optimizer import EvaluationFeedback, EvaluationIssue, Ev
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.answer_normalisation import AnswerShapeError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, DocumentQuestion, Model
+from evalkit.llm.model import Answer, DocumentQuestion, Model, list_normalisation_changes
 from evalkit.llm.prompts import fence_document, fence_model_output, fill_prompt_template
 
 #: Weight of each dimension in the overall score.
@@ -108,6 +108,8 @@ class ExtractionEvaluation:
     feedback: EvaluationFeedback
     failure: str | None = None
     """The reason why a judge could not answer, without document text; None if all answered."""
+    normalised: tuple[str, ...] = ()
+    """Lossless changes made to read the judges' answers."""
 
 
 def score_completeness(
@@ -364,8 +366,9 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         """Parse the judge's JSON. AnswerShapeError if a value was not judged."""
         judgement = super().parse_answer(text)
         unjudged_names = self.asked_values.keys() - {field_score.field for field_score in judgement.field_scores}
-        if unjudged_names:
-            raise AnswerShapeError(f"field_scores has no member for {', '.join(sorted(unjudged_names))}")
+        if unjudged_names:  # without the names of items, which are words of the report
+            field_names = sorted(set(map(get_base_field_name, unjudged_names)))
+            raise AnswerShapeError(f"field_scores lacks members for values of {', '.join(field_names)}")
         return judgement
 
 
@@ -466,4 +469,5 @@ class ExtractionEvaluator:
         feedback = build_feedback(
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )
-        return ExtractionEvaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
+        failure = (failed_answer.failure or "no answer") if failed_answer else None
+        return ExtractionEvaluation(score, feedback, failure, list_normalisation_changes(answers))

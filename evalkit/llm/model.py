@@ -10,7 +10,7 @@ neither retry nor cache, so that every call is counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -155,6 +155,13 @@ class Answer(Generic[AnswerT]):
     usage: Usage = field(default_factory=Usage)
     normalisation_changes: tuple[str, ...] = ()
     """Sentences about the harmless changes that were needed to read the answer, such as removed prose."""
+
+
+def list_normalisation_changes(answers: Iterable[Answer[Any]]) -> tuple[str, ...]:
+    """List the harmless changes that were needed to read answers, each with its role, once."""
+    return tuple(
+        sorted({f"{answer.question.role}: {change}" for answer in answers for change in answer.normalisation_changes})
+    )
 
 
 class Model(Protocol):

@@ -32,11 +32,11 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.verifiers import MergedFindings, MergedVerifier
-from evalkit.extraction.clinical.clinical_extractor import ClinicalQuestion
+from evalkit.extraction.clinical.clinical_extractor import ClaimedFields, ClinicalQuestion
 from evalkit.extraction.evaluator import AccuracyQuestion
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.forms.form_extractor import FormPart, FormQuestion
-from evalkit.extraction.grader import GraderQuestion
+from evalkit.extraction.grader import GraderAnswer, GraderQuestion
 from evalkit.llm.answer_normalisation import AnswerShapeError, build_full_json_schema, normalise_answer
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison
 from evalkit.llm.client import LanguageModel
@@ -46,7 +46,7 @@ from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Answer, Provider, Question
 from evalkit.llm.providers import build_provider
 from evalkit.llm.providers.gemini import GeminiProvider
-from evalkit.statements.template_questions import ArbitratorQuestion, BuilderQuestion, ReviewerQuestion
+from evalkit.statements.template_questions import ArbitratorQuestion, BuilderQuestion, ReviewerAnswer, ReviewerQuestion
 
 Spelling = Callable[[], Any]
 ANSWER = doc2_6_answer()
@@ -624,3 +624,45 @@ def test_every_protocol_carries_every_shape_and_role(family: str) -> None:
         assert (got.value is None) == bool(reason), (prompt, got.failure)
         assert got.usage.calls == (2 if reason else 1), prompt
         assert re.search(f"({reason}).*LLM-(NOT-JSON|SHAPE)" if reason else "^$", got.failure or ""), prompt
+
+
+GRADE = {"pass": True, "score": 90, "confidence": 0.9}
+RANGED = {
+    "type": "object",
+    "properties": {name: {"type": "integer"} for name in ("start_page", "end_page", "pages")},
+    "required": ["start_page", "end_page"],
+}
+
+
+@pytest.mark.parametrize(
+    ("answer_type", "spelled", "read"),
+    [
+        (GraderAnswer, GRADE | {"score": "95%"}, {"score": 95.0}),
+        (GraderAnswer, GRADE | {"confidence": "95%"}, {"confidence": 0.95}),
+        (GraderAnswer, GRADE | {"score": 100}, {"score": 100}),
+        (GraderAnswer, GRADE | {"score": 101}, "score must be 100 or less"),
+        (GraderAnswer, GRADE | {"confidence": "1.7"}, "confidence must be 1 or less"),
+        (GraderAnswer, GRADE | {"score": -1}, "score must be 0 or more"),
+        (GraderAnswer, {"passed": True, "score": 90, "confidence": "90"}, "confidence must be 1 or less"),
+        (ReviewerAnswer, [], "the answer must be an object"),
+        (ReviewerAnswer, [{}], r"issues\[0\].message is missing"),
+        (ClaimedFields, [{"field": "grade", "value": 2}], {"fields": [{"field": "grade", "value": "2"}]}),
+        (ClaimedFields, {"fields": {"grade": {"value": "2"}}}, {"fields": [{"field": "grade", "value": "2"}]}),
+        (ClaimedFields, {"fields": {"value": {"quote": "2"}, "quote": {"page": 1}}}, "fields must be a list"),
+        (ClaimedFields, {"fields": [{"field": "grade", "value": 2.5}]}, r"fields\[0\].value must be text"),
+    ],
+)
+def test_limits_lists_and_names_follow_the_schema(answer_type: type[BaseModel], spelled: Any, read: Any) -> None:
+    if isinstance(read, str):
+        with pytest.raises(AnswerShapeError, match=read):
+            normalise_answer(spelled, build_full_json_schema(answer_type))
+        return
+    json_value = normalise_answer(spelled, build_full_json_schema(answer_type)).json_value
+    assert {name: json_value[name] for name in read} == read
+
+
+def test_a_field_called_pages_is_no_range() -> None:
+    assert normalise_answer({"start_page": 1, "end_page": 4, "pages": 4}, RANGED).json_value["pages"] == 4
+    assert normalise_answer({"page_range": "2-3"}, RANGED).json_value == {"start_page": 2, "end_page": 3}
+    with pytest.raises(AnswerShapeError, match="pages must be a whole number"):
+        normalise_answer({"start_page": 1, "end_page": 4, "pages": "1-4"}, RANGED)

@@ -13,7 +13,18 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from builders import GENOMIC, codes, copy_with, doc2_6, doc2_6_answer, document, evidence, one_segment
+from builders import (
+    GENOMIC,
+    codes,
+    compose_model_answer,
+    copy_with,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    evidence,
+    one_segment,
+    parse_answer,
+)
 from patience import SECONDS
 from pydantic import BaseModel
 from servers import gemini
@@ -37,7 +48,9 @@ PATIENT, KEY = "Zebulon Quartermain", "AIza-planted-key"
 
 
 def right(call: Call) -> str:
-    return json.dumps(doc2_6_answer()) if call.role == "classifier" else NOTHING_FOUND
+    if call.role == "classifier":
+        return json.dumps(compose_model_answer(parse_answer(doc2_6_answer()), doc2_6()))
+    return NOTHING_FOUND
 
 
 def asked(
@@ -413,7 +426,7 @@ def test_prompts_of_a_document_share_a_cached_prefix() -> None:
     assert len(prompts) == 4
     end = prompts[0].index("</document-") + 24
     assert len({prompt[:end] for prompt in prompts}) == 1
-    assert all(f"[1] {page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
+    assert all(f"\n1|{page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
 
 
 # ------------------------------------------------------------------------------------------------------- liars and leaks
