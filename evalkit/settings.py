@@ -22,6 +22,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from evalkit.core.model_names import complete_model_name
 from evalkit.core.records import StrictRecord
 from evalkit.core.safe_io import open_regular_file
 from evalkit.errors import UsageError
@@ -34,7 +35,8 @@ _MAX_FILE_BYTES = 16 * 1024**2
 
 #: The five document types; ``classification/types.toml`` defines them.
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
-_ModelName = Annotated[str, Field(min_length=1)]
+#: Name of a model; its provider is added if only one can be meant.
+_ModelName = Annotated[str, Field(min_length=1), AfterValidator(complete_model_name)]
 _LanguageCode = Annotated[str, Field(pattern="^[a-z]{2}$")]
 _EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
@@ -121,8 +123,14 @@ class LimitSettings(StrictRecord):
     """Maximum number of calls in one run."""
     tokens_per_run: int = Field(0, ge=0)
     """Maximum number of tokens in one run."""
-    usd_per_run: Decimal = Field(Decimal(0), ge=0)
-    """Highest cost of one run in US dollars."""
+    usd_per_run: Decimal | None = Field(None, ge=0)
+    """Highest cost of one run in US dollars. None: a paid model needs this or another limit of the run; the command
+    line asks for it at a terminal."""
+
+    @property
+    def has_run_limit(self) -> bool:
+        """True if a run is limited, or is explicitly not (``usd_per_run = 0``)."""
+        return self.usd_per_run is not None or bool(self.calls_per_run or self.tokens_per_run)
 
     @property
     def has_usd_limit(self) -> bool:
@@ -355,9 +363,15 @@ class Settings(BaseSettings):
     """Maximum number of simultaneous calls of language models; fewer are made while a provider limits the rate."""
     call_seconds: float = Field(60, gt=0, le=3_600)
     """Seconds that one question to a language model may take, including retries and the waits between them."""
-    window_characters: int = Field(400_000, ge=1_000)
+    outage_seconds: float = Field(600, ge=0, le=86_400)
+    """Seconds that documents wait for a language model whose service is down; then the run stops, and the next run
+    continues it."""
+    window_characters: int | None = Field(None, ge=1_000)
     """Maximum number of characters of a document in one question; a longer document is sent in parts, one question
-    each."""
+    each. None: as many as all models in use can read, 400000 if that is unknown."""
+    context_tokens: int | None = Field(None, ge=1_024)
+    """Number of tokens that the model on a server of your own reads at once, as the server was started
+    (Ollama: ``OLLAMA_CONTEXT_LENGTH``). None: what is known about the model; for Ollama that is 4096."""
     pictures_per_document: int = Field(12, ge=0, le=100)
     """Maximum number of pages of a document whose pictures are sent to a model that sees: pages that were read poorly,
     or have tick boxes, stamps or tables. 0: none."""
@@ -369,10 +383,21 @@ class Settings(BaseSettings):
     """The address for models ``openai:…``: any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
     """The address for Anthropic's models. None: Anthropic's own; set it for a gateway."""
+    mistral_base_url: str | None = None
+    """The address of Mistral's models. None: Mistral's own; set it for a gateway."""
     ollama_base_url: str | None = None
     """The address of the Ollama server. None: ``http://127.0.0.1:11434/v1``."""
+    llamacpp_base_url: str | None = None
+    """The address of llama.cpp's server. None: ``http://127.0.0.1:8080/v1``."""
+    lmstudio_base_url: str | None = None
+    """The address of LM Studio's server. None: ``http://127.0.0.1:1234/v1``."""
+    vllm_base_url: str | None = None
+    """The address of the vLLM server. None: ``http://127.0.0.1:8000/v1``."""
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
     vllm_review: TemplateReviewSettings = TemplateReviewSettings()
+    prompts_folder: str | None = Field(None, min_length=1)
+    """A folder with a site's own prompts, each a file with the name and the variables of the shipped prompt that it
+    replaces; the shipped prompts without such a file stay in force."""
     traps_file: str | None = Field(None, min_length=1)
     """A TOML file with a site's own traps (look-alikes that V3 warns of), in the form of ``classification/traps.toml``;
     the shipped traps stay in force."""

@@ -174,7 +174,8 @@ class Model(Protocol):
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """Answer a question; the answer carries a failure if the model cannot.
 
-        StoreError if the answer could not be stored. No other error except cancellation.
+        StoreError if the answer could not be stored; ModelSetupError or RunStopped if no question of this role can be
+        answered, which is no document's fault. No other error except cancellation.
         """
 
 
@@ -218,7 +219,8 @@ class Reply:
 class ModelCallError(ModelError):
     """A call to a language model failed, or its reply cannot be used.
 
-    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
+    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-OPTION`` (an optional part was
+    refused, and is left out next time) ``LLM-CONTEXT`` (the prompt is too long) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (the response violates the protocol) ``LLM-EMPTY``
     ``LLM-TRUNCATED`` ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (the model stopped for an
     unknown reason); for complete replies that cannot be used: ``LLM-NOT-JSON`` ``LLM-SHAPE``.

@@ -34,7 +34,7 @@ from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
-from evalkit.pipeline.fingerprint import describe_models
+from evalkit.pipeline.fingerprint import describe_models, find_window_characters
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.review.case_files import SMEPacketGenerator, publish_packet_unless_frozen, withdraw_packet_unless_frozen
@@ -190,7 +190,7 @@ class FieldExtractionPipeline:
             loop_config=build_loop_config(
                 loop_settings.profile, **loop_settings.model_dump(exclude={"profile", "ensemble"})
             ),
-            window_characters=settings.window_characters if model_session.has_language_models else None,
+            window_characters=find_window_characters(settings) if model_session.has_language_models else None,
             template=None if template_name == AUTO_TEMPLATE else get_field_template(template_name),
             tax_year=tax_year,
             orchestrator=create_orchestrator(settings, model_session),
@@ -209,7 +209,11 @@ class FieldExtractionPipeline:
         seconds of earlier steps.
         """
         monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
-        extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
+        while True:
+            extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
+            # If a model's service is down, the loop's deadline may have ended it; answers so far are in the journal.
+            if not await self._model_session.wait_until_up():
+                break
         asking_seconds = self._model_session.get_seconds_waited(bundle.sha256) - seconds_waited_before
         elapsed_by_step = {
             "asking": asking_seconds,
