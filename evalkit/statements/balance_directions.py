@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalkit.statements.statement_parser import Transaction
 
 #: Most unmarked amounts between two printed balances; more would fit too many ways.
 _MAX_UNSIGNED_AMOUNTS = 10
 
 
-class BalanceRow(NamedTuple):
-    """The figures of a transaction whose direction may be open."""
-
-    account: str
-    amount: Decimal
-    """The signed amount; without a sign if ``is_unsigned``."""
-    balance: Decimal | None
-    is_unsigned: bool
-
-
 def derive_amounts_from_balances(
-    rows: Sequence[BalanceRow], balances: Mapping[tuple[str, str], Decimal], *, is_newest_first: bool
+    rows: Sequence[Transaction],
+    unsigned_positions: AbstractSet[int],
+    balances: Mapping[tuple[str, str], Decimal],
+    *,
+    is_newest_first: bool,
 ) -> list[Decimal | None]:
     """Return each row's signed amount; None if no or several directions fit.
 
-    ``balances``: printed balances by account and kind, ``opening`` or ``closing``.
+    ``unsigned_positions``: the rows whose amount has no sign yet. ``balances``: printed balances by account and kind, ``opening`` or ``closing``.
     """
     amounts: list[Decimal | None] = [row.amount for row in rows]
-    for account in {row.account for row in rows if row.is_unsigned}:
+    for account in {rows[position].account for position in unsigned_positions}:
         positions = [position for position, row in enumerate(rows) if row.account == account]
         opening, closing = balances.get((account, "opening")), balances.get((account, "closing"))
         for start, target, run in _split_at_balances(
             rows, positions[::-1] if is_newest_first else positions, opening, closing
         ):
-            unsigned = [position for position in run if rows[position].is_unsigned]
+            unsigned = [position for position in run if position in unsigned_positions]
             signed_total = sum((rows[position].amount for position in run if position not in unsigned), Decimal(0))
             solution = (
                 None
@@ -51,7 +48,7 @@ def derive_amounts_from_balances(
 
 
 def _split_at_balances(
-    rows: Sequence[BalanceRow], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
+    rows: Sequence[Transaction], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
 ) -> Iterator[tuple[Decimal | None, Decimal | None, list[int]]]:
     """Split the rows, in order of time, into runs between two printed balances."""
     balance, run = opening, list[int]()

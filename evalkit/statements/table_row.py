@@ -127,15 +127,20 @@ class TableRow:
         )
 
     @cached_property
-    def description_words(self) -> tuple[PageWord, ...]:
-        """The words of the description, including those that reach into other columns."""
+    def description(self) -> str:
+        """The description, with the words that reach into other columns."""
         overflow_words = [
             word
             for column_name, trailing_amount in self._trailing_amount_by_column.items()
             for word in self.words_by_column[column_name][: trailing_amount[1] if trailing_amount else None]
         ]
         words = (*self.date_and_words_after[1], *self.words_by_column.get("description", ()), *overflow_words)
-        return tuple(sorted(words, key=lambda word: word.box[0]))
+        return " ".join(word.text for word in sorted(words, key=lambda word: word.box[0]))
+
+    @property
+    def check_number(self) -> str:
+        """The check number; empty if there is none."""
+        return " ".join(word.text for word in self.words_by_column.get("check_number", ()))
 
     @cached_property
     def _trailing_amount_by_column(self) -> dict[ColumnName, tuple[Amount, int] | None]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from evalkit.statements.balance_directions import BalanceRow, derive_amounts_from_balances
+from evalkit.statements.balance_directions import derive_amounts_from_balances
+from evalkit.statements.statement_parser import Transaction
 
 
 def _derive(*rows: tuple[int, int | None], is_newest_first: bool = False) -> list[Decimal | None]:
-    balance_rows = [
-        BalanceRow("", Decimal(amount), None if balance is None else Decimal(balance), is_unsigned=True)
+    transactions = [
+        Transaction(date="2024-01-02", description="", amount=Decimal(amount), balance=balance, page=1, boxes=())
         for amount, balance in rows
     ]
-    return derive_amounts_from_balances(balance_rows, {("", "opening"): Decimal(500)}, is_newest_first=is_newest_first)
+    opening = {("", "opening"): Decimal(500)}
+    return derive_amounts_from_balances(transactions, set(range(len(rows))), opening, is_newest_first=is_newest_first)
 
 
 def test_direction_follows_from_the_next_balance() -> None:
