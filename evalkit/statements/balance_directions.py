@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from functools import lru_cache
 from itertools import product

@@ -18,7 +18,8 @@ from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_li
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
-from evalkit.statements.table_panels import TablePanel, split_lines_into_panels
+from evalkit.statements.statement_template import Region
+from evalkit.statements.table_panels import split_lines_into_panels
 from evalkit.statements.text_lines import PageWord, TextLine, join_cents
 
 #: Most words of a date: "Jan 5, 2024".
@@ -91,7 +92,7 @@ class LayoutSurvey:
 
     lines_by_page: LinesByPage
     """The lines of each page; those of tables that are printed side by side follow one another."""
-    panels: tuple[TablePanel, ...]
+    panels: tuple[Region, ...]
     """The horizontal ranges of the tables that are printed side by side; empty if nothing is beside the rows."""
     decimal_separator: DecimalSeparator
     cents_optional: bool
@@ -399,7 +400,7 @@ def _split_line_into_parts(
 
 def _find_panels(
     lines_by_page: LinesByPage, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> tuple[TablePanel, ...]:
+) -> tuple[Region, ...]:
     """Find the horizontal ranges of tables that are printed side by side.
 
     A single range if only the words beside it, such as a list of daily balances, are no part of the table; none if the
@@ -447,13 +448,13 @@ def _find_panels(
         return ()
     edges = [*(x0 - _PANEL_MARGIN for x0, _ in ranges), right_edge]
     return tuple(
-        TablePanel((max(left_edge, 0.0), 0.0, next_edge, 1.0), panel_x0 - ranges[0][0])
+        Region(box=(max(left_edge, 0.0), 0.0, next_edge, 1.0), shift=panel_x0 - ranges[0][0])
         for (panel_x0, _), (left_edge, next_edge) in zip(ranges, pairwise(edges), strict=True)
     )
 
 
 def _order_lines_by_panel(
-    lines: Sequence[TextLine], panels: Sequence[TablePanel], decimal_separator: DecimalSeparator
+    lines: Sequence[TextLine], panels: Sequence[Region], decimal_separator: DecimalSeparator
 ) -> tuple[list[TextLine], list[TextLine]]:
     """Order a page's lines: above the rows, each panel, below; and those beside the rows."""
     row_positions = [

@@ -130,7 +130,7 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
     period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
-        panels = template.find_region_panels(page_number, len(lines_by_page))
+        panels = template.find_regions(page_number, len(lines_by_page))
         placed_lines = split_lines_into_panels(lines, panels)
         for position, (line, line_in_region) in enumerate(placed_lines):
             parser.consume_line(

@@ -7,18 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from evalkit.documents.bundle import Box
+from evalkit.statements.statement_template import Region
 from evalkit.statements.text_lines import PageWord, TextLine
 
 _AMOUNTS_ONLY = re.compile(r"[^\w]*(?:[A-Z]{1,3}\b\s*)?\d[\d.,' ]*[.,]\d\d\b[^\w]*(?:[A-Z]{1,3})?")
-
-
-class TablePanel(NamedTuple):
-    """A part of a page that is read on its own, before the parts to its right."""
-
-    box: Box
-    shift: float = 0.0
-    """Distance of the panel's columns from those of the first panel, in page widths."""
 
 
 class PlacedLine(NamedTuple):
@@ -30,7 +22,7 @@ class PlacedLine(NamedTuple):
     """Its words inside the panel, where they would be in the first panel; None outside all panels."""
 
 
-def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[TablePanel]) -> list[PlacedLine]:
+def split_lines_into_panels(lines: Sequence[TextLine], panels: Sequence[Region]) -> list[PlacedLine]:
     """Order the lines of a page by panel, and divide those that reach into several.
 
     A line with a cell across the edge of a panel, or with a label and an amount on either side, is not divided: it ends
@@ -67,7 +59,7 @@ def shift_line(line: TextLine, shift: float) -> TextLine:
     return replace(line, words=tuple(map(shift_word, line.words)))
 
 
-def _divide_line(line: TextLine, panels: Sequence[TablePanel]) -> dict[int, TextLine]:
+def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:
     """Divide a line by panel, from the left; the last position is for words outside all."""
     words_by_position: dict[int, list[PageWord]] = {}
     for word in line.words:
@@ -75,7 +67,7 @@ def _divide_line(line: TextLine, panels: Sequence[TablePanel]) -> dict[int, Text
         position = next(
             (
                 number
-                for number, (box, _) in enumerate(panels)
+                for number, box in enumerate(panel.box for panel in panels)
                 if box[0] <= word.center_x <= box[2] and box[1] <= center_y <= box[3]
             ),
             len(panels),

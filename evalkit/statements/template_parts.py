@@ -25,7 +25,6 @@ from evalkit.statements.statement_template import (
     SectionHeading,
     TotalLabel,
 )
-from evalkit.statements.table_panels import TablePanel
 from evalkit.statements.text_lines import TextLine
 
 #: Largest distance of a description's next line, in heights of a word; the second value is tried if reviewers
@@ -438,7 +437,7 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
 
 
 def build_regions(
-    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[TablePanel]
+    box_by_page: Mapping[int, Box], columns: Sequence[Column], panels: Sequence[Region]
 ) -> tuple[Region, ...]:
     """Build regions for the first page and for later pages, as wide as the columns.
 
