@@ -136,9 +136,19 @@ class LayoutSurvey:
             for placed_date, words in zip(dates, texts, strict=True)
         ) > len(dates)
 
-    def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
-        """Return the positions in ``lines`` of the lines in which a row begins."""
-        return [position for position, line in enumerate(lines) if self.is_row_start(line)]
+    @cached_property
+    def row_positions_by_page(self) -> dict[int, tuple[Sequence[TextLine], list[int]]]:
+        """The lines of each page with rows, by page number, and the positions among them at which rows begin."""
+        positions_by_page = {
+            page_number: (lines, [position for position, line in enumerate(lines) if self.is_row_start(line)])
+            for page_number, lines in enumerate(self.lines_by_page, 1)
+        }
+        return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
+
+    def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
+        """Return the lines of a page from the first row to the line below the last; empty without rows."""
+        lines, row_positions = self.row_positions_by_page.get(page_number, ((), ()))
+        return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:

@@ -8,7 +8,7 @@ only if it reads the statement as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from operator import attrgetter, not_
@@ -295,17 +295,16 @@ def _contradicts_marks(amount_rules: AmountRules, marks: set[SignMark | None]) -
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
     """Return True if a line between two rows has an amount but no date."""
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
-        for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
-            right_edge = line.words[-1].box[2]
-            ends_below_amounts = any(
-                amount_column.x0 <= right_edge <= amount_column.x1 + NARROW_MARGIN
-                for amount_column in layout.amount_columns
-            )
-            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum_line(line):
-                return True
-    return False
+    return any(
+        not layout.is_row_start(line)
+        and not layout.is_sum_line(line)
+        and any(
+            amount_column.x0 <= line.words[-1].box[2] <= amount_column.x1 + NARROW_MARGIN
+            for amount_column in layout.amount_columns
+        )
+        for lines, row_positions in layout.row_positions_by_page.values()
+        for line in lines[row_positions[0] : row_positions[-1]]
+    )
 
 
 class ConsolidatedIssue(LazyStrictRecord):
@@ -433,12 +432,8 @@ def _name_sign_proofs(applied_template: AppliedTemplate, layout: LayoutSurvey) -
 
 
 def _score_reading(applied_template: AppliedTemplate, layout: LayoutSurvey) -> float:
+    """Score the met sums, the lines that are read, and the agreement of directions with words and headings."""
     evidence = DirectionEvidence(applied_template, layout.kind_evidence)
-    direction_score = _WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score
-    return _score_by_met_sums(applied_template) + direction_score
-
-
-def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
     statement, reconciliation = applied_template.statement, applied_template.reconciliation
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
@@ -453,7 +448,8 @@ def _score_by_met_sums(applied_template: AppliedTemplate) -> float:
         for check in reconciliation.checks
         if check.name not in ("running_balance", "repeated_rows")
     )
-    return score - _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
+    score -= _LEFTOVER_PENALTY * (len(statement.left_over) + len(statement.outside))
+    return score + (_WORDING_WEIGHT * evidence.word_score + _HEADING_WEIGHT * evidence.heading_score)
 
 
 class _TemplateAssembler:
@@ -562,10 +558,13 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
     """
     try:
         parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")
-        known_patterns = set(_collect_patterns(measured_template.model_dump(mode="json")))
-        sanitised_fields = _escape_unknown_patterns(
-            parsed_template.model_dump(mode="json", by_alias=True), known_patterns
-        )
+        known_patterns: list[str] = []
+
+        def escape_if_unknown(pattern: str) -> str:
+            return pattern if pattern in known_patterns else build_pattern_with_any_numbers(pattern)
+
+        _replace_patterns(measured_template.model_dump(mode="json"), known_patterns.append)
+        sanitised_fields = _replace_patterns(parsed_template.model_dump(mode="json", by_alias=True), escape_if_unknown)
         fixed_fields = {
             "template_id": measured_template.template_id,
             "identity": {**sanitised_fields["identity"], "built_from": measured_template.identity.built_from},
@@ -606,24 +605,10 @@ def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int,
 _PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening", "closing", "heading", "label"))
 
 
-def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
+def _replace_patterns(value: Any, get_replacement: Callable[[str], str | None], field: str = "") -> Any:
+    """Return a template's values, from JSON, with other patterns."""
     if isinstance(value, dict):
-        for name, child in value.items():
-            yield from _collect_patterns(child, name)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _collect_patterns(child, key)
-    elif isinstance(value, str) and key in _PATTERN_FIELDS:
-        yield value
-
-
-def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = "") -> Any:
-    if isinstance(value, dict):
-        return {name: _escape_unknown_patterns(child, known_patterns, name) for name, child in value.items()}
+        return {name: _replace_patterns(child, get_replacement, name) for name, child in value.items()}
     if isinstance(value, list):
-        return [_escape_unknown_patterns(child, known_patterns, key) for child in value]
-    return (
-        build_pattern_with_any_numbers(value)
-        if isinstance(value, str) and key in _PATTERN_FIELDS and value not in known_patterns
-        else value
-    )
+        return [_replace_patterns(child, get_replacement, field) for child in value]
+    return get_replacement(value) if isinstance(value, str) and field in _PATTERN_FIELDS else value

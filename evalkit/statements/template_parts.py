@@ -115,26 +115,25 @@ def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[flo
 
 def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
     pattern = load_bank_vocabulary().columns["check_number"]
-    for line in layout.header_lines:
-        for cell in line.cells:
-            if not match_at_line_start(pattern, cell.text):
-                continue
-            x0, _, x1, _ = cell.box
-            words_below = [
-                word
-                for placed_text in layout.date_column.dates_or_amounts
-                for word in placed_text.line.words
-                if word.box[0] < x1 and x0 < word.box[2]
-            ]
-            number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
-            if len(number_words) < _MIN_CHECK_NUMBER_SHARE * len(words_below):
-                continue  # only one table has check numbers here; other tables have texts below this title's place
-            if number_words and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
-                return AlignedColumn(
-                    min([x0, *(word.box[0] for word in number_words)]),
-                    max([x1, *(word.box[2] for word in number_words)]),
-                    (),
-                )
+    for cell in (
+        cell for line in layout.header_lines for cell in line.cells if match_at_line_start(pattern, cell.text)
+    ):
+        x0, _, x1, _ = cell.box
+        words_below = [
+            word
+            for placed_text in layout.date_column.dates_or_amounts
+            for word in placed_text.line.words
+            if word.box[0] < x1 and x0 < word.box[2]
+        ]
+        number_words = [word for word in words_below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
+        # If only one table has check numbers here, other tables have texts below this title's place.
+        has_numbers = number_words and len(number_words) >= _MIN_CHECK_NUMBER_SHARE * len(words_below)
+        if has_numbers and not any(amount_column.overlaps(x0, x1) for amount_column in layout.amount_columns):
+            return AlignedColumn(
+                min([x0, *(word.box[0] for word in number_words)]),
+                max([x1, *(word.box[2] for word in number_words)]),
+                (),
+            )
     return None
 
 
@@ -146,7 +145,9 @@ def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
 def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
     """Derive patterns for the labels of the sums that the statement prints."""
     labels_by_kind: dict[str, dict[str, bool]] = {}
-    table_line_ids = {id(line) for lines in layout.lines_by_page for line in _select_table_lines(layout, lines)}
+    table_line_ids = {
+        id(line) for page_number in layout.row_positions_by_page for line in layout.select_table_lines(page_number)
+    }
     for line, labelled_amount in layout.labelled_amounts:
         is_inside_table = id(line) in table_line_ids
         if (
@@ -229,11 +230,6 @@ def _make_label_pattern(kind: str, text: str) -> str:
     return build_pattern_with_any_numbers(label_words or text)
 
 
-def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
-    row_positions = layout.find_row_start_positions(lines)
-    return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
-
-
 def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Find the headings that say if the amounts below are deposits or withdrawals."""
     section_by_heading: dict[str, SectionHeading] = {}
@@ -242,28 +238,23 @@ def find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
         ((kind and kind.deposits) or vocabulary.deposits_heading, "deposit"),
         ((kind and kind.withdrawals) or vocabulary.withdrawals_heading, "withdrawal"),
     )
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
-        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
-            if (
+    for lines, row_positions in layout.row_positions_by_page.values():
+        for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]]:
+            is_no_heading = (
                 layout.is_header_line(line)
                 or layout.is_sum_line(line)
                 or layout.is_row_start(line)
                 or len(line.cells) > 1
-            ):
-                continue
-            for pattern, direction in heading_patterns:
-                if (
-                    match_at_line_start(pattern, line.text)
-                    and not line.text[-1:].isdigit()
-                    and line.box[0]
-                    < layout.date_column.x1  # begins left of the date column's right edge, so it is not the second line of a description
-                ):
-                    section_by_heading.setdefault(
-                        line.text,
-                        SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction),
-                    )
-                    break
+                or line.text[-1:].isdigit()
+                # The second line of a description begins right of the dates.
+                or line.box[0] >= layout.date_column.x1
+            )
+            direction = next(
+                (direction for pattern, direction in heading_patterns if match_at_line_start(pattern, line.text)), None
+            )
+            if direction and not is_no_heading:
+                heading = SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction)
+                section_by_heading.setdefault(line.text, heading)
     return tuple(section_by_heading.values())
 
 
@@ -304,10 +295,7 @@ def find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> d
     down.
     """
     box_by_page: dict[int, Box] = {}
-    for page_number, lines in enumerate(layout.lines_by_page, 1):
-        row_positions = layout.find_row_start_positions(lines)
-        if not row_positions:
-            continue
+    for page_number, (lines, row_positions) in layout.row_positions_by_page.items():
         first_row_position = row_positions[0]
         header_position = next(
             (number for number in range(first_row_position - 1, -1, -1) if layout.is_header_line(lines[number])), None
@@ -340,8 +328,8 @@ def find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Return patterns of the first line after each table, which ends the transactions."""
     end_patterns: dict[str, None] = {}
     has_begun = False
-    for lines in layout.lines_by_page:
-        row_positions = layout.find_row_start_positions(lines)
+    for page_number, lines in enumerate(layout.lines_by_page, 1):
+        _, row_positions = layout.row_positions_by_page.get(page_number, (lines, ()))
         if not row_positions and has_begun and lines:
             end_patterns[build_pattern_with_any_numbers(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)
@@ -413,22 +401,21 @@ def find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     """
     pattern_counts: Counter[str] = Counter()
     table_patterns: set[str] = set()  # a row's last line may be the first on a page
-    for lines in layout.lines_by_page:
-        table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
+    for page_number, (lines, _) in layout.row_positions_by_page.items():
+        table_line_ids = {id(line) for line in layout.select_table_lines(page_number)}
         table_patterns.update(build_pattern_with_any_numbers(line.text) for line in lines if id(line) in table_line_ids)
-        if table_line_ids:
-            pattern_counts.update(
-                {
-                    build_pattern_with_any_numbers(line.text)
-                    for line in lines
-                    if not (
-                        id(line) in table_line_ids
-                        or layout.is_header_line(line)
-                        or layout.is_sum_line(line)
-                        or _ends_in_amount(layout, line)
-                    )
-                }
-            )
+        pattern_counts.update(
+            {
+                build_pattern_with_any_numbers(line.text)
+                for line in lines
+                if not (
+                    id(line) in table_line_ids
+                    or layout.is_header_line(line)
+                    or layout.is_sum_line(line)
+                    or _ends_in_amount(layout, line)
+                )
+            }
+        )
     return (
         pattern
         for pattern, count in pattern_counts.items()
