@@ -167,7 +167,9 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
         placed_text
         for lines in lines_by_page
         for line in lines
-        for placed_text in _find_dates_before_amounts(line, decimal_separator, cents_optional=cents_optional)
+        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        and next(find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None)
+        for placed_text in find_line_dates(line)
     ]
     date_columns = _group_into_columns(dates_before_amounts)
     if not date_columns:
@@ -518,17 +520,6 @@ def _find_direction_column(
     return None
 
 
-def _find_dates_before_amounts(
-    line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> list[DateOrAmount]:
-    """Return the dates of a line with amounts; empty if a date follows an amount."""
-    if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
-        find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
-    ):
-        return []
-    return list(find_line_dates(line))
-
-
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
     """Return True if the column has a title for dates, or most dates fill their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
@@ -747,25 +738,13 @@ def _find_labelled_sums(
     header_line_ids = {id(line) for line in header_lines}
     for lines in lines_by_page:
         for position, line in enumerate(lines):
-            if id(line) in header_line_ids:
-                continue
-            if row_date := row_date_by_line_id.get(
-                id(line)
-            ):  # "1 May  Opening balance  1,200.00" is a row with a balance
+            label_line, lines_below, patterns = line, lines[position + 1 :], patterns_by_kind
+            if row_date := row_date_by_line_id.get(id(line)):
+                # "1 May  Opening balance  1,200.00" is a row with a balance.
                 words_after_date = tuple(word for word in line.words if word.box[0] > row_date.x1)
-                labelled_amounts = (
-                    find_labelled_amounts(
-                        replace(line, words=words_after_date),
-                        (),
-                        balance_patterns,
-                        decimal_separator,
-                        cents_optional=cents_optional,
-                    )
-                    if words_after_date
-                    else ()
-                )
-            else:
+                label_line, lines_below, patterns = replace(line, words=words_after_date), (), balance_patterns
+            if label_line.words and id(line) not in header_line_ids:
                 labelled_amounts = find_labelled_amounts(
-                    line, lines[position + 1 :], patterns_by_kind, decimal_separator, cents_optional=cents_optional
+                    label_line, lines_below, patterns, decimal_separator, cents_optional=cents_optional
                 )
-            yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)
+                yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)

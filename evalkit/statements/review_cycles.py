@@ -54,19 +54,15 @@ def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[Templat
     for reviewer, issues in reports:
         for issue in issues:
             for position, known_issue in enumerate(merged_issues):
-                if _is_same_reported_issue(known_issue, issue, reviewer):
+                is_equal_or_others = (
+                    known_issue.issue.message == issue.message or reviewer not in known_issue.reported_by
+                )
+                if is_equal_or_others and is_duplicate_issue(known_issue.issue, issue):
                     merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
                     break
             else:
                 merged_issues.append(ReportedIssue(issue=issue, reported_by=(reviewer,)))
     return merged_issues
-
-
-def _is_same_reported_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
-    is_other_reviewer = reviewer not in known_issue.reported_by
-    return is_duplicate_issue(known_issue.issue, issue) and (
-        is_other_reviewer or known_issue.issue.message == issue.message
-    )
 
 
 def _merge_into_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ReportedIssue:

@@ -511,7 +511,14 @@ class _Auditor:
             for x in ranges
             for title in [titles.get(x, _Title(0.0, ""))]
         ]
-        return tuple(_settle_balance_column(columns, rows))
+        # The column whose differences are the rows' other amounts is the balance, whatever its title says.
+        if len(columns) > 1 and (
+            balance := next(
+                (each for each in columns if each.role != "balance" and _is_running_balance(each, rows)), None
+            )
+        ):
+            columns[columns.index(balance)] = balance._replace(role="balance")
+        return tuple(columns)
 
     def _read_titles(self, position: int, ranges: Sequence[tuple[float, float]]) -> dict[tuple[float, float], _Title]:
         """Return the title of each range in the header above a row."""
@@ -573,7 +580,8 @@ class _Auditor:
     def _read_sums(self, position: int, account: str, row_count: int) -> Iterator[AuditSum]:
         line = self._lines[position]
         for amount in line.amounts:
-            label = " ".join(_find_label_words(line, amount))
+            left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
+            label = " ".join(word.text for word in line.words if left <= word.box[0] < amount.box[0])
             if not any(character.isalpha() for character in label):
                 label = self._find_label_above(position, amount)
             if any(character.isalpha() for character in label):
@@ -727,12 +735,6 @@ def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine
     )
 
 
-def _find_label_words(line: _ScannedLine, amount: PrintedAmount) -> list[str]:
-    """Return the words between the amount before and this amount."""
-    left = max((other.box[2] for other in line.amounts if other.box[2] <= amount.box[0]), default=0.0)
-    return [word.text for word in line.words if left <= word.box[0] < amount.box[0]]
-
-
 def _classify_sum(label: str) -> PrintedSumKind:
     is_balance, direction = has_word(label, "sum", "balance"), read_direction(label, is_owed=None)
     kinds: tuple[tuple[PrintedSumKind, bool], ...] = (
@@ -756,15 +758,6 @@ def _classify_title(title: str) -> ColumnRole:
         ("amount", has_word(title, "column", "amount") or has_word(title, "direction", "payment")),
     )
     return next((role for role, is_named in roles if is_named), "")
-
-
-def _settle_balance_column(columns: list[AuditColumn], rows: Sequence[_ScannedLine]) -> list[AuditColumn]:
-    """Call the column the balance whose differences are the rows' other amounts, whatever its title says."""
-    for position, column in enumerate(columns):
-        if len(columns) > 1 and column.role != "balance" and _is_running_balance(column, rows):
-            columns[position] = column._replace(role="balance")
-            break
-    return columns
 
 
 def _is_running_balance(column: AuditColumn, rows: Sequence[_ScannedLine]) -> bool:

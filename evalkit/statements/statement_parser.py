@@ -7,16 +7,18 @@ printed sum), or is listed as left over with a reason. Rows outside all regions 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
+from itertools import product
 from typing import Literal, get_args
 
 from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.documents.bundle import Box, DocumentBundle, enclose_boxes
-from evalkit.statements.balance_directions import derive_amounts_from_balances
+from evalkit.documents.bundle import Box, enclose_boxes
 from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.dates import PartialDate, StatementPeriod, resolve_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
@@ -24,7 +26,7 @@ from evalkit.statements.statement_period import find_statement_period
 from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.table_panels import split_lines_into_panels
 from evalkit.statements.table_row import TableRow
-from evalkit.statements.text_lines import TextLine, group_words_into_lines, join_cents
+from evalkit.statements.text_lines import TextLine, join_cents
 
 LeftoverReason = Literal[
     "it belongs to no transaction",
@@ -48,6 +50,8 @@ _FURNITURE_SUM_KINDS: tuple[tuple[ColumnName, SumKind], ...] = (
     ("balance", "carried"), ("amount", "subtotal"), ("credit", "deposits_subtotal"), ("debit", "withdrawals_subtotal"),
 )  # fmt: skip
 _FURNITURE_KINDS = frozenset(kind for _, kind in _FURNITURE_SUM_KINDS)
+#: Most unmarked amounts between two printed balances; more would fit too many ways.
+_MAX_UNSIGNED_AMOUNTS = 10
 #: The end of a heading that is repeated on the next page, such as "(continued)".
 _CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -116,11 +120,6 @@ class ParsedStatement(LazyStrictRecord):
     """Lines within the regions that belong to no transaction and have no known meaning."""
     outside: tuple[LeftoverText, ...] = ()
     """Lines outside all regions with a date and an amount in the template's columns."""
-
-
-def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
-    """Read a statement with a template: transactions, printed sums, unread lines."""
-    return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
@@ -489,3 +488,65 @@ def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
 
 def _strip_continued_suffix(text: str) -> str:
     return _CONTINUED_SUFFIX.sub("", text).strip()
+
+
+# Directions by the printed balances
+
+
+def derive_amounts_from_balances(
+    rows: Sequence[Transaction],
+    unsigned_positions: AbstractSet[int],
+    balances: Mapping[tuple[str, str], Decimal],
+    *,
+    is_newest_first: bool,
+) -> list[Decimal | None]:
+    """Return each row's signed amount; None if no or several directions fit.
+
+    ``unsigned_positions``: the rows whose amount has no sign yet. ``balances``: printed balances by account and kind, ``opening`` or ``closing``.
+    """
+    amounts: list[Decimal | None] = [row.amount for row in rows]
+    for account in {rows[position].account for position in unsigned_positions}:
+        positions = [position for position, row in enumerate(rows) if row.account == account]
+        opening, closing = balances.get((account, "opening")), balances.get((account, "closing"))
+        for start, target, run in _split_at_balances(
+            rows, positions[::-1] if is_newest_first else positions, opening, closing
+        ):
+            unsigned = [position for position in run if position in unsigned_positions]
+            signed_total = sum((rows[position].amount for position in run if position not in unsigned), Decimal(0))
+            solution = (
+                None
+                if start is None or target is None
+                else _find_only_signs(
+                    tuple(rows[position].amount for position in unsigned), target - start - signed_total
+                )
+            )
+            for number, position in enumerate(unsigned):
+                amounts[position] = solution[number] if solution else None
+    return amounts
+
+
+def _split_at_balances(
+    rows: Sequence[Transaction], positions: Sequence[int], opening: Decimal | None, closing: Decimal | None
+) -> Iterator[tuple[Decimal | None, Decimal | None, list[int]]]:
+    """Split the rows, in order of time, into runs between two printed balances."""
+    balance, run = opening, list[int]()
+    for position in positions:
+        run.append(position)
+        if (printed_balance := rows[position].balance) is not None:
+            yield balance, printed_balance, run
+            balance, run = printed_balance, []
+    if run:
+        yield balance, closing, run
+
+
+@lru_cache(maxsize=4096)  # the builder reads the same rows for every hypothesis
+def _find_only_signs(magnitudes: tuple[Decimal, ...], target: Decimal) -> tuple[Decimal, ...] | None:
+    """Return the signed amounts that add up to ``target``; None unless exactly one choice does."""
+    if len(magnitudes) > _MAX_UNSIGNED_AMOUNTS:
+        return None
+    solutions = {
+        signed
+        for signs in product((1, -1), repeat=len(magnitudes))
+        if sum(signed := tuple(sign * magnitude for sign, magnitude in zip(signs, magnitudes, strict=True))) == target
+    }
+    return solutions.pop() if len(solutions) == 1 else None

@@ -471,13 +471,15 @@ class _TemplateAssembler:
             else derive_template_id(bank, self._identity.statement, statement_sha256)
         )
         self._sum_labels = derive_sum_labels(layout)
-        self._sections = find_direction_headings(layout)
-        self._account_headings = find_account_heading_patterns(layout)
         self._boxes_by_width = {
             is_wide: find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
-        self._table_ends = find_table_end_patterns(layout)
-        self._furniture_patterns = (*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout))
+        self._row_rules = RowRules(
+            furniture=(*load_bank_vocabulary().furniture, *find_repeated_line_patterns(layout)),
+            section=find_direction_headings(layout),
+            accounts=find_account_heading_patterns(layout),
+            ends=find_table_end_patterns(layout),
+        )
 
     def build_template(self, hypothesis: TemplateHypothesis) -> StatementTemplate:
         """Build the template that reads the statement as the hypothesis assumes."""
@@ -490,14 +492,12 @@ class _TemplateAssembler:
             columns=columns,
             dates=hypothesis.date_rules,
             amounts=hypothesis.amount_rules,
-            rows=RowRules(
-                gap=hypothesis.continuation_gap,
-                date_once=hypothesis.date_once,
-                order=hypothesis.row_order,
-                furniture=self._furniture_patterns,
-                section=self._sections,
-                accounts=self._account_headings,
-                ends=self._table_ends,
+            rows=self._row_rules.model_copy(
+                update={
+                    "gap": hypothesis.continuation_gap,
+                    "date_once": hypothesis.date_once,
+                    "order": hypothesis.row_order,
+                }
             ),
             reconciliation=self._sum_labels,
         )

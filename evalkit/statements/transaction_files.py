@@ -155,7 +155,9 @@ def _build_ofx_account(reading: StatementReading, account: str, rows: Sequence[T
     for row in rows:
         key = (account, row.date, row.amount, row.description)
         count_by_key[key] += 1
-        listed_rows.append(_build_ofx_row(row, _compute_row_id((*key, count_by_key[key]))))
+        # An id that stays the same when the statement is read again.
+        row_key = "\x1f".join(map(str, (*key, count_by_key[key])))
+        listed_rows.append(_build_ofx_row(row, hashlib.sha256(row_key.encode()).hexdigest()[:32]))
     yield E.BANKTRANLIST(E.DTSTART(_format_ofx_date(start)), E.DTEND(_format_ofx_date(end)), *listed_rows)
     closing_values = [
         printed_sum.value
@@ -176,11 +178,6 @@ def _build_ofx_row(row: Transaction, row_id: str) -> object:
         E.TRNTYPE(kind), E.DTPOSTED(_format_ofx_date(row.date)), E.TRNAMT(f"{row.amount:f}"), E.FITID(row_id),
         *([E.CHECKNUM(number)] if number else []), E.NAME(text[:32]), *([E.MEMO(text[:255])] if len(text) > 32 else []),
     )  # fmt: skip
-
-
-def _compute_row_id(key: tuple[object, ...]) -> str:
-    """Compute an id that stays the same when the statement is read again."""
-    return hashlib.sha256("\x1f".join(map(str, key)).encode()).hexdigest()[:32]
 
 
 def _format_ofx_date(day: str) -> str:
