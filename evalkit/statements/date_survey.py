@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
 from evalkit.statements.dates import (
     DATE_FORMATS,
-    StatementPeriod,
     exchange_day_and_month,
     find_dates_in_text,
     has_year,
@@ -104,7 +103,9 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
     )
     row_formats = (main_format, *further_formats)
     impossible_count = sum(
-        parse_partial_date(text, formats, is_ocr_text=True) is None for text in _list_column_dates(layout)
+        parse_partial_date(placed_date.text, formats, is_ocr_text=True) is None
+        for column in filter(None, (layout.date_column, layout.value_date_column))
+        for placed_date in column.dates_or_amounts
     ) + sum(
         max(_count_dates(text, DATE_FORMATS) - _count_dates(text, formats), 0)
         for _, text in _find_period_labels(layout.lines_by_page)
@@ -119,8 +120,9 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
             and (resolved_date := resolve_date(day, period))
         )
         misfit_count: float = impossible_count + len(date_texts) - len(row_dates)
-        if rules.period or (period and period.start):  # else the period's end may be the date of a row
-            misfit_count += _count_outside_period(row_dates, period)
+        if period and (rules.period or period.start):  # else the period's end may be the date of a row
+            earliest = (period.start or period.end - _LONGEST_PERIOD) - _PERIOD_MARGIN
+            misfit_count += sum(not earliest <= day <= period.end + _PERIOD_MARGIN for day in row_dates)
         misfit_count += _UNLABELLED_MISFIT * (judged_rules != [] and not rules.period)
         unlikeliness = _measure_unlikeliness(layout, row_dates, day_first=day_first)
         unlikeliness += 0.1 * (period is None or period.start is None)
@@ -134,12 +136,6 @@ def is_day_first(date_format: str) -> bool | None:
     if exchanged == date_format or exchanged not in DATE_FORMATS:
         return None
     return date_format.index("%d") < date_format.index("%m")
-
-
-def _list_column_dates(layout: LayoutSurvey) -> list[str]:
-    """List the dates of the rows and their value dates, as printed."""
-    columns = (layout.date_column, *filter(None, (layout.value_date_column,)))
-    return [placed_text.text for column in columns for placed_text in column.dates_or_amounts]
 
 
 def _generate_period_rules(
@@ -184,13 +180,6 @@ def _detect_date_formats(text: str, formats: Sequence[str]) -> tuple[str, ...]:
         *(date_format for date_format, count in match_counts.items() if count == highest_count),
         *yearless_formats,
     )
-
-
-def _count_outside_period(row_dates: Sequence[date], period: StatementPeriod | None) -> int:
-    if period is None:
-        return 0
-    earliest = (period.start or period.end - _LONGEST_PERIOD) - _PERIOD_MARGIN
-    return sum(not earliest <= day <= period.end + _PERIOD_MARGIN for day in row_dates)
 
 
 def _measure_unlikeliness(layout: LayoutSurvey, row_dates: Sequence[date], *, day_first: bool) -> float:

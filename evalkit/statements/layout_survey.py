@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
@@ -505,9 +505,11 @@ def _find_direction_column(
         for cell in line.cells
         if len(cell.words) == 1 and get_sign_mark(cell.text)
     ]
-    for column in _group_into_columns(marks):
-        if (
-            len(column.dates_or_amounts) > 1
+    return next(
+        (
+            column
+            for column in _group_into_columns(marks)
+            if len(column.dates_or_amounts) > 1
             and not any(amount_column.overlaps(column.x0, column.x1) for amount_column in amount_columns)
             and all(
                 get_sign_mark(word.text)
@@ -515,29 +517,30 @@ def _find_direction_column(
                 for word in line.words
                 if column.overlaps(word.box[0], word.box[2])
             )
-        ):
-            return column
-    return None
+        ),
+        None,
+    )
 
 
 def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
     """Return True if the column has a title for dates, or most dates fill their cells."""
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
-    cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(
         any(cell.words == placed_text.words for cell in placed_text.line.cells)
         for placed_text in column.dates_or_amounts
     )
-    return any(match_at_line_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
-        column.dates_or_amounts
-    )
+    return any(
+        match_at_line_start(pattern, title) for title in _list_titles(column, header_lines)
+    ) or alone_count > _MIN_ALONE_SHARE * len(column.dates_or_amounts)
 
 
 def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    title = " ".join(
-        cell.text for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])
-    )
+    title = " ".join(_list_titles(column, header_lines))
     return match_at_line_start(load_bank_vocabulary().columns["value_date"], title) is not None
+
+
+def _list_titles(column: AlignedColumn, header_lines: Sequence[TextLine]) -> list[str]:
+    return [cell.text for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
 
 
 def _has_row_amount(
@@ -551,18 +554,18 @@ def _has_row_amount(
 
     The amount may be in that line, or in an undated line below within the same row.
     """
-    for line in lines:
-        is_below = line is not lines[0]
-        if is_below and (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None)):
-            return False
-        line_amounts = find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
-        if any(
-            column.overlaps(placed_amount.x0, placed_amount.x1)
-            for placed_amount in line_amounts
-            for column in amount_columns
-        ):
-            return True
-    return False
+    row_lines = takewhile(
+        lambda line: (
+            line is lines[0] or not (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None))
+        ),
+        lines,
+    )
+    return any(
+        column.overlaps(placed_amount.x0, placed_amount.x1)
+        for line in row_lines
+        for placed_amount in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
+        for column in amount_columns
+    )
 
 
 def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmount]) -> Iterator[TextLine]:

@@ -149,16 +149,14 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         id(line) for page_number in layout.row_positions_by_page for line in layout.select_table_lines(page_number)
     }
     for line, labelled_amount in layout.labelled_amounts:
-        is_inside_table = id(line) in table_line_ids
+        kind, is_inside_table = labelled_amount.kind, id(line) in table_line_ids
+        # Else it is a transaction whose description begins like the label of a sum.
         if (
-            labelled_amount.kind in ("deposits", "withdrawals")
-            and is_inside_table
-            and not match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
+            kind not in ("deposits", "withdrawals")
+            or not is_inside_table
+            or match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
         ):
-            continue  # a transaction whose description begins like the label of a sum
-        labels_by_kind.setdefault(labelled_amount.kind, {})[
-            _make_label_pattern(labelled_amount.kind, labelled_amount.label)
-        ] = is_inside_table
+            labels_by_kind.setdefault(kind, {})[_make_label_pattern(kind, labelled_amount.label)] = is_inside_table
     # If the statement labels both balances "Balance on …", the same label is used for opening and closing balance.
     label_counts = Counter(
         _make_label_pattern(labelled_amount.kind, labelled_amount.label)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import product
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,15 +60,16 @@ def _tabulate(transactions: Sequence[Transaction]) -> tuple[list[str], list[list
     """Return the columns and cells of a table; account and currency only if several."""
     accounts = dict.fromkeys(transaction.account for transaction in transactions)
     currency_by_account = {account: _find_currency([account]) or "" for account in accounts}
-    readers: dict[str, Callable[[Transaction], object]] = {
-        name: attrgetter(name) for name in (*TRANSACTION_CSV_COLUMNS, "account", "confidence")
-    }
-    readers["currency"] = lambda transaction: currency_by_account[transaction.account]
-    column_names = [*TRANSACTION_CSV_COLUMNS]
-    column_names += ["account"] if len(accounts) > 1 else []
-    column_names += ["currency"] if len(set(currency_by_account.values())) > 1 else []
-    column_names += ["confidence"]
-    return column_names, [[readers[name](transaction) for name in column_names] for transaction in transactions]
+    column_names = [
+        *TRANSACTION_CSV_COLUMNS,
+        *(["account"] if len(accounts) > 1 else []),
+        *(["currency"] if len(set(currency_by_account.values())) > 1 else []),
+        "confidence",
+    ]
+    return column_names, [
+        [currency_by_account[row.account] if name == "currency" else getattr(row, name) for name in column_names]
+        for row in transactions
+    ]
 
 
 def _render_csv(reading: StatementReading) -> bytes:
