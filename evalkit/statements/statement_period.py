@@ -92,7 +92,9 @@ def _find_unlabelled_period(
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     all_lines = [line for lines in lines_by_page for line in lines]
     for line in first_page_lines:
-        if any(_AMOUNT_WORD.fullmatch(word.text) and not _is_date(word.text) for word in line.words):
+        if any(
+            _AMOUNT_WORD.fullmatch(word.text) and not parse_partial_date(word.text, DATE_FORMATS) for word in line.words
+        ):
             continue  # a transaction with its booking date and its value date
         period = build_statement_period(list(find_dates_in_text(_cut_at_due_date(line.text), date_formats)))
         if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
@@ -135,7 +137,3 @@ def _find_nearest_cell(cells: Sequence[TextLine], cell: TextLine) -> int:
             abs(sum(cells[position].box[::2]) - sum(cell.box[::2])) / 2,
         ),
     )
-
-
-def _is_date(text: str) -> bool:
-    return parse_partial_date(text, DATE_FORMATS) is not None

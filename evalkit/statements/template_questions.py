@@ -6,7 +6,7 @@ remove a measured issue. The embedded model adds none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -272,7 +272,15 @@ def merge_model_answer_into_report(
     issues = list(report.issues)
     for issue in (
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
-        *_build_unseen_pages_issues(unseen_pages),
+        *(
+            TemplateIssue(
+                issue_id="said",
+                severity="low",
+                category="other",
+                message=f"{len(unseen_pages)} pages from page {first_page} on were not shown to the model",
+            )
+            for first_page in unseen_pages[:1]
+        ),
     ):
         # An issue that repeats a known issue in other words is left out, unless it is more severe.
         if not any(
@@ -305,13 +313,6 @@ def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
         for issue in report.issues
         if not issue.issue_id.startswith(f"{report.reviewer_role}_said_")
     )
-
-
-def _build_unseen_pages_issues(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
-    """Build an issue about the pages of which the model saw no image, if any."""
-    if unseen_pages:
-        message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
-        yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)
 
 
 def _convert_model_issue(model_issue: ModelReportedIssue, total_pages: int) -> TemplateIssue:
