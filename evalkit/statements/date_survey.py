@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary
@@ -20,7 +20,6 @@ from evalkit.statements.dates import (
 from evalkit.statements.layout_survey import LayoutSurvey, build_pattern_with_any_numbers
 from evalkit.statements.statement_period import find_date_labels_and_nearby_texts, find_statement_period
 from evalkit.statements.statement_template import DateRules
-from evalkit.statements.text_lines import TextLine
 
 RowOrder = Literal["oldest_first", "newest_first"]
 #: A transaction's date may be this much outside the period, because of late booking or a weekend.
@@ -108,7 +107,7 @@ def _judge_rules_of_order(layout: LayoutSurvey, *, day_first: bool) -> list[_Jud
         for placed_date in column.dates_or_amounts
     ) + sum(
         max(_count_dates(text, DATE_FORMATS) - _count_dates(text, formats), 0)
-        for _, text in _find_period_labels(layout.lines_by_page)
+        for _, text in _find_period_labels(layout)
     )
     judged_rules: list[_JudgedRules] = []
     for rules in _generate_period_rules(layout, row_formats, formats):
@@ -144,7 +143,7 @@ def _generate_period_rules(
     """Generate rules for each line that may print the period, then without a label."""
     formats_with_year = [date_format for date_format in formats if has_year(date_format)]
     text_by_label: dict[str, str] = {}
-    for label, text in _find_period_labels(layout.lines_by_page):
+    for label, text in _find_period_labels(layout):
         if _count_dates(text, formats_with_year) > _count_dates(text_by_label.get(label, ""), formats_with_year):
             text_by_label[label] = text
     ranked_texts = sorted(
@@ -160,11 +159,9 @@ def _generate_period_rules(
     yield DateRules(formats=row_formats, period_formats=_detect_date_formats(text_outside_rows, formats))
 
 
-def _find_period_labels(lines_by_page: Sequence[Sequence[TextLine]]) -> Iterator[tuple[str, str]]:
-    for lines in lines_by_page:
-        for line, line_below in zip_longest(lines, lines[1:]):
-            for label, text in find_date_labels_and_nearby_texts(line, line_below, (load_bank_vocabulary().period,)):
-                yield build_pattern_with_any_numbers(label), text
+def _find_period_labels(layout: LayoutSurvey) -> Iterator[tuple[str, str]]:
+    labels_and_texts = find_date_labels_and_nearby_texts(layout.lines_by_page, (load_bank_vocabulary().period,))
+    return ((build_pattern_with_any_numbers(label), text) for label, text in labels_and_texts)
 
 
 def _count_dates(text: str, formats: Sequence[str]) -> int:

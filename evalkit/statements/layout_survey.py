@@ -85,6 +85,10 @@ class AlignedColumn:
         """Return True if the column overlaps the horizontal range x0..x1."""
         return self.x0 < x1 and x0 < self.x1
 
+    def list_titles(self, header_lines: Iterable[TextLine]) -> list[str]:
+        """List the cells of table headers that are above or below the column."""
+        return [cell.text for line in header_lines for cell in line.cells if self.overlaps(cell.box[0], cell.box[2])]
+
 
 @dataclass(frozen=True)
 class LayoutSurvey:
@@ -530,17 +534,13 @@ def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> 
         for placed_text in column.dates_or_amounts
     )
     return any(
-        match_at_line_start(pattern, title) for title in _list_titles(column, header_lines)
+        match_at_line_start(pattern, title) for title in column.list_titles(header_lines)
     ) or alone_count > _MIN_ALONE_SHARE * len(column.dates_or_amounts)
 
 
 def _has_value_date_title(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
-    title = " ".join(_list_titles(column, header_lines))
+    title = " ".join(column.list_titles(header_lines))
     return match_at_line_start(load_bank_vocabulary().columns["value_date"], title) is not None
-
-
-def _list_titles(column: AlignedColumn, header_lines: Sequence[TextLine]) -> list[str]:
-    return [cell.text for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
 
 
 def _has_row_amount(
@@ -711,12 +711,7 @@ def _find_amount_columns(
         if placed_text.x0 > dates_right_edge
         and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
     )
-    title_cells = [cell for line in header_lines for cell in line.cells]
-    return tuple(
-        column
-        for column in columns
-        if len(column.dates_or_amounts) > 1 or any(column.overlaps(cell.box[0], cell.box[2]) for cell in title_cells)
-    )
+    return tuple(column for column in columns if len(column.dates_or_amounts) > 1 or column.list_titles(header_lines))
 
 
 def _find_labelled_sums(

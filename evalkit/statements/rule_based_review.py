@@ -39,7 +39,6 @@ from evalkit.statements.reviewer_report import (
 )
 from evalkit.statements.statement_audit import audit_lines, has_word, load_audit_words
 from evalkit.statements.statement_parser import LeftoverReason, LeftoverText, Transaction
-from evalkit.statements.statement_template import Column
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import TextLine
 
@@ -269,32 +268,24 @@ def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[Te
 
 def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Report columns with words that the region cuts off."""
-    region_sides = {(region.box[0], region.box[2], region.shift) for region in applied_template.template.regions}
-    for column in applied_template.template.columns:
-        if any(_has_cut_off_words(applied_template, column, *sides) for sides in region_sides):
+    template, lines_by_page = applied_template.template, applied_template.lines_by_page
+    words_and_regions = [
+        (word, region)
+        for page_number, lines in enumerate(lines_by_page, 1)
+        for region in template.find_regions(page_number, len(lines_by_page))
+        for line in lines
+        if region.box[1] <= line.deskewed_center_y <= region.box[3] and TableRow(template, line).partial_date
+        for word in line.words
+    ]
+    for column in template.columns:
+        if any(
+            column.x[0] <= word.center_x - region.shift < column.x[1]
+            and not region.box[0] <= word.center_x <= region.box[2]
+            for word, region in words_and_regions
+        ):
             yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
-
-
-def _has_cut_off_words(
-    applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float, shift: float
-) -> bool:
-    template, lines_by_page = applied_template.template, applied_template.lines_by_page
-    row_lines = (
-        line
-        for page_number, lines in enumerate(lines_by_page, 1)
-        for box in (region.box for region in template.find_regions(page_number, len(lines_by_page)))
-        for line in lines
-        if (box[0], box[2]) == (left_edge, right_edge)
-        and box[1] <= line.deskewed_center_y <= box[3]
-        and TableRow(template, line).partial_date is not None
-    )
-    return any(
-        column.x[0] <= word.center_x - shift < column.x[1] and not left_edge <= word.center_x <= right_edge
-        for line in row_lines
-        for word in line.words
-    )
 
 
 def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from evalkit.core.grouping import group_by
 from evalkit.statements.statement_template import Region
 from evalkit.statements.text_lines import PageWord, TextLine
 
@@ -61,18 +62,17 @@ def shift_line(line: TextLine, shift: float) -> TextLine:
 
 def _divide_line(line: TextLine, panels: Sequence[Region]) -> dict[int, TextLine]:
     """Divide a line by panel, from the left; the last position is for words outside all."""
-    words_by_position: dict[int, list[PageWord]] = {}
-    for word in line.words:
-        center_y = (word.box[1] + word.box[3]) / 2
-        position = next(
+    words_by_position = group_by(
+        line.words,
+        lambda word: next(
             (
                 number
-                for number, box in enumerate(panel.box for panel in panels)
-                if box[0] <= word.center_x <= box[2] and box[1] <= center_y <= box[3]
+                for number, (x0, y0, x1, y1) in enumerate(panel.box for panel in panels)
+                if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
             ),
             len(panels),
-        )
-        words_by_position.setdefault(position, []).append(word)
+        ),
+    )
     if len(words_by_position) == 1:
         return dict.fromkeys(words_by_position, line)
     return {position: replace(line, words=tuple(words)) for position, words in words_by_position.items()}

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
 from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
@@ -199,21 +200,17 @@ def _score_title(name: ColumnName, names_in_title: set[str] | None) -> float:
 
 def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str] | None:
     """Return the meanings that the column's title may have; None if it has no title."""
-    title_names: set[str] | None = None
-    for line in layout.header_lines:
-        for cell in line.cells:
-            if amount_column.overlaps(cell.box[0], cell.box[2]):
-                title_names = title_names or set()
-                if direction := layout.kind_evidence.find_own_direction(cell.text):
-                    title_names.add("credit" if direction == "deposit" else "debit")
-                    continue
-                matching_names = (
-                    name
-                    for name, pattern in load_bank_vocabulary().columns.items()
-                    if match_at_line_start(pattern, cell.text)
-                )
-                title_names.update(islice(matching_names, 1))
-    return title_names and title_names & {"amount", "debit", "credit", "balance"}
+    titles = amount_column.list_titles(layout.header_lines)
+    name_by_direction: Mapping[Direction | None, str] = {"deposit": "credit", "withdrawal": "debit"}
+    title_names = {
+        name_by_direction.get(layout.kind_evidence.find_own_direction(title))
+        or next(
+            (name for name, pattern in load_bank_vocabulary().columns.items() if match_at_line_start(pattern, title)),
+            "",
+        )
+        for title in titles
+    }
+    return title_names & {"amount", "debit", "credit", "balance"} if titles else None
 
 
 def _generate_amount_rules(
@@ -337,17 +334,17 @@ class BuilderRetryInput(LazyStrictRecord):
         Counts the consolidated issues, and all issues of reviewers that rejected the template. Categories without an
         issue are missing.
         """
-        reported_issues = [
-            (consolidated_issue.category, consolidated_issue.severity)
-            for consolidated_issue in self.consolidated_issues
+        reported_issues = [(issue.category, issue.severity) for issue in self.consolidated_issues]
+        reported_issues += [
+            (issue["category"], issue["severity"])
+            for feedback in self.reviewer_feedback.values()
+            if not feedback.get("pass", False)
+            for issue in feedback.get("issues", ())
         ]
-        for feedback in self.reviewer_feedback.values():
-            if not feedback.get("pass", False):
-                reported_issues += [(issue["category"], issue["severity"]) for issue in feedback.get("issues", ())]
-        weight_by_category: dict[TemplateIssueCategory, float] = {}
-        for category, severity in reported_issues:
-            weight_by_category[category] = max(weight_by_category.get(category, 0.0), _WEIGHT_BY_SEVERITY[severity])
-        return weight_by_category
+        return {
+            category: max(_WEIGHT_BY_SEVERITY[severity] for severity in severities)
+            for category, severities in group_pairs(reported_issues).items()
+        }
 
     def list_tried_templates(self) -> tuple[TriedTemplate, ...]:
         """List all rejected templates with the complaints that count, the prior one last.

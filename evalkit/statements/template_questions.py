@@ -96,8 +96,7 @@ class TemplateQuestionContext:
     def pages_without_image(self) -> tuple[int, ...]:
         """The numbers of the pages of which no image is sent."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
-        page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
-        return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
+        return tuple(sorted(set(range(1, len(self.applied_template.lines_by_page) + 1)) - shown_pages))
 
     def build_extraction_sample(self) -> dict[str, Any]:
         """Build the part of a prompt that shows what the template reads, as JSON values."""
