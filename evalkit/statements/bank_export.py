@@ -118,12 +118,12 @@ def _read_csv_rows(path: Path, text: str) -> list[ExportedRow]:
         other_columns,
         key=lambda column: (column.has_title("description"), sum(map(str.isalpha, "".join(column.cells)))),
     )
-    rows = []
-    for position, amount in enumerate(amounts):
-        days = tuple(day.isoformat() for dates in dates_by_column.values() if (day := dates[position]))
-        if days and amount is not None:
-            rows.append(ExportedRow(days, amount, text_column.cells[position]))
-    return rows
+    days_by_row = zip(*dates_by_column.values(), strict=True)
+    return [
+        ExportedRow(tuple(day.isoformat() for day in days if day), amount, text)
+        for days, amount, text in zip(days_by_row, amounts, text_column.cells, strict=True)
+        if any(days) and amount is not None
+    ]
 
 
 def _split_columns(path: Path, text: str) -> list[_Column]:

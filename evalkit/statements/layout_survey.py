@@ -16,7 +16,7 @@ from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, get_sign_mark, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, parse_trailing_amount
 from evalkit.statements.statement_kinds import KindEvidence, find_statement_kind
 from evalkit.statements.statement_template import Region
 from evalkit.statements.table_panels import split_lines_into_panels
@@ -273,23 +273,19 @@ def find_line_amounts(
     """Find the amounts at the end of each cell of the line, from the left."""
     for cell in line.cells:
         placed_amounts: list[DateOrAmount] = []
-        end = len(cell.words)
-        while end:
-            for start in range(max(end - _MAX_AMOUNT_WORDS, 0), end):
-                placed_text = DateOrAmount(line, cell.words[start:end])
-                if parse_amount(
-                    placed_text.text,
-                    decimal_separator,
-                    cents_optional=cents_optional,
-                    is_ocr_text=line.is_ocr_text,
-                ):
-                    placed_amounts.append(placed_text)
-                    end = start
-                    break
-            else:
-                break
+        words = cell.words
+        while words and (
+            trailing_amount := parse_trailing_amount(
+                replace(cell, words=words),
+                decimal_separator,
+                cents_optional=cents_optional,
+                max_words=_MAX_AMOUNT_WORDS,
+            )
+        ):
+            placed_amounts.append(DateOrAmount(line, words[trailing_amount[1] :]))
+            words = words[: trailing_amount[1]]
         # Without cents, a number at the end of a text may be no amount: all of the cell must be amounts.
-        if end == 0 or not cents_optional:
+        if not words or not cents_optional:
             yield from reversed(placed_amounts)
 
 

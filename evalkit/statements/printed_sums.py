@@ -114,14 +114,19 @@ def _find_amount_below_label(
 
 
 def parse_trailing_amount(
-    cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
+    cell: TextLine,
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+    is_in_column: bool = False,
+    max_words: int = _MAX_AMOUNT_WORDS,
 ) -> tuple[Amount, int] | None:
     """Return the longest amount at the cell's end and the number of words before it.
 
     None if the cell does not end with an amount.
     """
     texts = [word.text for word in cell.words]
-    for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
+    for start in range(max(len(texts) - max_words, 0), len(texts)):
         amount = parse_amount(
             " ".join(texts[start:]),
             decimal_separator,

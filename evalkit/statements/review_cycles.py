@@ -53,15 +53,19 @@ def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[Templat
     merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:
         for issue in issues:
-            for position, known_issue in enumerate(merged_issues):
-                is_equal_or_others = (
-                    known_issue.issue.message == issue.message or reviewer not in known_issue.reported_by
-                )
-                if is_equal_or_others and is_duplicate_issue(known_issue.issue, issue):
-                    merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
-                    break
-            else:
+            position = next(
+                (
+                    position
+                    for position, known_issue in enumerate(merged_issues)
+                    if (known_issue.issue.message == issue.message or reviewer not in known_issue.reported_by)
+                    and is_duplicate_issue(known_issue.issue, issue)
+                ),
+                None,
+            )
+            if position is None:
                 merged_issues.append(ReportedIssue(issue=issue, reported_by=(reviewer,)))
+            else:
+                merged_issues[position] = _merge_into_issue(merged_issues[position], issue, reviewer)
     return merged_issues
 
 

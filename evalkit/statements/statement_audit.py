@@ -420,7 +420,6 @@ class _Auditor:
     @staticmethod
     def _attach_codes(scanned: _ScannedLine) -> None:
         """Attach codes such as D and C to their amounts; a currency beside an amount is no word of the row."""
-        codes = load_audit_words()["mark"]
         currencies = load_audit_words()["account"]["currencies"]
         scanned.words = [
             word
@@ -428,11 +427,9 @@ class _Auditor:
             if word.text not in currencies
             or not any(_measure_gap(amount.box, word.box) < _CODE_DISTANCE for amount in scanned.amounts)
         ]
-        mark_by_code: dict[str, AmountMark] = {
-            **dict.fromkeys(codes["in"], "in"), **dict.fromkeys(codes["out"], "out"), "-": "minus",
-        }  # fmt: skip
         for word in list(scanned.words):
-            mark = mark_by_code.get(word.text.translate(_DASHES))
+            code = word.text.translate(_DASHES)
+            mark = "minus" if code == "-" else _load_mark_by_code().get(code)
             neighbours = [amount for amount in scanned.amounts if not amount.mark]
             if mark is None or not neighbours or word.box[0] < scanned.line.box[0] + 0.1:
                 continue
@@ -609,11 +606,15 @@ class _Auditor:
             above = self._lines[position - 1] if position else None
             label = line.text
             if above and not label.strip(" :-") and above.line.page_number == line.line.page_number:
-                for day in line.dates:
-                    cells = [
-                        cell.text for cell in above.line.cells if _overlap((cell.box[0], cell.box[2]), day.box) > 0
-                    ]
-                    yield " ".join(cells), (day,)
+                yield from (
+                    (
+                        " ".join(
+                            cell.text for cell in above.line.cells if _overlap((cell.box[0], cell.box[2]), day.box) > 0
+                        ),
+                        (day,),
+                    )
+                    for day in line.dates
+                )
                 continue
             for group in split_into_runs(line.dates, partial(self._continues_dates, line)):
                 previous = [
@@ -713,15 +714,19 @@ def _complete_year(printed: str | None) -> int | None:
 
 def _read_mark(match: re.Match[str], text: str) -> tuple[AmountMark, int]:
     """Return the mark of an amount, and the end of the amount with its mark."""
-    codes = load_audit_words()["mark"]
     code = re.match(r"\s?([A-Za-z]{1,5}\.?)(?!\w)", text[match.end() : match.end() + 8])
-    for name in ("in", "out"):
-        if code and code[1] in codes[name]:
-            return ("in" if name == "in" else "out"), match.end() + code.end()
+    if code and (mark := _load_mark_by_code().get(code[1])):
+        return mark, match.end() + code.end()
     signs = {match["lead"], match["inner"], match["trail"]}
     if (match["open"] and match["close"]) or "-" in signs:
         return "minus", match.end()
     return ("plus" if "+" in signs else ""), match.end()
+
+
+@cache
+def _load_mark_by_code() -> dict[str, AmountMark]:
+    codes = load_audit_words()["mark"]
+    return {**dict.fromkeys(codes["out"], "out"), **dict.fromkeys(codes["in"], "in")}
 
 
 def _clip_side(scanned: _ScannedLine, left: float, right: float) -> _ScannedLine:

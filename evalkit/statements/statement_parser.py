@@ -286,14 +286,13 @@ class _StatementParser:
         return True
 
     def _consume_section_heading(self, row: TableRow) -> bool:
-        if row.partial_date or self._has_trailing_amount(row.line):
+        sections = self._template.rows.section
+        section = next((section for section in sections if match_at_line_start(section.heading, row.line.text)), None)
+        if section is None or row.partial_date or self._has_trailing_amount(row.line):
             return False
-        for section in self._template.rows.section:
-            if match_at_line_start(section.heading, row.line.text):
-                self._finish_open_transaction()
-                self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
-                return True
-        return False
+        self._finish_open_transaction()
+        self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
+        return True
 
     def _consume_printed_sum(self, row: TableRow) -> bool:
         if row.partial_date:
