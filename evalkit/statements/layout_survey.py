@@ -150,9 +150,9 @@ class LayoutSurvey:
         return {page_number: page for page_number, page in positions_by_page.items() if page[1]}
 
     def select_table_lines(self, page_number: int) -> Sequence[TextLine]:
-        """Return the lines of a page from the first row to the line below the last; empty without rows."""
-        lines, row_positions = self.row_positions_by_page.get(page_number, ((), ()))
-        return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
+        """Return the lines of a page with rows from the first row to the line below the last."""
+        lines, row_positions = self.row_positions_by_page[page_number]
+        return lines[row_positions[0] : row_positions[-1] + 2]
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:

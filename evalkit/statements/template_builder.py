@@ -163,20 +163,19 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
     )
     possible_names: tuple[ColumnName, ...] = ("amount", "debit", "credit", "balance", "other")
     for column_names in product(possible_names, repeat=len(amount_columns)):
-        used_names = [name for name in column_names if name != "other"]
-        if len(used_names) != len(set(used_names)) or not (
-            {"amount"} & set(used_names) or {"debit", "credit"} <= set(used_names)
+        used_names = tuple(name for name in column_names if name != "other")
+        sides = {"debit", "credit"} & set(used_names)
+        has_one_meaning = not sides if "amount" in used_names else len(sides) == len(_SIDES)
+        if (
+            has_one_meaning
+            and len(used_names) == len(set(used_names))
+            and not (sides and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)))
         ):
-            continue
-        if "amount" in used_names and {"debit", "credit"} & set(used_names):
-            continue
-        if "debit" in used_names and _share_rows(*(amount_columns[column_names.index(name)] for name in _SIDES)):
-            continue
-        title_score = sum(map(_score_title, column_names, title_names))
-        yield (
-            (*skipped_names, *column_names),
-            title_score + (0.1 if tuple(used_names) in usual_combinations else 0) - 0.3 * column_names.count("other"),
-        )
+            title_score = sum(map(_score_title, column_names, title_names))
+            yield (
+                (*skipped_names, *column_names),
+                title_score + (0.1 if used_names in usual_combinations else 0) - 0.3 * column_names.count("other"),
+            )
 
 
 def _share_rows(left_column: AlignedColumn, right_column: AlignedColumn) -> bool:

@@ -433,22 +433,28 @@ def build_regions(
         (max(left_edge + panel.shift, panel.box[0]), min(right_edge + panel.shift, panel.box[2]), panel.shift)
         for panel in panels
     ] or [(left_edge, right_edge, 0.0)]
-    last_page = max(box_by_page)
-
-    def build_region(
-        page_kind: PageKind, page_numbers: Sequence[int], box_by_page: Mapping[int, Box] = box_by_page
-    ) -> Iterator[Region]:
-        boxes = [box_by_page[page_number] for page_number in page_numbers if page_number in box_by_page]
-        if boxes:
-            top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
-            for x0, x1, shift in ranges:
-                box = (round(x0, 4), round(top, 4), round(x1, 4), round(bottom, 4))
-                yield Region(pages=page_kind, box=box, shift=round(shift, 4))
-
-    if last_page == 1:  # a one-page statement does not show how later pages look
-        later_boxes = {2: (0.0, _DEFAULT_REGION_TOP, 1.0, box_by_page[1][3])}
-        return (*build_region("first", [1]), *build_region("later", [2], later_boxes))
-    return (*build_region("first", [1]), *build_region("later", range(2, last_page + 1)))
+    first_boxes = [box for page_number, box in box_by_page.items() if page_number == 1]
+    later_boxes = [box for page_number, box in box_by_page.items() if page_number > 1]
+    # A one-page statement does not show how later pages look.
+    boxes_by_kind: dict[PageKind, list[Box]] = {
+        "first": first_boxes,
+        "later": later_boxes or [(0.0, _DEFAULT_REGION_TOP, 1.0, box[3]) for box in first_boxes],
+    }
+    return tuple(
+        Region(
+            pages=page_kind,
+            box=(
+                round(x0, 4),
+                round(min(box[1] for box in boxes), 4),
+                round(x1, 4),
+                round(max(box[3] for box in boxes), 4),
+            ),
+            shift=round(shift, 4),
+        )
+        for page_kind, boxes in boxes_by_kind.items()
+        if boxes
+        for x0, x1, shift in ranges
+    )
 
 
 def find_bank_name(layout: LayoutSurvey) -> str | None:
